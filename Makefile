@@ -1,0 +1,46 @@
+# Two commands: `make selfplay` and `make test`. Both set everything up first, into .venv.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: selfplay test test-all lint types check setup stockfish clean help
+
+help:
+	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
+	@echo "make test       set up, then run the tests (under 10 minutes on 2 cores)"
+	@echo "make test-all   every test, the long ones too"
+	@echo "make check      lint and types"
+
+selfplay: $(READY)
+	$(BIN)/vecchess selfplay
+
+test: $(READY) stockfish
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(READY) stockfish
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: lint types
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@sh scripts/venv.sh $(PYTHON) $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .
+	@touch $(READY)
+
+# Some tests compare against Stockfish; they skip with a line where it cannot be installed.
+stockfish:
+	@sh scripts/stockfish.sh
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,27 @@
+"""Errors a user can meet. The message says what is wrong, where, and what to do next."""
+
+
+class VecchessError(Exception):
+    """Base of every error vecchess raises on purpose. The command line prints it as one line."""
+
+    exit_code = 1
+
+
+class ConfigError(VecchessError):
+    """A wrong flag, key, value, device, FEN or file name: the user's input has to change."""
+
+    exit_code = 2
+
+
+class DataError(VecchessError):
+    """Recorded games or positions on disk cannot be read or written."""
+
+
+class NetworkError(VecchessError):
+    """A network file is missing, corrupt, or breaks the bounds in which inference is exact."""
+
+    exit_code = 2
+
+
+class WorkerDied(VecchessError):  # noqa: N818  (the name says what happened)
+    """A worker process ended, or stopped answering, and could not be replaced."""

@@ -1,0 +1,58 @@
+"""How vecchess compiles: two decorators over numba, and a cache that cannot serve old code.
+
+numba's own cache looks only at the file of the entry point, so editing a function it inlines
+would serve the old machine code. Here the cache directory is named after a hash of every source
+file of the package, the numba version and the processor, under the user's cache directory.
+"""
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config as numba_config
+
+from vecchess import __version__
+
+
+@cache
+def cache_dir() -> Path:
+    """Directory of the compiled kernels for exactly these sources, this numba and this CPU."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted(package.rglob("*.py")):
+        digest.update(source.relative_to(package).as_posix().encode())
+        digest.update(source.read_bytes())
+    for fact in (numba.__version__, platform.machine(), _cpu_name()):
+        digest.update(fact.encode())
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(chosen) if chosen else root / "vecchess" / "numba"
+    return base / f"{__version__}-{digest.hexdigest()[:16]}"
+
+
+def is_cold() -> bool:
+    """True when no kernel of these sources was compiled on this machine before."""
+    directory = cache_dir()
+    return not directory.exists() or not any(directory.rglob("*.nbc"))
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile an entry point: called from Python, releases the GIL, cached on disk."""
+    numba_config.CACHE_DIR = str(cache_dir())
+    return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+
+
+def inline(function: Callable[..., Any]) -> Any:
+    """Compile a part of a kernel: always inlined by LLVM, never called from Python alone."""
+    return numba.njit(nogil=True, forceinline=True, error_model="numpy")(function)
+
+
+def _cpu_name() -> str:
+    import llvmlite.binding as llvm
+
+    return f"{llvm.get_host_cpu_name()}:{llvm.get_host_cpu_features().flatten()}"
