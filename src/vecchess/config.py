@@ -1,0 +1,186 @@
+"""Configuration: frozen models, filled from flags, the environment, a TOML file and defaults.
+
+The order is flag > ``VECCHESS_*`` variable > TOML > default. An unknown key is an error that
+names the nearest known one. Units are part of the names.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from vecchess.errors import ConfigError
+
+ENV_PREFIX = "VECCHESS_"
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class GameConfig(BaseModel):
+    """What decides the moves of a game, besides the seed, the game's number and the network."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    temperature: str = "1.0"
+    """Sampling temperature, with changes by ply: "1.0,30:0.5" is 1.0, from ply 30 on 0.5."""
+    openings: Path | None = None
+    """File of start positions: EPD or FEN, one a line, or PGN (the end of each game's moves)."""
+    chess960: bool = False
+    """Start each game from one of the 960 positions."""
+    random_plies: Annotated[int, Field(ge=0, le=60)] = 0
+    """Uniformly random plies before the network takes over."""
+    max_plies: Annotated[int, Field(ge=1, le=8192)] = 512
+    """Games still going after so many plies are drawn, and counted as such."""
+    resign_below: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    """Resign when win + draw / 2 stays below this; 0 plays on to the end."""
+    resign_turns: Annotated[int, Field(ge=1, le=100)] = 2
+    """Own turns in a row for which it has to stay below."""
+    resign_playthrough: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Fraction of the games played to the end all the same, to count wrong resignations."""
+    adjudicate_draw_within: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Adjudicate a draw when |win - loss| stays within this; 0 never adjudicates."""
+    adjudicate_draw_plies: Annotated[int, Field(ge=1, le=200)] = 40
+    """Plies in a row for which it has to stay within."""
+
+    @model_validator(mode="after")
+    def _start_is_unique(self) -> Self:
+        parse_temperature(self.temperature)
+        if self.chess960 and self.openings is not None:
+            raise ValueError("openings and chess960 both choose the start position: drop one")
+        return self
+
+
+class SelfplayConfig(BaseModel):
+    """Everything ``vecchess selfplay`` can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    games: Annotated[int, Field(ge=1)] = 64
+    """Games to play in all; they are numbered from 0."""
+    net: str = "tiny"
+    """A network file, a preset (a new network is made from the seed), or "constant"."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of every random choice."""
+    gpus: str = "auto"
+    """Devices: "auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4"."""
+    slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    """Positions the network holds at a time, per worker; 0 chooses by device and network."""
+    concurrent_games: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    """Games in progress per worker; 0 takes twice the slots."""
+    movers: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads that make moves, per worker; 0 chooses by the number of cores."""
+    backend: str = "auto"
+    """How the network is computed: "auto", "cpu" or "reference"."""
+    exits: bool = True
+    """Let a position leave the network as soon as its answer is settled."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads of the CPU backend, per worker; 0 shares the cores out among the workers."""
+    shard_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
+    """Finished games a worker keeps before it writes a shard."""
+    shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
+    """Longest time a finished game waits to be written."""
+    stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    """A worker silent for so long is replaced."""
+    game: GameConfig = GameConfig()
+    """What decides the moves."""
+
+
+def parse_temperature(text: str) -> list[tuple[int, float]]:
+    """Read "1.0,30:0.5" as [(0, 1.0), (30, 0.5)]: (from this ply on, temperature) in order.
+
+    Raises ValueError with a one-line reason.
+    """
+    schedule: list[tuple[int, float]] = []
+    for number, part in enumerate(text.split(",")):
+        ply_text, colon, value_text = part.rpartition(":")
+        try:
+            ply = int(ply_text) if colon else 0
+            value = float(value_text)
+        except ValueError:
+            raise ValueError(
+                f'temperature "{text}": "{part}" is not TEMPERATURE or PLY:TEMPERATURE'
+            ) from None
+        if not 0 <= value <= 100:
+            raise ValueError(f'temperature "{text}": {value_text} is not between 0 and 100')
+        if (number == 0) != (ply == 0) or (schedule and ply <= schedule[-1][0]):
+            raise ValueError(f'temperature "{text}": plies must start at 0 and increase')
+        schedule.append((ply, value))
+    return schedule
+
+
+def load_config(
+    model: type[ModelT],
+    flags: Mapping[str, Any],
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> ModelT:
+    """Fill ``model`` from flags (None means not given), the environment, a TOML file, defaults.
+
+    A field of a nested model has a flag and a variable of its own name: ``VECCHESS_SEED``,
+    ``VECCHESS_TEMPERATURE``. Raises ConfigError with one line that names the key.
+    """
+    values: dict[str, Any] = read_toml(file) if file else {}
+    _refuse_unknown(model, values, str(file))
+    environ = os.environ if environ is None else environ
+    sections = _sections(model)
+    for name, section in sections.items():
+        given = flags.get(name)
+        if given is None:
+            given = environ.get(ENV_PREFIX + name.upper())
+        if given is not None:
+            target = values.setdefault(section, {}) if section else values
+            target[name] = given
+    return build(model, values)
+
+
+def build(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
+    """Validate ``values``; raises ConfigError with one line for the first thing wrong."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"].removeprefix("Value error, ")
+        got = "" if isinstance(first["input"], dict) else f" (got {first['input']!r})"
+        raise ConfigError(f"{key}: {reason}{got}" if key else reason) from None
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file; raises ConfigError where it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text())
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}") from None
+
+
+def to_toml(config: BaseModel) -> str:
+    """The resolved configuration as TOML; unset optional keys are left out."""
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def _sections(model: type[BaseModel]) -> dict[str, str]:
+    """Every field name with the nested model it stands in ("" at the top)."""
+    sections: dict[str, str] = {}
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            sections |= dict.fromkeys(info.annotation.model_fields, name)
+        else:
+            sections[name] = ""
+    return sections
+
+
+def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
+    for key, value in values.items():
+        if key not in model.model_fields:
+            near = difflib.get_close_matches(key, model.model_fields, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise ConfigError(f'{where}: unknown key "{key}"{hint}')
+        inner = model.model_fields[key].annotation
+        if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, BaseModel):
+            _refuse_unknown(inner, value, f"{where} [{key}]")

@@ -1,0 +1,119 @@
+"""The central loop's heart: admit, advance one time step, harvest.
+
+Continuous batching over time steps: every call advances all occupied slots by one step, whatever
+step each of them is at. A slot whose answer is settled is refilled before the next step, so the
+batch never waits for its slowest position.
+"""
+
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.inference.backend import Backend
+from vecchess.inference.requests import Requests
+from vecchess.inference.slots import SlotTable
+
+AGE_BUCKETS_PER_OCTAVE = 4
+NUM_AGE_BUCKETS = 40 * AGE_BUCKETS_PER_OCTAVE
+"""Waiting times are counted in quarter octaves of nanoseconds, up to 2**40 ns (18 minutes)."""
+
+
+@dataclass
+class EngineCounters:
+    """What the engine did since it was made. Sums only: the difference of two readings counts."""
+
+    batches: int = 0
+    """Calls of ``advance``."""
+    full_batches: int = 0
+    """Batches with every slot occupied; the others ran because nothing more was waiting."""
+    slot_steps: int = 0
+    """Occupied slots summed over batches."""
+    positions: int = 0
+    """Answers given."""
+    device_ns: int = 0
+    """Time inside the backend."""
+    steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(256, np.int64))
+    """int64[256]: answers by the number of time steps they took."""
+    queue_age: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(NUM_AGE_BUCKETS, np.int64)
+    )
+    """int64[160]: admissions by the time they waited for a slot."""
+
+    def to_message(self) -> dict[str, Any]:
+        """Plain numbers for a pipe."""
+        steps = {str(t): int(count) for t, count in enumerate(self.steps) if count}
+        ages = {str(b): int(count) for b, count in enumerate(self.queue_age) if count}
+        return {
+            "batches": self.batches,
+            "full_batches": self.full_batches,
+            "slot_steps": self.slot_steps,
+            "positions": self.positions,
+            "device_ns": self.device_ns,
+            "steps": steps,
+            "queue_age": ages,
+        }
+
+
+class SlotEngine:
+    """Feeds waiting rows through the slots of one backend. Not thread-safe: one loop owns it."""
+
+    def __init__(self, backend: Backend, requests: Requests) -> None:
+        """Serve the rows of ``requests`` with ``backend``."""
+        self.backend = backend
+        self.requests = requests
+        self.slots = SlotTable(backend.num_slots, requests.num_rows)
+        self.counters = EngineCounters()
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no row waits and none is in a slot."""
+        return self.slots.num_waiting == 0 and self.slots.num_occupied == 0
+
+    def submit(self, rows: NDArray[np.int32]) -> None:
+        """Queue rows (int32[K]) whose question is written; they are the engine's until harvested."""
+        self.slots.wait(rows)
+
+    def step(self) -> NDArray[np.int32]:
+        """Advance every slot by one time step; returns the rows answered by it, int32[K]."""
+        start = perf_counter_ns()
+        self._admit()
+        self.backend.advance()
+        rows = self._harvest()
+        self.counters.device_ns += perf_counter_ns() - start
+        return rows
+
+    def _admit(self) -> None:
+        slots, rows, waited = self.slots.seat()
+        if len(rows):
+            self.backend.admit(slots, self.requests, rows)
+            self._count_ages(waited)
+        occupied = self.slots.num_occupied
+        self.counters.batches += 1
+        self.counters.full_batches += occupied == self.slots.num_slots
+        self.counters.slot_steps += occupied
+
+    def _harvest(self) -> NDArray[np.int32]:
+        settled = self.backend.settled()
+        rows = self.slots.vacate(settled)
+        if len(rows):
+            self.backend.read(settled, self.requests, rows)
+            self.counters.positions += len(rows)
+            self.counters.steps += np.bincount(self.requests.steps[rows], minlength=256)
+        return rows
+
+    def _count_ages(self, waited: NDArray[np.int64]) -> None:
+        octaves = np.log2(np.maximum(waited, 1).astype(np.float32))
+        buckets = (octaves * AGE_BUCKETS_PER_OCTAVE).astype(np.int64)
+        self.counters.queue_age += np.bincount(buckets, minlength=NUM_AGE_BUCKETS)
+
+
+def age_percentile_ms(queue_age: NDArray[np.int64], percent: float) -> float:
+    """Waiting time in ms that ``percent`` of the admissions stayed below; 0 where there are none."""
+    total = int(queue_age.sum())
+    if total == 0:
+        return 0.0
+    bucket = int(np.searchsorted(np.cumsum(queue_age), total * percent / 100))
+    return float(2.0 ** ((bucket + 1) / AGE_BUCKETS_PER_OCTAVE) / 1e6)

@@ -1,0 +1,57 @@
+"""The questions put to the network and its answers: one row per game, reused for every move.
+
+A game has at most one question open, so a row needs no queue of its own: what travels between
+movers, engine and backend is the row's number, and the arrays stay where they are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Struct of arrays, one row a question. Point of view: the mover's.
+
+    Questions, written by the mover that owns the row:
+        planes: uint64[R, P]     input planes as bitboards
+        legal: uint16[R, L]      actions of the legal moves, in the order of generation
+        num_legal: uint8[R]      how many of them count, 1 to 218
+
+    Answers, written by the backend while the row is with it:
+        policy: int32[R, L]      accumulators of the legal actions, in the order of ``legal``
+        wdl: int32[R, 3]         accumulators of win, draw, loss
+        steps: uint8[R]          time steps the answer took
+    """
+
+    planes: NDArray[np.uint64]
+    legal: NDArray[np.uint16]
+    num_legal: NDArray[np.uint8]
+    policy: NDArray[np.int32]
+    wdl: NDArray[np.int32]
+    steps: NDArray[np.uint8]
+
+    @classmethod
+    def empty(cls, num_rows: int, num_planes: int) -> "Requests":
+        """Rows without questions."""
+        return cls(
+            planes=np.zeros((num_rows, num_planes), np.uint64),
+            legal=np.zeros((num_rows, MAX_MOVES), np.uint16),
+            num_legal=np.zeros(num_rows, np.uint8),
+            policy=np.zeros((num_rows, MAX_MOVES), np.int32),
+            wdl=np.zeros((num_rows, NUM_OUTCOMES), np.int32),
+            steps=np.zeros(num_rows, np.uint8),
+        )
+
+    @property
+    def num_rows(self) -> int:
+        """R."""
+        return len(self.num_legal)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return sum(array.nbytes for array in vars(self).values())
