@@ -1,0 +1,217 @@
+"""A new network, fitted layer by layer to real positions, in integers: same bits everywhere.
+
+Weights are bell-shaped integers from a counter (Philox); each output channel is scaled so that its
+current has a chosen spread on the calibration positions, its mean is taken out, and one common
+bias a layer is found by bisection so that the neurons behind it fire at ``RATE``. What batch norm
+does in training is thereby already in the weights (data-dependent initialisation, Kraehenbuehl et
+al. 2016, with the spike rate added), and no layer starts dead or saturated.
+
+Sums of integers are done as float32 matrix products, which are exact below 2^24; apart from them
+there are only integers and single correctly rounded float64 operations.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import ConfigError
+from vecchess.shapes import NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.integer_net import IntegerNet, Layer, layer_shapes
+from vecchess.snn.presets import NetConfig, preset
+
+RATE = 0.10
+"""Spikes per neuron and time step that a new layer is set to."""
+LOGIT_SPREAD = 0.8
+"""Standard deviation of a position's policy logits in a new network."""
+VALUE_SPREAD = 0.3
+"""Standard deviation of a win, draw or loss logit over positions."""
+FITTED_POSITIONS = 16
+"""Positions, at least, that the bisection looks at; the spread of a current is taken from all."""
+
+Ints = NDArray[np.int64]
+Spikes = NDArray[np.float32]
+"""float32[T, B, 8, 8, C] of 0 and 1."""
+
+
+def new_network(
+    size: str | NetConfig, seed: int, calibration_planes: NDArray[np.uint64]
+) -> IntegerNet:
+    """A fresh network of a preset or config, the same on every machine for the same arguments.
+
+    calibration_planes: uint64[B, P] of B real positions (64 or more make good statistics).
+    Raises ``ConfigError`` for a wrong P or preset, ``NetworkError`` if it cannot be exact.
+    """
+    if calibration_planes.ndim != 2 or len(calibration_planes) == 0 or not 0 <= seed < 2**64:
+        raise ConfigError("a new network needs planes of some positions and a seed below 2^64")
+    num_planes = calibration_planes.shape[1]
+    config = preset(size, num_planes) if isinstance(size, str) else size
+    if config.num_planes != num_planes:
+        raise ConfigError(f"network has {config.num_planes} planes, positions have {num_planes}")
+    fit = _Fit(config, seed, {})
+    stream = _fit_tower(fit, unpack_planes(calibration_planes)[None])
+    spikes = fire(config, stream)
+    gain = _fit_policy(fit, spikes)
+    _fit_value(fit, spikes)
+    unit = 1.0 / (1 << config.grid_bits)
+    layers = {name: fit.layers[name] for name in layer_shapes(config)}
+    net = IntegerNet(config, layers, policy_scale=gain * unit, value_scale=unit)
+    net.check().require_exact()
+    return net
+
+
+def unpack_planes(planes: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """Bitboards uint64[B, P] -> float32[B, 8, 8, P] of 0 and 1, rank, then file."""
+    squares = np.arange(NUM_SQUARES, dtype=np.uint64)[None, :, None]
+    bits = (planes[:, None, :] >> squares) & np.uint64(1)
+    return bits.astype(np.float32).reshape(len(planes), 8, 8, planes.shape[1])
+
+
+def fire(config: NetConfig, current: Ints) -> Spikes:
+    """LIF in integers over the first axis of ``current: int64[T, ...]`` (units 2^-F), from rest."""
+    threshold = 1 << config.grid_bits
+    membrane = np.zeros_like(current[0])
+    spikes = np.empty(current.shape, np.float32)
+    for t in range(len(current)):
+        membrane = (membrane >> 1) + current[t]
+        fired = membrane > threshold
+        membrane -= fired * threshold
+        spikes[t] = fired
+    return spikes
+
+
+@dataclass
+class _Fit:
+    """The network so far."""
+
+    config: NetConfig
+    seed: int
+    layers: dict[str, Layer]
+
+    def centred(self, name: str, inputs: Spikes, spread: float) -> Ints:
+        """Add layer ``name`` with zero-mean currents of the given spread; its currents (2^-F)."""
+        names = list(layer_shapes(self.config))
+        shape = layer_shapes(self.config)[name]
+        bell = bell_weights(self.seed, names.index(name), shape)
+        weight, shift = _scaled(bell, spread / _spread(_sums(inputs[-1:], bell)), self.config)
+        current = _sums(inputs, weight) << (self.config.grid_bits - shift.astype(np.int64))
+        bias = -(_mean(current) >> (self.config.grid_bits - self.config.weight_bits))
+        self.layers[name] = Layer(weight, shift, bias.astype(np.int32))
+        return current + self._on_grid(bias)
+
+    def firing(self, name: str, current: Ints, stream: Ints | None = None) -> Ints:
+        """Shift layer ``name`` until LIF(current + stream) fires at ``RATE``; the new sum."""
+        total = current if stream is None else current + stream
+        total = np.broadcast_to(total, (self.config.time_steps, *total.shape[1:]))
+        sample = total[:, :: max(1, total.shape[1] // FITTED_POSITIONS)]
+
+        def rate(shift: int) -> float:
+            spikes = fire(self.config, sample + self._on_grid(np.int64(shift)))
+            return int(np.count_nonzero(spikes)) / spikes.size
+
+        one = 1 << self.config.weight_bits
+        shift = _bisect(rate, -8 * one, 8 * one)
+        layer = self.layers[name]
+        bias = (layer.bias + shift).astype(np.int32)
+        self.layers[name] = Layer(layer.weight, layer.shift, bias)
+        return total + self._on_grid(np.int64(shift))
+
+    def _on_grid(self, bias: Ints | np.int64) -> Ints | np.int64:
+        return bias << (self.config.grid_bits - self.config.weight_bits)
+
+
+def _fit_tower(fit: _Fit, planes: Spikes) -> Ints:
+    """Stem and blocks; returns the residual stream int64[T, B, 8, 8, C] before the heads.
+
+    A block adds 1 / blocks of the variance of x0, so the depth doubles it, no more.
+    """
+    blocks = fit.config.blocks
+    stream = fit.firing("stem", fit.centred("stem", planes, 1.0))
+    for block in range(blocks):
+        first, second = f"block{block}.first", f"block{block}.second"
+        inner = fit.firing(first, fit.centred(first, fire(fit.config, stream), 1.0))
+        added = fit.centred(second, fire(fit.config, inner), 1.0 / np.sqrt(blocks))
+        stream = fit.firing(second, added, stream)
+    return stream
+
+
+def _fit_policy(fit: _Fit, spikes: Spikes) -> float:
+    """The policy head; returns the gain that gives logits of ``LOGIT_SPREAD``."""
+    current = fit.centred("policy", spikes, 1.0)
+    moves = current.sum(axis=0).reshape(-1, NUM_SQUARES * NUM_MOVE_PLANES).T
+    unit = fit.config.time_steps << fit.config.grid_bits
+    variances = np.square(_spread(moves) / unit)
+    gain = LOGIT_SPREAD / np.sqrt(np.sort(variances)[len(variances) // 2])
+    return float(np.float32(gain))
+
+
+def _fit_value(fit: _Fit, spikes: Spikes) -> None:
+    squeezed = fit.firing("value.squeeze", fit.centred("value.squeeze", spikes, 1.0))
+    fired = fire(fit.config, squeezed)
+    boards = fired.reshape(*fired.shape[:2], 1, 1, -1)
+    fit.centred("value.outcome", boards, VALUE_SPREAD)
+    assert len(fit.layers["value.outcome"].shift) == NUM_OUTCOMES
+
+
+def bell_weights(seed: int, stream: int, shape: tuple[int, int]) -> NDArray[np.int16]:
+    """int16[O, K]: sums of four uniform bytes, centred (standard deviation 147.8)."""
+    size = shape[0] * shape[1]
+    generator = np.random.Philox(key=np.array([seed, stream], np.uint64))
+    words = generator.random_raw(-(-size // 2)).astype("<u8")
+    quarters = words.view(np.uint8).reshape(-1, 4)[:size]
+    bell: NDArray[np.int16] = quarters.sum(axis=1, dtype=np.int16) - np.int16(510)
+    return bell.reshape(shape)
+
+
+def _sums(inputs: Spikes, weight: NDArray[np.integer]) -> Ints:
+    """Weighted sums int64[T, B, H, W, O]; K of the weight tells 3x3 taps from plain channels."""
+    wide = weight.T.astype(np.float32)
+    taps = weight.shape[1] // inputs.shape[-1]
+    steps = (_patches(step) if taps == 9 else step for step in inputs)
+    return np.stack([(step @ wide).astype(np.int64) for step in steps])
+
+
+def _patches(step: NDArray[np.float32]) -> NDArray[np.float32]:
+    """float32[B, 8, 8, I] -> float32[B, 8, 8, 9 * I], tap by tap."""
+    padded = np.pad(step, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    taps = [padded[:, r : r + 8, f : f + 8] for r in range(3) for f in range(3)]
+    return np.concatenate(taps, axis=-1)
+
+
+def _mean(values: Ints) -> Ints:
+    """Mean per channel, rounded down."""
+    flat = values.reshape(-1, values.shape[-1])
+    mean: Ints = flat.sum(axis=0) // len(flat)
+    return mean
+
+
+def _spread(values: Ints) -> NDArray[np.float64]:
+    """Standard deviation per channel, at least 1 unit; sums in integers, so free of order."""
+    flat = values.reshape(-1, values.shape[-1])
+    squares = np.square(flat - _mean(values)).sum(axis=0)
+    spread: NDArray[np.float64] = np.sqrt(np.maximum(squares / len(flat), 1.0))
+    return spread
+
+
+def _scaled(
+    bell: NDArray[np.int16], factor: NDArray[np.float64], config: NetConfig
+) -> tuple[NDArray[np.int8], NDArray[np.uint8]]:
+    """Weights bell * factor[O] as int8[O, K] * 2^-shift[O], on the finest grid that holds them."""
+    real = bell * factor[:, None]
+    largest = np.abs(real).max(axis=1)
+    powers = 2.0 ** np.arange(1, config.weight_bits + 1)
+    shift = (largest[:, None] * powers <= 127).sum(axis=1)
+    weight = np.clip(np.rint(real * (2.0**shift)[:, None]), -127, 127)
+    return weight.astype(np.int8), shift.astype(np.uint8)
+
+
+def _bisect(rate: Callable[[int], float], low: int, high: int) -> int:
+    """The largest shift in [low, high) whose rate does not exceed ``RATE``."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rate(middle) > RATE:
+            high = middle
+        else:
+            low = middle
+    return low

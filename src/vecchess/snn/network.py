@@ -1,0 +1,184 @@
+"""The spiking residual tower as a torch module (MS-ResNet: only spikes enter a convolution).
+
+Two phases. A new module trains with ordinary batch norm. ``fold()`` freezes the statistics into
+weights and biases; from then on the forward uses weights int8 * 2^-k and biases on 2^-weight_bits
+(straight-through gradients), so what is trained is, to the bit, what is deployed. No neuron sees
+another time step than through its membrane, so the layers run one by one, each over all steps.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.neuron import leaky, quantise
+from vecchess.snn.presets import NetConfig
+
+WEIGHT_LIMIT = 127
+FIRST_BIAS = -0.6
+"""Where batch norm centres the current of a new neuron: with spread 1 it fires at about 10 %."""
+
+
+class Output(NamedTuple):
+    """What T steps add up to. Accumulators are real numbers here, integers times 2^-F if folded.
+
+    policy: float32[T, B, 4672] and wdl: float32[T, B, 3] after each step; membranes: one per
+    neuron layer, to go on from; rates: float32[] per neuron layer, spikes per neuron and step.
+    """
+
+    policy: Tensor
+    wdl: Tensor
+    membranes: list[Tensor]
+    rates: list[Tensor]
+
+
+class Synapses(nn.Module):
+    """A linear map [..., K] -> [..., O]: float with batch norm, or folded and quantised."""
+
+    def __init__(
+        self, num_inputs: int, num_outputs: int, weight_bits: int, norm: tuple[float, float] | None
+    ) -> None:
+        """``norm``: first gain and bias of the batch norm, None for a plain bias."""
+        super().__init__()
+        self.weight_bits = weight_bits
+        self.weight = nn.Parameter(torch.randn(num_outputs, num_inputs) / num_inputs**0.5)
+        self.bias = nn.Parameter(torch.zeros(num_outputs))
+        self.norm = None if norm is None else nn.BatchNorm1d(num_outputs)
+        if norm is not None and self.norm is not None:
+            nn.init.constant_(self.norm.weight, norm[0])
+            nn.init.constant_(self.norm.bias, norm[1])
+        self.register_buffer("shift", torch.zeros(num_outputs))
+        self.register_buffer("folded", torch.tensor(False))
+        self.shift: Tensor
+        self.folded: Tensor
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Currents; exact whenever folded, because autocast and Winograd are kept away."""
+        if self.folded:
+            with torch.autocast(inputs.device.type, enabled=False):
+                weight, bias = self.quantised()
+                return functional.linear(inputs.float(), weight) + bias
+        currents = functional.linear(inputs, self.weight)
+        if self.norm is None:
+            return currents + self.bias
+        normed: Tensor = self.norm(currents.flatten(0, -2))
+        return normed.view(currents.shape)
+
+    def quantised(self) -> tuple[Tensor, Tensor]:
+        """The deployed weight [O, K] and bias [O], still attached to their parameters."""
+        weight = quantise(self.weight, torch.exp2(self.shift)[:, None], WEIGHT_LIMIT)
+        grid = torch.tensor(2.0**self.weight_bits, device=self.bias.device)
+        return weight, quantise(self.bias, grid, 2.0**24)
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Take the batch norm's running statistics into weight and bias, and choose the grid."""
+        if self.folded:
+            return
+        if self.norm is not None:
+            assert self.norm.running_var is not None
+            assert self.norm.running_mean is not None
+            gain = self.norm.weight / torch.sqrt(self.norm.running_var + self.norm.eps)
+            self.weight.mul_(gain[:, None])
+            self.bias.copy_(self.norm.bias - self.norm.running_mean * gain)
+            self.norm = None
+        largest = self.weight.abs().amax(dim=1, keepdim=True)
+        powers = 2.0 ** torch.arange(1, self.weight_bits + 1, device=largest.device)
+        self.shift.copy_((largest * powers <= WEIGHT_LIMIT).sum(dim=1))
+        self.folded.fill_(True)
+
+
+class SpikingNet(nn.Module):
+    """planes float32[B, 8, 8, P] of 0 and 1 -> policy and win/draw/loss accumulators."""
+
+    def __init__(self, config: NetConfig) -> None:
+        """Unfolded, with torch's current random generator."""
+        super().__init__()
+        self.config = config
+        channels, squeezed = config.channels, config.value_channels
+        half = config.blocks**-0.5
+
+        def make(inputs: int, outputs: int, norm: tuple[float, float] | None) -> Synapses:
+            return Synapses(inputs, outputs, config.weight_bits, norm)
+
+        layers = {"stem": make(9 * config.num_planes, channels, (1.0, FIRST_BIAS))}
+        for block in range(config.blocks):
+            layers[f"block{block}.first"] = make(9 * channels, channels, (1.0, FIRST_BIAS))
+            layers[f"block{block}.second"] = make(9 * channels, channels, (half, 0.0))
+        layers["policy"] = make(channels, NUM_MOVE_PLANES, None)
+        layers["value.squeeze"] = make(channels, squeezed, (1.0, FIRST_BIAS))
+        layers["value.outcome"] = make(NUM_SQUARES * squeezed, NUM_OUTCOMES, None)
+        self.layers = nn.ModuleDict({module_key(name): layer for name, layer in layers.items()})
+        self.policy_gain = nn.Parameter(torch.tensor(1.0))
+        self.value_gain = nn.Parameter(torch.tensor(1.0))
+
+    def layer(self, name: str) -> Synapses:
+        """The layer called ``name`` in ``integer_net``."""
+        module = self.layers[module_key(name)]
+        assert isinstance(module, Synapses)
+        return module
+
+    @property
+    def folded(self) -> bool:
+        """True once the forward is the deployed one."""
+        return bool(self.layer("stem").folded)
+
+    def fold(self) -> None:
+        """Enter the second phase: batch norm folded and frozen, weights quantised."""
+        for layer in self.layers.values():
+            assert isinstance(layer, Synapses)
+            layer.fold()
+
+    def forward(self, planes: Tensor, num_steps: int | None = None) -> Output:
+        """``num_steps`` (T by default) steps from rest."""
+        steps = self.config.time_steps if num_steps is None else num_steps
+        return self.advance(self.inflow(planes), self.at_rest(len(planes)), steps)
+
+    def inflow(self, planes: Tensor) -> Tensor:
+        """x0: float32[B, 8, 8, C], the same at every step."""
+        return self.layer("stem")(patches(planes))  # type: ignore[no-any-return]
+
+    def at_rest(self, num_boards: int) -> list[Tensor]:
+        """Membranes of B boards before the first step, one tensor per neuron layer."""
+        device = self.policy_gain.device
+        depth = [self.config.channels] * (2 * self.config.blocks + 1) + [self.config.value_channels]
+        return [torch.zeros(num_boards, 8, 8, channels, device=device) for channels in depth]
+
+    def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> Output:
+        """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
+        after: list[Tensor] = []
+        rates: list[Tensor] = []
+
+        def fire(current: Tensor) -> Tensor:
+            spikes, membrane = leaky(current, membranes[len(after)], self.config.grid_bits)
+            after.append(membrane)
+            rates.append(spikes.mean())
+            return spikes
+
+        stream = inflow.expand(num_steps, *inflow.shape)
+        for block in range(self.config.blocks):
+            inner = self.layer(f"block{block}.first")(patches(fire(stream)))
+            stream = stream + self.layer(f"block{block}.second")(patches(fire(inner)))
+        spikes = fire(stream)
+        policy = self.layer("policy")(spikes).permute(0, 1, 4, 2, 3)
+        squeezed = fire(self.layer("value.squeeze")(spikes))
+        wdl = self.layer("value.outcome")(squeezed.flatten(2))
+        policy = policy.reshape(num_steps, len(inflow), NUM_ACTIONS)
+        return Output(policy.cumsum(0), wdl.cumsum(0), after, rates)
+
+
+def module_key(name: str) -> str:
+    """A layer's name as torch allows it."""
+    return name.replace(".", "_")
+
+
+def patches(boards: Tensor) -> Tensor:
+    """[..., 8, 8, I] -> [..., 8, 8, 9 * I], tap by tap, squares off the board silent.
+
+    A convolution in matrix form: exact in any order of summation, which Winograd's is not.
+    """
+    padded = functional.pad(boards, (0, 0, 1, 1, 1, 1))
+    taps = [padded[..., r : r + 8, f : f + 8, :] for r in range(3) for f in range(3)]
+    return torch.cat(taps, dim=-1)
