@@ -19,7 +19,7 @@ from numba import types
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import intrinsic
 
-from vecchess.jit import subroutine
+from vecchess.jit import inline
 
 GATHER_BITS = np.uint64(0x0102040810204080)
 """Multiplying eight bytes of 0 or 1 by this leaves them as eight bits in the top byte."""
@@ -87,7 +87,7 @@ _add_rows_32 = _row_summer(32)
 _add_rows_64 = _row_summer(64)
 
 
-@subroutine
+@inline
 def convolve(rows, starts, weight, num_inputs, scale, bias, total, out, add):  # type: ignore[no-untyped-def]
     """3x3 currents of one board: out[64, O] = or, with ``add``, += sum * scale[O] + bias[O].
 
@@ -116,7 +116,7 @@ def convolve(rows, starts, weight, num_inputs, scale, bias, total, out, add):  #
                     square[c] = np.int32(np.int32(total[c]) * scale[c]) + bias[c]
 
 
-@subroutine
+@inline
 def fire(membrane, current, threshold, stride, fired, rows, starts):  # type: ignore[no-untyped-def]
     """One LIF step of a board, its spikes as a list with ``rows`` in units of ``stride`` (O).
 
@@ -129,10 +129,12 @@ def fire(membrane, current, threshold, stride, fired, rows, starts):  # type: ig
         starts[square] = count
         potential, inflow = membrane[square], current[square]
         for c in range(num_channels):
-            v = np.int32(np.int32(potential[c] >> np.int32(1)) + inflow[c])
-            spike = v > threshold
+            v = potential[c]
+            limit = np.int32(threshold + threshold) if v > threshold else threshold
+            charged = np.int32(np.int32(v >> np.int32(1)) + inflow[c])
+            spike = charged > limit
             fired[c] = spike
-            potential[c] = np.int32(v - threshold) if spike else v
+            potential[c] = np.int32(charged - threshold) if spike else charged
         first = (square & 7) * num_channels
         for word in range(0, num_channels // 8, 4):
             mask = np.uint64(0)
@@ -147,7 +149,7 @@ def fire(membrane, current, threshold, stride, fired, rows, starts):  # type: ig
     starts[64] = count
 
 
-@subroutine
+@inline
 def list_planes(planes, stride, rows, starts):  # type: ignore[no-untyped-def]
     """Set bits of ``planes: uint64[P]`` as a list of spikes, a plane being a channel."""
     num_planes = planes.shape[0]
