@@ -1,0 +1,63 @@
+"""Perft: the number of leaves of the tree of legal moves, the test and yardstick of movegen."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess import tables as lookup
+from vecchess.chess.bits import load16
+from vecchess.chess.fen import from_fens
+from vecchess.chess.make import make_into_unbatched
+from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.position import Positions, checked
+from vecchess.jit import kernel
+from vecchess.shapes import POSITION_WORDS
+
+_MOVE_BYTES = MOVE_BUFFER * 2
+
+
+@kernel
+def _perft(tables, stack, moves, cursors, depth, bulk):  # type: ignore[no-untyped-def]
+    """Walk the tree with a stack of positions and move lists, one of each a level."""
+    nodes, level, last = 0, 0, depth - 1
+    cursors[0] = generate_unbatched(tables, stack, moves) & 0xFFFF
+    if depth == 1:
+        return cursors[0]
+    while level >= 0:
+        if cursors[level] == 0:
+            level -= 1
+            continue
+        cursors[level] -= 1
+        here = stack + level * 64
+        move = load16(moves + level * _MOVE_BYTES, cursors[level])
+        make_into_unbatched(tables, here, here + 64, move)
+        level += 1
+        if level == depth:
+            nodes += 1
+            level -= 1
+            continue
+        count = generate_unbatched(tables, here + 64, moves + level * _MOVE_BYTES) & 0xFFFF
+        if bulk and level == last:
+            nodes += count
+            level -= 1
+        else:
+            cursors[level] = count
+    return nodes
+
+
+def perft(position: str | Positions, depth: int, bulk: bool = True) -> int:
+    """Leaves of the tree of legal moves from a FEN or one position (``uint64[8]``).
+
+    Move lists are written at every node. With ``bulk`` the moves of the last level are counted,
+    not made, as other programs do. Raises ConfigError for a bad FEN, ValueError for depth < 0.
+    """
+    if depth < 0:
+        raise ValueError(f"perft depth must not be negative, not {depth}")
+    row = from_fens([position])[0] if isinstance(position, str) else np.asarray(position)
+    root = checked(row[None])[0]
+    if depth == 0:
+        return 1
+    stack = np.zeros((depth + 1, POSITION_WORDS), dtype=np.uint64)
+    stack[0] = root
+    moves = np.zeros((depth + 1, MOVE_BUFFER), dtype=np.uint16)
+    cursors: NDArray[np.int64] = np.zeros(depth + 1, dtype=np.int64)
+    return int(_perft(lookup.address(), stack.ctypes.data, moves.ctypes.data, cursors, depth, bulk))

@@ -1,0 +1,107 @@
+"""A position: eight ``uint64`` words, one cache line, always seen by the side to move.
+
+    word 0  the mover's men          bit = square, a1 = 0, b1 = 1 ... h8 = 63 as the mover
+         1  pawns       (of both)    sees the board: the mover always plays up it
+         2  knights     (of both)
+         3  bishops and queens           8 | 56 57 58 59 60 61 62 63
+         4  rooks and queens             7 | 48 ...
+         5  kings                            ...
+         6  castling rooks, ep           2 |  8  9 ...
+         7  counters                     1 |  0  1  2  3  4  5  6  7
+                                             a  b  c  d  e  f  g  h
+
+    word 6, ranks 1 and 8: the rooks that may still castle (so Chess960 needs nothing more)
+            rank 6: the square behind a pawn that just went two steps, only if
+                    capturing it en passant is legal
+    word 7  63           48 47            16 15             0
+           | colour (1 bit) | ply of the game | halfmove clock |   not swapped
+
+After a move every word but the last is byte-swapped (ranks turn over) and the mover's men are
+exchanged for the other's, so there is one move generator and no colour anywhere in it. Occupied
+squares are pawns | knights | bishops and queens | rooks and queens | kings.
+The ply counts from the game's first move as FEN does: 2 * (fullmove - 1) + colour.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.bits import fold_multiply, load
+from vecchess.jit import inline, kernel
+from vecchess.shapes import POSITION_WORDS
+
+OWN, PAWNS, KNIGHTS, DIAGONAL, ORTHOGONAL, KINGS, CASTLING, COUNTERS = range(8)
+PLY_SHIFT, COLOUR_SHIFT = 16, 63
+CLOCK_MASK = 0xFFFF
+RANK_1, RANK_3, RANK_6, RANK_7, RANK_8 = (np.uint64(0xFF << 8 * r) for r in (0, 2, 5, 6, 7))
+FILE_A, FILE_H = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+Positions = NDArray[np.uint64]
+"""``uint64[G, 8]``"""
+
+_U = np.uint64
+# odd constants from the fractional digits of pi (as in Blowfish's P-array)
+_C0, _C1, _C2 = _U(0x243F6A8885A308D3), _U(0x13198A2E03707345), _U(0xA4093822299F31D1)
+_C3, _C4, _C5 = _U(0x082EFA98EC4E6C89), _U(0x452821E638D01377), _U(0xBE5466CF34E90C6D)
+_C6, _C7 = _U(0xC0AC29B7C97C50DD), _U(0x3F84D5B5B5470917)
+
+
+@inline
+def clock_unbatched(position: Any) -> Any:
+    """Plies since the last capture or pawn move, ``int64``."""
+    return np.int64(load(position, COUNTERS) & _U(CLOCK_MASK))
+
+
+@inline
+def ply_unbatched(position: Any) -> Any:
+    """Plies since the game began, ``int64``."""
+    return np.int64((load(position, COUNTERS) >> _U(PLY_SHIFT)) & _U(0xFFFFFFFF))
+
+
+@inline
+def colour_unbatched(position: Any) -> Any:
+    """0 when White is to move, 1 when Black is, ``uint64``."""
+    return load(position, COUNTERS) >> _U(COLOUR_SHIFT)
+
+
+@inline
+def board_key_unbatched(position: Any) -> Any:
+    """Key of words 0 to 6: equal for a position and its mirror image with colours exchanged."""
+    first = fold_multiply(load(position, OWN) ^ _C0, load(position, PAWNS) ^ _C1)
+    second = fold_multiply(load(position, KNIGHTS) ^ _C2, load(position, DIAGONAL) ^ _C3)
+    third = fold_multiply(load(position, ORTHOGONAL) ^ _C4, load(position, KINGS) ^ _C5)
+    fourth = fold_multiply(load(position, CASTLING) ^ _C6, first ^ _C7)
+    return fold_multiply(second ^ _C5, third + _C3) ^ fourth
+
+
+@inline
+def key_unbatched(position: Any) -> Any:
+    """Key of the position as repetition knows it: men, side to move, castling, en passant."""
+    return board_key_unbatched(position) ^ (colour_unbatched(position) * _C1)
+
+
+@kernel
+def _keys(positions, num_positions, keys):  # type: ignore[no-untyped-def]
+    for index in range(num_positions):
+        keys[index] = key_unbatched(positions + index * 64)
+
+
+def position_keys(positions: Positions) -> NDArray[np.uint64]:
+    """Keys of positions, ``uint64[G, 8] -> uint64[G]``.
+
+    Two keys are equal when, and but for a chance of 2**-64 only when, men, side to move, castling
+    rights and legal en-passant captures are.
+    """
+    positions = checked(positions)
+    keys = np.empty(len(positions), dtype=np.uint64)
+    _keys(positions.ctypes.data, len(positions), keys)
+    return keys
+
+
+def checked(positions: Positions) -> Positions:
+    """The positions as a contiguous ``uint64[G, 8]``; ValueError for any other shape or type."""
+    if positions.dtype != np.uint64 or positions.shape[1:] != (POSITION_WORDS,):
+        kind = f"{positions.dtype}{list(positions.shape)}"
+        raise ValueError(f"positions must be uint64[G, {POSITION_WORDS}], not {kind}")
+    return np.ascontiguousarray(positions)
