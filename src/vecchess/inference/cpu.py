@@ -20,7 +20,7 @@ from vecchess.inference.cpu_kernels import (
 )
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.shapes import NUM_SQUARES
+from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
@@ -151,4 +151,5 @@ def _scratch(config: NetConfig, dtype: type[np.generic]) -> Scratch:
         fired=np.zeros(config.channels, np.uint8),
         rows=np.zeros(longest, np.int32),
         starts=np.zeros(NUM_SQUARES + 1, np.int32),
+        sums=np.zeros(NUM_OUTCOMES, np.int32),
     )

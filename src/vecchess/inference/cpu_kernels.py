@@ -50,7 +50,8 @@ class Membranes(NamedTuple):
 
 class Scratch(NamedTuple):
     """What one thread needs: stream int32[GROUP, 64, C], inner int32[64, C], total [C] in the
-    dtype of the weights, fired uint8[C], rows int32[64 * max(C, P) + 1], starts int32[65]."""
+    dtype of the weights, fired uint8[C], rows int32[64 * max(C, P) + 1], starts int32[65],
+    sums int32[3]."""
 
     stream: NDArray[np.int32]
     inner: NDArray[np.int32]
@@ -58,6 +59,7 @@ class Scratch(NamedTuple):
     fired: NDArray[np.uint8]
     rows: NDArray[np.int32]
     starts: NDArray[np.int32]
+    sums: NDArray[np.int32]
 
 
 @kernel
@@ -122,9 +124,9 @@ def _add_policy(heads, legal, num_legal, num_channels, rows, starts, policy):  #
 
 
 @inline
-def _add_value(heads, membrane, threshold, num_channels, rows, starts, wdl):  # type: ignore[no-untyped-def]
-    """Add one step's current to ``wdl: int32[3]``; membrane: int32[64, V]."""
-    sums = np.zeros(wdl.shape[0], np.int32)
+def _add_value(heads, membrane, threshold, num_channels, rows, starts, sums, wdl):  # type: ignore[no-untyped-def]
+    """Add one step's current to ``wdl: int32[3]``; membrane: int32[64, V]; sums: scratch."""
+    sums[:] = 0
     for square in range(64):
         first = (square & 7) * num_channels
         for v in range(membrane.shape[1]):
@@ -132,8 +134,9 @@ def _add_value(heads, membrane, threshold, num_channels, rows, starts, wdl):  # 
             for event in range(starts[square], starts[square + 1]):
                 total += heads.squeeze[rows[event] - first, v]
             inflow = total * heads.squeeze_scale[v] + heads.squeeze_bias[v]
+            limit = 2 * threshold if membrane[square, v] > threshold else threshold
             potential = (membrane[square, v] >> 1) + inflow
-            if potential > threshold:
+            if potential > limit:
                 potential -= threshold
                 for outcome in range(wdl.shape[0]):
                     sums[outcome] += heads.outcome[square * membrane.shape[1] + v, outcome]
@@ -149,7 +152,9 @@ def step(slots, threshold, tower, heads, membranes, scratch, legal, num_legal, p
     for start in range(0, slots.shape[0], GROUP):
         group = slots[start : start + GROUP]
         for k in range(group.shape[0]):
-            scratch.stream[k] = membranes.current[group[k]]
+            for square in range(64):  # an array assignment would allocate
+                for c in range(num_channels):
+                    scratch.stream[k, square, c] = membranes.current[group[k], square, c]
         for first in range(0, num_layers, 2):
             for k in range(group.shape[0]):
                 stream, slot = scratch.stream[k], group[k]
@@ -165,4 +170,4 @@ def step(slots, threshold, tower, heads, membranes, scratch, legal, num_legal, p
             count = num_legal[slot]
             _add_policy(heads, legal[slot], count, num_channels, rows, starts, policy[slot])
             value = membranes.value[slot]
-            _add_value(heads, value, threshold, num_channels, rows, starts, wdl[slot])
+            _add_value(heads, value, threshold, num_channels, rows, starts, scratch.sums, wdl[slot])

@@ -7,8 +7,8 @@ All enabled conditions must hold. With accumulators A after t steps and logits A
     best move the same as one step ago               ties go to the lowest index in ``legal``
     |wdl_t * (t - 1) - wdl_(t-1) * t| <= value_drift * t * (t - 1)      every outcome
 
-A position with one legal move leaves at min_steps; everyone leaves at T. In line with what early
-exit needs at chess (stability of move and value rather than confidence), see docs/decisions.md.
+At the first step nothing counts as unchanged. A position with one legal move leaves at min_steps,
+all others at T at the latest. Stability of move and value, because chess policies are seldom sure.
 """
 
 from dataclasses import asdict, dataclass
@@ -89,7 +89,7 @@ def _may_leave(rule, t, num_legal, margin, unchanged, wdl, previous_wdl):  # typ
         return False
     if rule[2] != 0 and not unchanged:
         return False
-    return rule[3] < 0 or not _drifted(wdl, previous_wdl, t, rule[3])
+    return rule[3] < 0 or (t > 1 and not _drifted(wdl, previous_wdl, t, rule[3]))
 
 
 @kernel

@@ -124,16 +124,17 @@ def _current(
 
 
 def _membrane(config: NetConfig, name: str, current: Interval, bounds: list[Bound]) -> None:
-    """Bound v over T steps of v <- floor(v / 2) + x; v <- v - 1 if v > 1."""
+    """Bound u over T steps of u = floor(v / 2) + x; v <- u - s; see ``neuron``."""
     threshold = np.int64(1) << config.grid_bits
     low = high = np.zeros_like(current[0])
     reached = low, high
     for _ in range(config.time_steps):
         low, high = (low >> 1) + current[0], (high >> 1) + current[1]
-        reached = np.minimum(reached[0], low), np.maximum(reached[1], high)
-        # a reset leaves v in (0, high - 1]; without one v stays where it is, at most at 1
+        # the comparison subtracts 1 or 2 from u
+        reached = np.minimum(reached[0], low - 2 * threshold), np.maximum(reached[1], high)
+        # a spike leaves v in (0, high - 1]; without one v = u, at most 2
         low = np.minimum(low, 0)
-        high = np.maximum(np.minimum(high, threshold), high - threshold)
+        high = np.maximum(np.minimum(high, 2 * threshold), high - threshold)
     bounds.append(_worst(name, "membrane", reached))
 
 

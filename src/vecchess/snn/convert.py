@@ -21,8 +21,8 @@ def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> 
     net = IntegerNet(
         config=config,
         layers={name: _layer(module.layer(name)) for name in layer_shapes(config)},
-        policy_scale=float(module.policy_gain) * unit,
-        value_scale=float(module.value_gain) * unit,
+        policy_scale=module.policy_gain.item() * unit,
+        value_scale=module.value_gain.item() * unit,
         exit_rule=exit_rule,
     )
     net.check().require_exact()

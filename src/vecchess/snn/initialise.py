@@ -74,10 +74,10 @@ def fire(config: NetConfig, current: Ints) -> Spikes:
     membrane = np.zeros_like(current[0])
     spikes = np.empty(current.shape, np.float32)
     for t in range(len(current)):
+        limit = threshold << (membrane > threshold)
         membrane = (membrane >> 1) + current[t]
-        fired = membrane > threshold
-        membrane -= fired * threshold
-        spikes[t] = fired
+        spikes[t] = membrane > limit
+        membrane -= (membrane > limit) * threshold
     return spikes
 
 

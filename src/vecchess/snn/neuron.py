@@ -1,11 +1,13 @@
 """The neuron, in torch: float32 on the grid of 2^-F, so exact, and differentiable by surrogate.
 
-    v <- floor(v / 2) + x        floor on the grid; nothing is lost while F >= k_max + T - 1
-    s  = v > 1
-    v <- v - s
+    u  = floor(v / 2) + x        floor on the grid; nothing is lost while F >= k_max + T - 1
+    s  = u > 1                   u > 2 if v, left over from the step before, was itself above 1
+    v <- u - s
 
 That is snntorch.Leaky with beta 0.5, threshold 1, reset by subtraction and reset_delay=False
-(tested bit for bit), with the floor as the definition for longer T.
+(tested bit for bit), with the floor as the definition for longer T. A membrane that is above the
+threshold even after its reset is rare; snntorch 1.0 takes the reset off before it compares the
+next time, and gives it back if there is no spike. So do we, on every device.
 """
 
 from typing import Any
@@ -65,10 +67,11 @@ def quantise(values: Tensor, scale: Tensor, limit: float) -> Tensor:
 
 def leaky_step(membrane: Tensor, current: Tensor, grid_bits: int) -> tuple[Tensor, Tensor]:
     """One time step: spikes (0 or 1) and the membrane after reset, shapes as ``current``."""
+    limit = 1 + (membrane > 1).to(membrane.dtype)
     halved: Tensor = _HalveOnGrid.apply(membrane, grid_bits)  # type: ignore[no-untyped-call]
-    membrane = halved + current
-    spikes: Tensor = _Fire.apply(membrane - 1)  # type: ignore[no-untyped-call]
-    return spikes, membrane - spikes.detach()
+    charged = halved + current
+    spikes: Tensor = _Fire.apply(charged - limit)  # type: ignore[no-untyped-call]
+    return spikes, charged - spikes.detach()
 
 
 def leaky(currents: Tensor, membrane: Tensor, grid_bits: int) -> tuple[Tensor, Tensor]:
