@@ -1,0 +1,178 @@
+"""Two backends, one answer: for any number of slots, order of admission and mixture of steps."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.inference.questions import Answers, answer, ask, same
+from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.inference.backend import Backend
+from vecchess.inference.backends import open_backend
+from vecchess.inference.exit import ExitRule
+from vecchess.snn.convert import from_integers, unpack_planes
+from vecchess.snn.initialise import new_network
+from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.presets import NetConfig, preset
+
+NUM_ROWS = 24
+RULES = [
+    ExitRule.never(),
+    ExitRule(),
+    ExitRule(min_steps=1, policy_margin=2000, best_move_unchanged=False),
+    ExitRule(value_drift=400),
+]
+
+
+@cache
+def _net(
+    blocks: int = 2, channels: int = 32, time_steps: int = 4, heavy: bool = False
+) -> IntegerNet:
+    config = NetConfig(
+        num_planes=NUM_PLANES, blocks=blocks, channels=channels, time_steps=time_steps
+    )
+    net = new_network(config, 1, random_positions(16, 1)[0])
+    return _with_heavy_rows(net) if heavy else net
+
+
+def _with_heavy_rows(net: IntegerNet) -> IntegerNet:
+    """The net with one output channel whose sums may leave int16, so that int32 is used."""
+    layer = net.layers["block0.first"]
+    weight, shift = layer.weight.copy(), layer.shift.copy()
+    weight[5], shift[5] = 127, 7
+    heavy = Layer(weight, shift, layer.bias)
+    return replace(net, layers=net.layers | {"block0.first": heavy})
+
+
+@cache
+def _expected(net_key: tuple[int, int, int, bool], rule: ExitRule) -> Answers:
+    """One position at a time through the reference."""
+    requests = ask(NUM_ROWS)
+    backend = open_backend("reference", _net(*net_key), 1, rule)
+    return answer(backend, requests, list(range(NUM_ROWS)), 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(["cpu", "reference"]),
+    rule=st.sampled_from(RULES),
+    num_slots=st.integers(1, 30),
+    stride=st.integers(1, 12),
+    threads=st.integers(1, 3),
+    order=st.permutations(range(NUM_ROWS)),
+)
+def test_any_schedule_gives_the_same_bits(
+    name: str, rule: ExitRule, num_slots: int, stride: int, threads: int, order: list[int]
+) -> None:
+    backend = open_backend(name, _net(), num_slots, rule, threads=threads)
+    got = answer(backend, ask(NUM_ROWS), order, stride)
+    assert same(got, _expected((2, 32, 4, False), rule))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (1, 64, 4, False),
+        (1, 96, 4, False),
+        (1, 128, 1, False),
+        (1, 32, 12, False),
+        (1, 32, 4, True),
+        (2, 64, 4, True),
+    ],
+)
+def test_sizes_and_step_counts_agree(key: tuple[int, int, int, bool]) -> None:
+    backend = open_backend("cpu", _net(*key), 9, ExitRule.never())
+    got = answer(backend, ask(NUM_ROWS), list(range(NUM_ROWS)), 4)
+    assert same(got, _expected(key, ExitRule.never()))
+    assert _net(*key).check().int16_sums is not key[3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["small", "base", "large"])
+def test_presets_agree(name: str) -> None:
+    net = new_network(preset(name, NUM_PLANES), 1, random_positions(32, 1)[0])
+    requests, again = ask(10), ask(10)
+    rows = list(range(10))
+    ours = answer(open_backend("cpu", net, 4), requests, rows, 3)
+    assert same(ours, answer(open_backend("reference", net, 10), again, rows, 10))
+
+
+def test_answers_are_the_modules_forward() -> None:
+    net, requests = _net(), ask(NUM_ROWS)
+    policy, wdl, steps = answer(
+        open_backend("cpu", net, 5, ExitRule()), requests, list(range(NUM_ROWS)), 5
+    )
+    with torch.no_grad():
+        output = from_integers(net)(unpack_planes(requests.planes))
+    for row in range(NUM_ROWS):
+        t, count = steps[row] - 1, requests.num_legal[row]
+        moves = requests.legal[row, :count].astype(int)
+        unit = 2.0**net.config.grid_bits
+        assert np.array_equal(policy[row, :count], output.policy[t, row].numpy()[moves] * unit)
+        assert np.array_equal(wdl[row], output.wdl[t, row].numpy() * unit)
+        assert not policy[row, count:].any()
+    assert 2 <= steps.mean() < 4
+
+
+@pytest.fixture(params=["cpu", "reference"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return open_backend(request.param, _net(), 4, ExitRule.never())
+
+
+def _ints(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.int32)
+
+
+def test_nothing_occupied_is_fine(backend: Backend) -> None:
+    backend.admit(_ints(), ask(4), _ints())
+    backend.advance()
+    assert backend.settled().tolist() == []
+    backend.read(_ints(), ask(4), _ints())
+
+
+def test_slot_is_free_only_after_it_was_reported_settled(backend: Backend) -> None:
+    requests = ask(4)
+    backend.admit(_ints(2), requests, _ints(0))
+    with pytest.raises(ValueError, match="not free"):
+        backend.admit(_ints(2), requests, _ints(1))
+    for _ in range(backend.time_steps + 2):
+        backend.advance()
+    assert backend.settled().tolist() == [2]
+    assert backend.settled().tolist() == []
+    backend.read(_ints(2), requests, _ints(0))
+    assert requests.steps.tolist() == [backend.time_steps, 0, 0, 0]
+    backend.admit(_ints(2), requests, _ints(1))
+
+
+def test_question_without_moves_is_refused(backend: Backend) -> None:
+    requests = ask(4)
+    requests.num_legal[1] = 0
+    with pytest.raises(ValueError, match="legal moves"):
+        backend.admit(_ints(0), requests, _ints(1))
+
+
+def test_stored_rule_is_taken_unless_another_is_given() -> None:
+    net = replace(_net(), exit_rule=ExitRule.never().to_metadata())
+    rows = list(range(NUM_ROWS))
+    assert set(answer(open_backend("auto", net, 6), ask(NUM_ROWS), rows, 6)[2]) == {4}
+    assert answer(open_backend("auto", net, 6, ExitRule()), ask(NUM_ROWS), rows, 6)[2].min() < 4
+
+
+def test_wrong_names_devices_and_networks_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"no backend 'tpu'; there are .*cpu.*reference"):
+        open_backend("tpu", _net(), 1)
+    with pytest.raises(ConfigError, match="no device 'abacus'"):
+        open_backend("reference", _net(), 1, device="abacus")
+    with pytest.raises(ConfigError, match="slot"):
+        open_backend("cpu", _net(), 0)
+    layer = _net().layers["stem"]
+    broken = Layer(layer.weight, layer.shift, layer.bias + np.int32(1 << 22))
+    net = replace(_net(), layers=_net().layers | {"stem": broken})
+    for name in ("cpu", "reference"):
+        with pytest.raises(NetworkError, match="not exact"):
+            open_backend(name, net, 1)

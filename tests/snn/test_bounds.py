@@ -1,0 +1,72 @@
+"""The exactness proof: never below what happens, and refusing what it must refuse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.errors import NetworkError
+from vecchess.snn.bounds import EXACT_LIMIT, _membrane
+from vecchess.snn.initialise import new_network
+from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.presets import NetConfig
+
+CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+
+
+def _net() -> IntegerNet:
+    return new_network(CONFIG, 1, random_positions(16, 1)[0])
+
+
+def _with(net: IntegerNet, name: str, layer: Layer) -> IntegerNet:
+    return replace(net, layers=net.layers | {name: layer})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-60_000, 60_000), min_size=4, max_size=4), st.integers(1, 60_000))
+def test_membrane_bound_holds(currents: list[int], reach: int) -> None:
+    low, high = min(*currents, -reach), max(*currents, reach)
+    bounds: list = []
+    _membrane(CONFIG, "x", (np.array([low]), np.array([high])), bounds)
+    membrane = 0
+    for current in currents:
+        limit = 1 << 13 << (membrane > 1 << 13)
+        membrane = (membrane >> 1) + current
+        assert abs(membrane) <= bounds[0].bound
+        assert abs(membrane - limit) <= bounds[0].bound
+        membrane -= (membrane > limit) << 13
+
+
+def test_stem_bound_is_reached_by_its_worst_input() -> None:
+    net = _net()
+    stem = net.layers["stem"]
+    bound = next(b for b in net.check().bounds if (b.layer, b.quantity) == ("stem", "current"))
+    weight = stem.weight[bound.channel].astype(int)
+    scale, bias = 1 << (13 - int(stem.shift[bound.channel])), int(stem.bias[bound.channel]) << 3
+    high = weight[weight > 0].sum() * scale + max(bias, 0)
+    low = weight[weight < 0].sum() * scale + min(bias, 0)
+    assert bound.bound == max(high, -low)
+
+
+def test_network_out_of_range_is_refused_by_name() -> None:
+    net = _net()
+    layer = net.layers["block0.second"]
+    bias = layer.bias.copy()
+    bias[17] = EXACT_LIMIT >> 3
+    broken = _with(net, "block0.second", Layer(layer.weight, layer.shift, bias))
+    assert not broken.check().exact
+    with pytest.raises(NetworkError, match=r"layer heads, channel 17, can reach \d+"):
+        broken.check().require_exact()
+
+
+def test_sums_beyond_int16_are_noticed() -> None:
+    net = _net()
+    assert net.check().int16_sums
+    layer = net.layers["block0.first"]
+    heavy = Layer(np.full_like(layer.weight, 127), np.full_like(layer.shift, 10), layer.bias)
+    report = _with(net, "block0.first", heavy).check()
+    assert report.exact
+    assert not report.int16_sums

@@ -1,0 +1,122 @@
+"""Network files: whole or refused with one line."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.errors import NetworkError
+from vecchess.snn.initialise import new_network
+from vecchess.snn.integer_net import IntegerNet, tensors_of
+from vecchess.snn.presets import NetConfig
+
+
+@pytest.fixture(scope="module")
+def net() -> IntegerNet:
+    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+    return new_network(config, 1, random_positions(16, 1)[0])
+
+
+@pytest.fixture
+def path(net: IntegerNet, tmp_path: Path) -> Path:
+    net.save(tmp_path / "net.safetensors")
+    return tmp_path / "net.safetensors"
+
+
+def test_round_trip_keeps_everything(net: IntegerNet, path: Path) -> None:
+    loaded = IntegerNet.load(path)
+    assert loaded.sha256 == net.sha256
+    assert loaded.config == net.config
+    assert (loaded.policy_scale, loaded.value_scale) == (net.policy_scale, net.value_scale)
+    for name, tensor in tensors_of(net).items():
+        assert np.array_equal(tensors_of(loaded)[name], tensor)
+
+
+def test_equal_networks_are_equal_files_and_nothing_else_is_left(
+    net: IntegerNet, path: Path
+) -> None:
+    other = path.with_name("other.safetensors")
+    IntegerNet.load(path).save(other)
+    assert other.read_bytes() == path.read_bytes()
+    assert {entry.name for entry in path.parent.iterdir()} == {path.name, other.name}
+
+
+def test_exit_rule_is_stored_and_part_of_the_hash(net: IntegerNet, tmp_path: Path) -> None:
+    ruled = replace(net, exit_rule={"min_steps": 3})
+    ruled.save(tmp_path / "ruled")
+    assert IntegerNet.load(tmp_path / "ruled").exit_rule == {"min_steps": 3}
+    assert ruled.sha256 != net.sha256
+
+
+def test_info_is_json(net: IntegerNet) -> None:
+    facts = json.loads(json.dumps(net.info()))
+    assert facts["sha256"] == net.sha256
+    assert facts["exact"] is True
+    assert facts["weights"] == net.num_weights
+
+
+def test_missing_file() -> None:
+    with pytest.raises(NetworkError, match="cannot read network"):
+        IntegerNet.load(Path("/nowhere/net"))
+
+
+@pytest.mark.parametrize("length", [0, 5, 100, -1])
+def test_truncated_file(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(NetworkError, match="truncated"):
+        IntegerNet.load(path)
+
+
+def test_flipped_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(NetworkError, match="does not match its sha256"):
+        IntegerNet.load(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("schema", 9, "schema 9"),
+        ("config", {"blocks": 1}, "wrong size"),
+        ("policy_scale", 0.0, "policy_scale"),
+        ("sha256", "0" * 64, "sha256"),
+        ("exit_rule", {"min_steps": 1}, "sha256"),
+    ],
+)
+def test_wrong_description(path: Path, key: str, value: object, message: str) -> None:
+    _rewrite(path, key, value)
+    with pytest.raises(NetworkError, match=message):
+        IntegerNet.load(path)
+
+
+def test_file_of_someone_else(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({"x": np.zeros(3)}, tmp_path / "x")
+    with pytest.raises(NetworkError, match="not written by vecchess"):
+        IntegerNet.load(tmp_path / "x")
+
+
+def test_sizes_that_do_not_fit_the_tensors(path: Path) -> None:
+    description = _description(path)
+    _rewrite(path, "config", description["config"] | {"value_channels": 9})
+    with pytest.raises(NetworkError, match=r"value.squeeze.weight as int8\[8, 32\]"):
+        IntegerNet.load(path)
+
+
+def _description(path: Path) -> dict:
+    data = path.read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return json.loads(header["__metadata__"]["vecchess"])
+
+
+def _rewrite(path: Path, key: str, value: object) -> None:
+    from safetensors.numpy import load, save
+
+    description = _description(path) | {key: value}
+    path.write_bytes(save(load(path.read_bytes()), {"vecchess": json.dumps(description)}))
