@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import intrinsic
@@ -30,9 +31,7 @@ tz: Any = trailing_zeros
 
 def host_has(feature: str) -> bool:
     """True when the processor numba compiles for has this LLVM feature, such as ``bmi2``."""
-    from numba.core import config
-
-    chosen = config.CPU_FEATURES
+    chosen = getattr(config, "CPU_FEATURES", None)  # NUMBA_CPU_FEATURES, if that is set
     features = get_host_cpu_features() if chosen is None else chosen
     return f"+{feature}" in features.split(",")
 

@@ -12,6 +12,7 @@ The block is built on first use (some 20 ms) and lives as long as the process.
 """
 
 from functools import cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,15 @@ from vecchess.chess.rays import ARRIVALS, SHIFTS
 
 KNIGHT, KING, RAYS, SLIDERS, ACTIONS, MOVES, ATTACKS = 0, 64, 128, 640, 896, 1920, 3088
 _ROOK_LANES, _BISHOP_LANES = (0, 1, 4, 5), (2, 3, 6, 7)
+_LOCK = Lock()
 _U = np.uint64
 Words = NDArray[np.uint64]
 
 
 def address() -> int:
     """Address of the block: the first argument of most kernels. Valid in this process only."""
-    return int(_block().ctypes.data)
+    with _LOCK:  # two threads would build two blocks, and the cache let one go while in use
+        return int(_block().ctypes.data)
 
 
 @cache
@@ -77,7 +80,8 @@ def _slide(men: Words, occupied: Words, lane: int) -> Words:
 def _leaps(squares: Words) -> Words:
     """Squares a knight attacks: one step along a line, one more along a diagonal beside it."""
     turns = ((0, 2), (0, 3), (1, 2), (1, 7), (4, 6), (4, 7), (5, 3), (5, 6))
-    return np.bitwise_or.reduce([_step(_step(squares, line), turn) for line, turn in turns])
+    leaps: Words = np.bitwise_or.reduce([_step(_step(squares, one), two) for one, two in turns])
+    return leaps
 
 
 def _lookup(square: np.uint64, lanes: tuple[int, ...]) -> tuple[np.uint64, Words]:
@@ -93,4 +97,5 @@ def _lookup(square: np.uint64, lanes: tuple[int, ...]) -> tuple[np.uint64, Words
     for index, place in enumerate(places):
         occupied |= (subsets >> _U(index) & _U(1)) << _U(place)
     starts = np.full_like(subsets, square)
-    return mask, np.bitwise_or.reduce([_slide(starts, occupied, lane) for lane in lanes])
+    attacks: Words = np.bitwise_or.reduce([_slide(starts, occupied, lane) for lane in lanes])
+    return mask, attacks

@@ -1,0 +1,140 @@
+"""``bench perft``: leaves a second of the move generator, beside Stockfish's in the same run."""
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from vecchess.chess.perft import perft
+from vecchess.errors import ConfigError
+
+SCHEMA = "vecchess.bench.perft/1"
+_STOCKFISH_PLACES = ("/usr/games/stockfish", "/usr/local/bin/stockfish")
+
+
+class Yardstick(NamedTuple):
+    """A position of chessprogramming.org's *Perft Results*, with the depth to time it at."""
+
+    name: str
+    fen: str
+    depth: int
+
+
+SIX = (
+    Yardstick("start", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6),
+    Yardstick(
+        "kiwipete", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5
+    ),
+    Yardstick("position 3", "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 7),
+    Yardstick("position 4", "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", 5),
+    Yardstick("position 5", "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", 5),
+    Yardstick(
+        "position 6", "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10", 5
+    ),
+)
+
+
+def run(
+    fen: str | None = None, depth: int | None = None, against: str | None = None
+) -> dict[str, Any]:
+    """Time perft on one core: the six well-known positions, or one FEN at one depth.
+
+    Leaves are counted from move lists that are written. ``against="stockfish"`` runs its
+    ``go perft`` between ours, position by position. Returns nodes, nodes/s and a row for each
+    position; nodes/s and ratio over several are geometric means. Raises ConfigError for a bad FEN
+    or depth, an unknown opponent, or a Stockfish that is missing or counts differently.
+    """
+    yardsticks = _yardsticks(fen, depth)
+    opponent = _opponent(against)
+    perft(yardsticks[0].fen, 1)  # compile before the clock runs
+    rows = [_row(yardstick, opponent) for yardstick in yardsticks]
+    result = {
+        "schema": SCHEMA,
+        "nodes": sum(row["nodes"] for row in rows),
+        "nodes_per_s": _mean(rows, "nodes_per_s"),
+        "positions": rows,
+    }
+    if opponent is not None:
+        result["stockfish_nodes_per_s"] = _mean(rows, "stockfish_nodes_per_s")
+        result["ratio"] = _mean(rows, "ratio")
+    return result
+
+
+def _yardsticks(fen: str | None, depth: int | None) -> list[Yardstick]:
+    if depth is not None and depth < 1:
+        raise ConfigError(f"perft depth must be at least 1, not {depth}")
+    chosen = SIX if fen is None else (Yardstick("given", fen, 5),)
+    return [yardstick._replace(depth=depth or yardstick.depth) for yardstick in chosen]
+
+
+def _row(yardstick: Yardstick, opponent: Path | None) -> dict[str, Any]:
+    start = perf_counter()
+    nodes = perft(yardstick.fen, yardstick.depth)
+    elapsed = perf_counter() - start
+    row = {**yardstick._asdict(), "nodes": nodes, "s": elapsed, "nodes_per_s": nodes / elapsed}
+    if opponent is not None:
+        theirs, elapsed = stockfish_perft(opponent, yardstick.fen, yardstick.depth)
+        if theirs != nodes:
+            raise ConfigError(
+                f"perft {yardstick.depth} of '{yardstick.fen}': {nodes} leaves here, "
+                f"{theirs} by {opponent}"
+            )
+        row["stockfish_nodes_per_s"] = theirs / elapsed
+        row["ratio"] = row["nodes_per_s"] / row["stockfish_nodes_per_s"]
+    return row
+
+
+def _mean(rows: list[dict[str, Any]], key: str) -> float:
+    """Geometric mean of a column."""
+    return math.exp(sum(math.log(row[key]) for row in rows) / len(rows))
+
+
+def _opponent(against: str | None) -> Path | None:
+    if against is None:
+        return None
+    if against != "stockfish":
+        raise ConfigError(f"bench perft can run against 'stockfish', not '{against}'")
+    return find_stockfish()
+
+
+def find_stockfish() -> Path:
+    """Stockfish on PATH or where Debian puts it. Raises ConfigError if there is none."""
+    found = shutil.which("stockfish") or next(filter(shutil.which, _STOCKFISH_PLACES), None)
+    if found is None:
+        raise ConfigError(
+            "stockfish not found on PATH or in /usr/games: install it, then try again"
+        )
+    return Path(found)
+
+
+def stockfish_perft(program: Path, fen: str, depth: int) -> tuple[int, float]:
+    """Leaves and seconds of Stockfish's ``go perft``, one thread, start-up not counted.
+
+    Raises ConfigError when it stops without an answer.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(
+            f"uci\nsetoption name UCI_Chess960 value true\nposition fen {fen}\nisready\n"
+        )
+        process.stdin.flush()
+        _read_until(process.stdout, "readyok")
+        start = perf_counter()
+        process.stdin.write(f"go perft {depth}\n")
+        process.stdin.flush()
+        answer = _read_until(process.stdout, "Nodes searched:")
+        elapsed = perf_counter() - start
+        process.stdin.write("quit\n")
+        process.stdin.flush()
+    return int(answer.split(":")[1]), elapsed
+
+
+def _read_until(lines: Any, start: str) -> str:
+    for line in lines:
+        if line.startswith(start):
+            return str(line)
+    raise ConfigError(f"stockfish stopped before it said '{start}'")

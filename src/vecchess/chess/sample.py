@@ -1,0 +1,78 @@
+"""Random games: any legal move is as likely, under all the rules; the same seed, the same games."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess import tables as lookup
+from vecchess.chess.bits import load16, store
+from vecchess.chess.chess960 import start_positions
+from vecchess.chess.make import make_unbatched
+from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.position import Positions, checked
+from vecchess.chess.rules import (
+    KEY_HISTORY,
+    NO_PLY_CAP,
+    Termination,
+    push_key_unbatched,
+    termination_unbatched,
+)  # fmt: skip
+from vecchess.jit import kernel
+from vecchess.rng import random_below
+
+_ONGOING = int(Termination.ONGOING)
+_LENGTH_DRAW = 1 << 32
+"""The counter of the random number that limits a game; plies count from 0."""
+_SAMPLED_PLIES = 120
+"""Positions are sampled from as many plies as a game between players may have."""
+
+
+@kernel
+def _play(tables, positions, numbers, seed, below, keys, moves, codes, plies):  # type: ignore[no-untyped-def]
+    for game in range(len(numbers)):
+        position = positions + game * 64
+        for index in range(KEY_HISTORY):
+            store(keys, index, np.uint64(0))
+        limit = random_below(seed, numbers[game], _LENGTH_DRAW, below) if below > 0 else -1
+        ply = 0
+        while True:
+            packed = generate_unbatched(tables, position, moves)
+            repetitions = push_key_unbatched(position, keys)
+            count = packed & 0xFFFF
+            code = termination_unbatched(position, count, packed >> 16, repetitions, NO_PLY_CAP)
+            if code != _ONGOING or ply == limit:
+                break
+            choice = random_below(seed, numbers[game], ply, count)
+            make_unbatched(tables, position, load16(moves, choice))
+            ply += 1
+        codes[game], plies[game] = code, ply
+
+
+def play_random(
+    starts: Positions, numbers: NDArray[np.int64], seed: int, below: int = 0
+) -> tuple[Positions, NDArray[np.uint8], NDArray[np.int64]]:
+    """Random games from ``starts`` (``uint64[G, 8]``): to the end, or for a random number of plies
+    less than ``below``.
+
+    Every random number depends on (seed, game number, ply) only. Returns the last positions
+    ``uint64[G, 8]``, ``uint8[G]`` of ``Termination`` and the plies played, ``int64[G]``.
+    """
+    positions = checked(starts).copy()
+    codes, plies = np.empty(len(positions), np.uint8), np.empty(len(positions), np.int64)
+    keys, moves = np.empty(KEY_HISTORY, np.uint64), np.empty(MOVE_BUFFER, np.uint16)
+    _play(
+        lookup.address(), positions.ctypes.data, np.asarray(numbers, np.int64),
+        np.uint64(seed), below, keys.ctypes.data, moves.ctypes.data, codes, plies,
+    )  # fmt: skip
+    return positions, codes, plies
+
+
+def random_positions(num: int, seed: int) -> Positions:
+    """``uint64[num, 8]``: positions with a move to play, each from its own random game."""
+    found: list[Positions] = [start_positions(0)]
+    number, wanted = 0, num
+    while wanted > 0:
+        numbers = np.arange(number, number + wanted, dtype=np.int64)
+        positions, codes, _ = play_random(start_positions(wanted), numbers, seed, _SAMPLED_PLIES)
+        found.append(positions[codes == _ONGOING])
+        number, wanted = number + wanted, wanted - len(found[-1])
+    return np.concatenate(found)

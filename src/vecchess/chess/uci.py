@@ -1,0 +1,38 @@
+"""Moves as UCI writes them, to and from the mover's view."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+import chess
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, OWN
+from vecchess.errors import ConfigError
+
+_PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
+
+
+def move_to_uci(position: NDArray[np.uint64], move: int, chess960: bool = False) -> str:
+    """A legal move of one position (``uint64[8]``) as UCI, White's view.
+
+    Castling is ``e1g1`` for standard chess, king takes rook (``e1h1``) with ``chess960``.
+    """
+    start, goal, promotion = int(move) & 63, int(move) >> 6 & 63, int(move) >> 12
+    if int(position[OWN]) >> goal & 1 and not chess960:
+        goal = 6 if goal > start else 2
+    turned = 56 if int(position[COUNTERS]) >> COLOUR_SHIFT else 0
+    return chess.Move(start ^ turned, goal ^ turned, _PROMOTIONS[promotion]).uci()
+
+
+def uci_to_move(position: NDArray[np.uint64], uci: str) -> int:
+    """The legal move of one position (``uint64[8]``) that a UCI string means.
+
+    Both ways to write castling are understood; where ``e1g1`` could be castling or a step of the
+    king, it is the step. Raises ConfigError when it is no legal move.
+    """
+    moves, num_moves = legal_moves(position[None])
+    legal = [int(move) for move in moves[0, : num_moves[0]]]
+    for chess960 in (True, False):
+        for move in legal:
+            if move_to_uci(position, move, chess960) == uci:
+                return move
+    raise ConfigError(f"'{uci}' is not a legal move here")
