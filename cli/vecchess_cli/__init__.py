@@ -1,0 +1,1 @@
+"""The command line of vecchess: parses, calls the library, prints. Nothing imports it."""

@@ -85,7 +85,7 @@ class SelfplayConfig(BaseModel):
     """Longest time a finished game waits to be written."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
     """A worker silent for so long is replaced."""
-    game: GameConfig = GameConfig()
+    game: GameConfig = Field(default_factory=GameConfig)
     """What decides the moves."""
 
 

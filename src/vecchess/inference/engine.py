@@ -5,6 +5,7 @@ step each of them is at. A slot whose answer is settled is refilled before the n
 batch never waits for its slowest position.
 """
 
+import math
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
@@ -64,7 +65,7 @@ class SlotEngine:
         """Serve the rows of ``requests`` with ``backend``."""
         self.backend = backend
         self.requests = requests
-        self.slots = SlotTable(backend.num_slots, requests.num_rows)
+        self.slots = SlotTable(backend.num_slots)
         self.counters = EngineCounters()
 
     @property
@@ -73,7 +74,7 @@ class SlotEngine:
         return self.slots.num_waiting == 0 and self.slots.num_occupied == 0
 
     def submit(self, rows: NDArray[np.int32]) -> None:
-        """Queue rows (int32[K]) whose question is written; they are the engine's until harvested."""
+        """Queue rows (int32[K]) whose question is written; not to be touched until harvested."""
         self.slots.wait(rows)
 
     def step(self) -> NDArray[np.int32]:
@@ -86,10 +87,12 @@ class SlotEngine:
         return rows
 
     def _admit(self) -> None:
-        slots, rows, waited = self.slots.seat()
+        slots, rows, waits = self.slots.seat()
         if len(rows):
             self.backend.admit(slots, self.requests, rows)
-            self._count_ages(waited)
+        for waited_ns, count in waits:
+            bucket = int(math.log2(max(waited_ns, 1)) * AGE_BUCKETS_PER_OCTAVE)
+            self.counters.queue_age[min(bucket, NUM_AGE_BUCKETS - 1)] += count
         occupied = self.slots.num_occupied
         self.counters.batches += 1
         self.counters.full_batches += occupied == self.slots.num_slots
@@ -104,14 +107,9 @@ class SlotEngine:
             self.counters.steps += np.bincount(self.requests.steps[rows], minlength=256)
         return rows
 
-    def _count_ages(self, waited: NDArray[np.int64]) -> None:
-        octaves = np.log2(np.maximum(waited, 1).astype(np.float32))
-        buckets = (octaves * AGE_BUCKETS_PER_OCTAVE).astype(np.int64)
-        self.counters.queue_age += np.bincount(buckets, minlength=NUM_AGE_BUCKETS)
-
 
 def age_percentile_ms(queue_age: NDArray[np.int64], percent: float) -> float:
-    """Waiting time in ms that ``percent`` of the admissions stayed below; 0 where there are none."""
+    """Waiting time in ms that ``percent`` of the admissions stayed below; 0 for no admission."""
     total = int(queue_age.sum())
     if total == 0:
         return 0.0

@@ -4,6 +4,7 @@ A slot holds one position while the network thinks about it, for one to T time s
 in the order they came; whenever slots are free the longest waiting rows take them.
 """
 
+from collections import deque
 from time import monotonic_ns
 
 import numpy as np
@@ -12,22 +13,20 @@ from numpy.typing import NDArray
 FREE = -1
 """Occupant of an empty slot."""
 
+Rows = NDArray[np.int32]
+Slots = NDArray[np.int32]
+
 
 class SlotTable:
-    """S slots and the queue of rows in front of them.
+    """S slots and the queue in front of them. Rows wait in the batches they came in."""
 
-    Every row is at most once in the queue or in a slot, so a ring of R places never overflows.
-    """
-
-    def __init__(self, num_slots: int, num_rows: int) -> None:
-        """S = ``num_slots`` slots for R = ``num_rows`` rows, all empty."""
-        self.occupant: NDArray[np.int32] = np.full(num_slots, FREE, np.int32)
-        self._free = np.arange(num_slots - 1, -1, -1, dtype=np.int32)
-        self._num_free = num_slots
-        self._queue = np.empty(num_rows, np.int32)
-        self._since = np.empty(num_rows, np.int64)
-        self._head = 0
+    def __init__(self, num_slots: int) -> None:
+        """S = ``num_slots`` slots, all empty."""
+        self.occupant: Rows = np.full(num_slots, FREE, np.int32)
         self.num_waiting = 0
+        self._free: Slots = np.arange(num_slots - 1, -1, -1, dtype=np.int32)
+        self._num_free = num_slots
+        self._queue: deque[tuple[int, Rows]] = deque()
 
     @property
     def num_slots(self) -> int:
@@ -39,31 +38,34 @@ class SlotTable:
         """Slots with a position in them."""
         return self.num_slots - self._num_free
 
-    def wait(self, rows: NDArray[np.int32]) -> None:
+    def wait(self, rows: Rows) -> None:
         """Put ``rows`` (int32[K]) at the end of the queue."""
-        end = self._head + self.num_waiting + np.arange(len(rows))
-        places = end % len(self._queue)
-        self._queue[places] = rows
-        self._since[places] = monotonic_ns()
-        self.num_waiting += len(rows)
+        if len(rows):
+            self._queue.append((monotonic_ns(), rows))
+            self.num_waiting += len(rows)
 
-    def seat(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    def seat(self) -> tuple[Slots, Rows, list[tuple[int, int]]]:
         """Give free slots to the rows that waited longest.
 
-        Returns slots int32[K], their rows int32[K], and how long each waited, int64[K] in ns.
+        Returns slots int32[K], their rows int32[K], and (ns waited, how many rows) for each batch.
         """
-        count = min(self._num_free, self.num_waiting)
-        places = (self._head + np.arange(count)) % len(self._queue)
-        rows = self._queue[places]
-        waited = monotonic_ns() - self._since[places]
-        slots = self._free[self._num_free - count : self._num_free].copy()
-        self._head = (self._head + count) % len(self._queue)
-        self.num_waiting -= count
-        self._num_free -= count
-        self.occupant[slots] = rows
-        return slots, rows, waited
+        batches, waits, wanted, now = [], [], self._num_free, monotonic_ns()
+        while self._queue and wanted:
+            since, rows = self._queue.popleft()
+            if len(rows) > wanted:
+                self._queue.appendleft((since, rows[wanted:]))
+                rows = rows[:wanted]
+            batches.append(rows)
+            waits.append((now - since, len(rows)))
+            wanted -= len(rows)
+        seated = np.concatenate(batches) if batches else self.occupant[:0]
+        slots = self._free[wanted : self._num_free].copy()
+        self._num_free = wanted
+        self.num_waiting -= len(seated)
+        self.occupant[slots] = seated
+        return slots, seated, waits
 
-    def vacate(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+    def vacate(self, slots: Slots) -> Rows:
         """Empty ``slots`` (int32[K]); returns the rows that sat there, int32[K]."""
         rows = self.occupant[slots]
         self.occupant[slots] = FREE

@@ -1,0 +1,90 @@
+"""``vecchess bench``: measure this machine; ratios against peers taken in the same run."""
+
+from typing import Annotated, Any
+
+import typer
+
+from vecchess_cli.output import Json, print_json, print_table
+
+app = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
+
+
+@app.command()
+def perft(
+    fen: Annotated[str | None, typer.Option(help="Position; without it six known ones.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Plies to go down.", min=1, max=12)] = None,
+    against: Annotated[
+        str | None, typer.Option(help='"stockfish": count with it too, in turn.')
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Count the leaves of the tree of legal moves: the test and yardstick of the rules.
+
+    Example:  vecchess bench perft --against stockfish
+    """
+    from vecchess.bench import perft as library
+
+    _show("perft", library.run(fen, depth, against), json)
+
+
+@app.command()
+def movegen(
+    games: Annotated[int, typer.Option(help="Games to play.", min=1)] = 20_000,
+    threads: Annotated[int, typer.Option(help="Threads.", min=1, max=64)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the moves.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Play uniformly random games to the end under the full rules, python-chess beside it.
+
+    Example:  vecchess bench movegen --threads 2 --json
+    """
+    from vecchess.bench import movegen as library
+
+    _show("random games", library.run(games, threads, seed), json)
+
+
+@app.command()
+def throughput(
+    net: Annotated[str, typer.Option(help='Preset, file, or "constant" for the machinery.')] = "tiny",
+    gpus: Annotated[str, typer.Option(help='Devices, as for "vecchess selfplay".')] = "auto",
+    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
+    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,
+    slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.")] = 0,
+    concurrent_games: Annotated[int, typer.Option(help="Games at a time; 0: twice.")] = 0,
+    movers: Annotated[int, typer.Option(help="Mover threads; 0 chooses.")] = 0,
+    threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
+    backend: Annotated[str, typer.Option(help='"auto", "cpu" or "reference".')] = "auto",
+    exits: Annotated[bool, typer.Option("--exits/--no-exits", help="Leave once settled.")] = True,
+    seed: Annotated[int, typer.Option(help="Seed of the network and the games.")] = 0,
+    json: Json = False,
+) -> None:
+    """Whole self-play for some seconds: plies/s, fill, busy shares, verdict.
+
+    Example:  vecchess bench throughput --net small --gpus cpu --cores 1 --json
+    """
+    flags: dict[str, Any] = dict(locals())
+    from vecchess.bench import throughput as library
+    from vecchess.config import SelfplayConfig, build
+
+    names = SelfplayConfig.model_fields
+    config = build(SelfplayConfig, {key: flags[key] for key in flags if key in names})
+    _show("self-play throughput", library.run(config, seconds, cores), json)
+
+
+def _show(title: str, facts: dict[str, Any], json: bool) -> None:
+    """The facts for people on stderr, or as one JSON line."""
+    if json:
+        print_json(facts)
+        return
+    rows = [(name, _text(value)) for name, value in facts.items() if not isinstance(value, list)]
+    print_table(title, rows)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 100 else f"{value:,.0f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items())
+    return str(value)

@@ -1,0 +1,79 @@
+"""``vecchess``: the root command, and how errors become one line and an exit code."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from vecchess_cli import bench, doctor, export, net, selfplay
+
+HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
+
+Start with `vecchess selfplay`: it makes a small network and plays 64 games on this machine.
+"""
+INTERRUPTED = 130
+
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("selfplay")(selfplay.selfplay)
+app.add_typer(net.app, name="net")
+app.add_typer(bench.app, name="bench")
+app.add_typer(export.app, name="export")
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from vecchess import __version__
+
+        typer.echo(f"vecchess {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which."),
+    ] = False,
+) -> None:
+    """Options of ``vecchess`` itself."""
+
+
+def main() -> None:
+    """Entry point of the ``vecchess`` program."""
+    sys.exit(run())
+
+
+def run() -> int:
+    """Run the command line; returns the exit code. Expected errors become one line on stderr."""
+    from vecchess.errors import VecchessError
+
+    try:
+        code = app(standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except VecchessError as error:
+        return _fail(str(error), error.exit_code)
+    except typer.TyperException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as in `vecchess ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _fail(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    if line:
+        print(f"vecchess: error: {line}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""``vecchess net``: make, describe and check network files."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vecchess_cli.output import Json, people, print_json, print_table
+
+app = typer.Typer(help="Make, describe and check network files.", no_args_is_help=True)
+File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
+
+
+@app.command()
+def new(
+    preset: Annotated[str, typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256.")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    seed: Annotated[int, typer.Option(help="Decides the weights.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Make an untrained network: the same file for the same seed on every machine.
+
+    Example:  vecchess net new small --out small.safetensors
+    """
+    from vecchess.errors import ConfigError
+    from vecchess.snn.create import create_network
+
+    if out.exists():
+        raise ConfigError(f"{out} exists already: choose another name")
+    if not out.parent.is_dir():
+        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
+    network = create_network(preset, seed)
+    network.save(out)
+    _show(f"wrote {out}", network.info(), json)
+
+
+@app.command()
+def info(file: File, json: Json = False) -> None:
+    """Say what a network is: sizes, time steps, grid, hash.
+
+    Example:  vecchess net info small.safetensors --json
+    """
+    from vecchess.snn.integer_net import IntegerNet
+
+    _show(str(file), IntegerNet.load(file).info(), json)
+
+
+@app.command()
+def check(file: File, json: Json = False) -> None:
+    """Prove that every value the network can produce is exact, or say which is not.
+
+    Example:  vecchess net check small.safetensors
+    """
+    from vecchess.snn.integer_net import IntegerNet
+
+    report = IntegerNet.load(file).check().to_dict()
+    if json:
+        print_json(report)
+        return
+    from rich.table import Table
+
+    table = Table("layer", "largest value", "share of the exact range", box=None, pad_edge=False)
+    for row in report["layers"]:
+        table.add_row(row["name"], f"{row['bound']:,}", f"{row['share']:.2%}")
+    people().print(table)
+    people().print(f"{file}: exact in float32 and int32 whatever the input")
+
+
+def _show(title: str, facts: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(facts)
+    else:
+        print_table(title, [(name, str(value)) for name, value in facts.items()])

@@ -1,0 +1,174 @@
+"""``vecchess selfplay``: play games, many at a time, and write them down."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vecchess_cli.output import Json
+
+EXAMPLES = """Play games of a network against itself and record them.
+
+Without options: 64 games with a fresh tiny network, on all GPUs or else on the processor.
+
+Examples:
+
+  vecchess selfplay --games 1000 --net small --run-dir runs/first
+
+  vecchess selfplay --gpus 0-7 --games 100000 --net my.safetensors --seed 7
+
+  vecchess selfplay --run-dir runs/first --resume --games 2000
+
+  vecchess selfplay --gpus cpu:2 --openings book.epd --temperature 1.0,30:0.3
+
+Every option has a variable: VECCHESS_GAMES, VECCHESS_SEED, ... and a key in a --config file.
+Ctrl-C writes what is finished and ends; the run can be resumed. Ctrl-C twice ends at once.
+"""
+
+
+def selfplay(
+    games: Annotated[int | None, typer.Option(help="Games to play in all. [64]")] = None,
+    net: Annotated[
+        str | None,
+        typer.Option(help='Network file, preset (tiny, small, base, large) or "constant". [tiny]'),
+    ] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(help='"auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4". [auto]'),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every random choice. [0]")] = None,
+    run_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the run. [runs/selfplay-DATE-TIME]")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
+    config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
+    temperature: Annotated[
+        str | None, typer.Option(help='Sampling temperature, "1.0" or by ply "1.0,30:0.5". [1.0]')
+    ] = None,
+    openings: Annotated[
+        Path | None, typer.Option(help="Start positions: an EPD, FEN or PGN file.")
+    ] = None,
+    chess960: Annotated[
+        bool | None, typer.Option("--chess960", help="Start from the 960 positions.")
+    ] = None,
+    random_plies: Annotated[
+        int | None, typer.Option(help="Uniformly random plies at the start. [0]")
+    ] = None,
+    max_plies: Annotated[int | None, typer.Option(help="Draw a game at this length. [512]")] = None,
+    resign_below: Annotated[
+        float | None, typer.Option(help="Resign below this expected score; 0 never. [0]")
+    ] = None,
+    resign_playthrough: Annotated[
+        float | None, typer.Option(help="Fraction of games that may not resign. [0.1]")
+    ] = None,
+    adjudicate_draw_within: Annotated[
+        float | None, typer.Option(help="Call a draw while |win - loss| is within; 0 never. [0]")
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(help="Positions in the network at a time; 0 chooses. [0]")
+    ] = None,
+    concurrent_games: Annotated[
+        int | None, typer.Option(help="Games in progress per worker; 0: twice the slots. [0]")
+    ] = None,
+    movers: Annotated[
+        int | None, typer.Option(help="Threads making moves, per worker; 0 chooses. [0]")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of the CPU backend, per worker; 0 chooses. [0]")
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help='"auto", "cpu" or "reference". [auto]')
+    ] = None,
+    exits: Annotated[
+        bool | None,
+        typer.Option("--exits/--no-exits", help="Leave the network once settled. [--exits]"),
+    ] = None,
+    shard_games: Annotated[
+        int | None, typer.Option(help="Games in a file, at most. [1024]")
+    ] = None,
+    shard_interval_s: Annotated[
+        float | None, typer.Option(help="Seconds a finished game waits to be written. [30]")
+    ] = None,
+    stall_timeout_s: Annotated[
+        float | None, typer.Option(help="Seconds of silence before a worker is replaced. [60]")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    json: Json = False,
+) -> int:
+    """See EXAMPLES."""
+    flags = dict(locals())
+    from vecchess.config import SelfplayConfig, load_config
+    from vecchess.selfplay.run import play_run
+    from vecchess_cli.output import people, print_json
+
+    console = people()
+    if resume and run_dir is not None and config is None:
+        config = run_dir / "config.toml"
+    settings = load_config(SelfplayConfig, flags, config)
+    summary = play_run(settings, run_dir, resume, console, quiet)
+    _print_summary(summary, console)
+    if json:
+        print_json(summary)
+    return int(summary["exit_code"])
+
+
+selfplay.__doc__ = EXAMPLES
+
+
+def _print_summary(summary: dict[str, Any], console: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    for name, text in _summary_rows(summary):
+        table.add_row(name, text)
+    console.print()
+    console.print(table)
+
+
+def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    games = max(summary["games"], 1)
+
+    def share(count: int) -> str:
+        return f"{count:,} ({count / games:.0%})"
+
+    results = (
+        f"White {share(summary['white_wins'])}   draws {share(summary['draws'])}   "
+        f"Black {share(summary['black_wins'])}"
+    )
+    ends = ", ".join(
+        f"{name.replace('_', ' ')} {count:,}"
+        for name, count in sorted(summary["terminations"].items(), key=lambda item: -item[1])
+    )
+    speed = (
+        f"{summary['games_per_s']:,.1f} games/s, {summary['plies_per_s']:,.0f} plies/s, "
+        f"{summary['mean_time_steps']:.2f} time steps a move, {summary['verdict']}"
+    )
+    rows = [
+        ("games", f"{summary['games']:,} of {summary['target']:,}, mean {summary['mean_length']:.0f} plies"),
+        ("results", results),
+        ("ended by", ends),
+        ("lengths", _histogram(summary["lengths"])),
+        ("speed", speed),
+    ]
+    if summary["resign_checks"]:
+        wrong = f"{summary['resign_false_positives']} of {summary['resign_checks']} checked"
+        rows.append(("wrong resignations", wrong))
+    if summary["restarts"]:
+        rows.append(("workers restarted", str(summary["restarts"])))
+    if summary["stopped_by"]:
+        again = f"vecchess selfplay --run-dir {summary['run_dir']} --resume"
+        rows.append((f"stopped by {summary['stopped_by']}", f"go on with: {again}"))
+    rows.append(("written to", summary["run_dir"]))
+    return rows
+
+
+def _histogram(lengths: dict[str, int]) -> str:
+    """Games by length as bars of eight heights, one a bin of 32 plies."""
+    if not lengths:
+        return ""
+    bins = {int(key) // 32: count for key, count in lengths.items()}
+    top = max(bins.values())
+    bars = " ▁▂▃▄▅▆▇█"
+    text = "".join(bars[-(-8 * bins.get(i, 0) // top)] for i in range(max(bins) + 1))
+    return f"|{text}| 0 to {32 * (max(bins) + 1)} plies"

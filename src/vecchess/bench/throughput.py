@@ -1,0 +1,175 @@
+"""How fast self-play is: whole server, one process a device; or the machinery with a constant net."""
+
+import os
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from vecchess.config import SelfplayConfig
+from vecchess.errors import ConfigError
+from vecchess.inference.requests import Requests
+from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server
+from vecchess.selfplay.devices import Device, parse_gpus, share_out
+from vecchess.selfplay.meter import load_between
+from vecchess.selfplay.mover import Mover
+from vecchess.selfplay.nets import network_of, obtain_net
+from vecchess.selfplay.numbers import NumberPool
+from vecchess.selfplay.pipe import Message
+from vecchess.selfplay.server import SelfplayServer
+from vecchess.selfplay.supervisor import Supervisor
+from vecchess.store.run_folder import RunFolder
+
+SCHEMA = 1
+ENDLESS = 1 << 40
+"""More games than a bench will play."""
+ROUNDS = 5
+SETTLE_S = 1.0
+
+
+def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
+    """Play for ``seconds`` and tell the speed; ``cores`` > 0 keeps this process to so many.
+
+    One device: in this process, nothing written. Several: real workers, shards in a temporary
+    folder. Raises ConfigError for devices or settings that will not do.
+    """
+    keep_to_cores(cores)
+    devices = parse_gpus(config.gpus)
+    with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
+        folder_of_run = RunFolder(Path(folder))
+        folder_of_run.create()
+        net = obtain_net(network_of(config), folder_of_run)
+        if len(devices) > 1:
+            return _with_workers(config, net, devices, folder_of_run, seconds)
+        return _in_process(config, net, devices[0], seconds)
+
+
+def keep_to_cores(cores: int) -> None:
+    """Bind this process and its threads to ``cores`` cores; 0 leaves it free."""
+    if cores == 0:
+        return
+    if not hasattr(os, "sched_setaffinity"):
+        raise ConfigError("--cores works on Linux only")
+    allowed = sorted(os.sched_getaffinity(0))
+    if not 1 <= cores <= len(allowed):
+        raise ConfigError(f"--cores {cores}: this process may use 1 to {len(allowed)}")
+    os.sched_setaffinity(0, allowed[:cores])
+
+
+def _in_process(
+    config: SelfplayConfig, net: str, device: Device, seconds: float
+) -> dict[str, Any]:
+    share = share_out(config, [device], ENDLESS)
+    numbers = NumberPool()
+    numbers.add([(0, ENDLESS)])
+    server = assemble_server(config, net, device, share, numbers)
+    server.start()
+    while server.engine.counters.positions < share.slots:  # compiles, where that is to be done
+        server.turn()
+    _turn_for(server, SETTLE_S)
+    facts: dict[str, Any] = {
+        "schema": SCHEMA,
+        "device": device.label,
+        "net": config.net,
+        "slots": share.slots,
+        "games": share.games,
+        "movers": share.movers,
+        "threads": share.threads,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "bytes_per_game": round(server.nbytes / share.games),
+    }
+    if net == CONSTANT_NET:
+        facts |= _against_movers_alone(server, seconds)
+    else:
+        first, last, spent = _turn_for(server, seconds)
+        facts |= load_between(first, last, spent).to_dict()
+    server.close()
+    return facts | {"bytes_per_game": round(server.nbytes / share.games)}
+
+
+def _turn_for(server: SelfplayServer, seconds: float) -> tuple[Message, Message, float]:
+    """Turn the central loop; returns the counters before and after, and the time between."""
+    games = 0
+    first = server.to_message() | {"games": 0}
+    start = perf_counter()
+    while (spent := perf_counter() - start) < seconds:
+        server.turn()
+        games += sum(records.num_games for records in server.take_finished())
+    return first, server.to_message() | {"games": games}, spent
+
+
+def _against_movers_alone(server: SelfplayServer, seconds: float) -> dict[str, Any]:
+    """The whole machinery, and in turn the same movers without queue, slots and engine."""
+    whole, alone, loads = [], [], []
+    mover = _lone_mover(server)
+    for _ in range(ROUNDS):
+        first, last, spent = _turn_for(server, seconds / ROUNDS / 2)
+        loads.append(load_between(first, last, spent))
+        whole.append(loads[-1].plies_per_s)
+        alone.append(_play_alone(mover, seconds / ROUNDS / 2))
+    ratios = [one / other for one, other in zip(whole, alone, strict=True)]
+    middle = loads[int(np.argsort(whole)[ROUNDS // 2])]
+    return middle.to_dict() | {
+        "plies_per_s": round(median(whole)),
+        "movers_alone_plies_per_s": round(median(alone)),
+        "ratio_to_movers_alone": round(median(ratios), 4),
+    }
+
+
+def _lone_mover(server: SelfplayServer) -> Mover:
+    """A mover like the server's first, whose every answer is zero and there at once."""
+    num_games = len(server.movers[0].rows)
+    requests = Requests.empty(num_games, server.requests.planes.shape[1])
+    requests.steps[:] = 1
+    return Mover(server.movers[0].rules, CONSTANT_NET, requests, 0, num_games, server.numbers)
+
+
+def _play_alone(mover: Mover, seconds: float) -> float:
+    """Plies/s of one mover whose every question is answered at once."""
+    plies = mover.plies
+    start = perf_counter()
+    while (spent := perf_counter() - start) < seconds:
+        mover.play(mover.rows)
+        mover.take_finished()
+    return (mover.plies - plies) / spent
+
+
+class _Deadline:
+    """Ends a run of the supervisor after so many seconds of play."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._start = 0.0
+
+    def update(self, supervisor: Supervisor) -> None:
+        if not self._start and all(w.stage == "playing" for w in supervisor.workers.values()):
+            self._start = perf_counter()
+        if self._start and perf_counter() - self._start > self._seconds:
+            supervisor.stop("time")
+
+    def note(self, line: str) -> None:
+        """Nobody reads."""
+
+
+def _with_workers(
+    config: SelfplayConfig, net: str, devices: list[Device], run: RunFolder, seconds: float
+) -> dict[str, Any]:
+    many = config.model_copy(update={"games": 1 << 22})
+    supervisor = Supervisor(many, run, net, devices, _Deadline(seconds))
+    result = supervisor.run()
+    return {
+        "schema": SCHEMA,
+        "device": ", ".join(device.label for device in devices),
+        "net": config.net,
+        "slots": supervisor.share.slots,
+        "games": supervisor.share.games,
+        "movers": supervisor.share.movers,
+        "threads": supervisor.share.threads,
+        "workers": len(devices),
+        **result.load.to_dict(),
+    }
+
+

@@ -1,0 +1,94 @@
+"""What is installed, which devices there are, and whether self-play works here: ``doctor``."""
+
+import importlib.metadata
+import platform
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from vecchess import __version__
+from vecchess.config import SelfplayConfig
+from vecchess.errors import VecchessError
+from vecchess.jit import cache_dir
+from vecchess.selfplay.devices import num_cores, visible_gpus
+from vecchess.selfplay.run import play_run
+from vecchess.store.run_folder import RunFolder
+
+SCHEMA = 1
+PACKAGES = ("torch", "numba", "numpy", "chess", "snntorch", "safetensors", "typer", "rich")
+SELF_TEST_GAMES = 32
+
+
+def examine(console: Console) -> dict[str, Any]:
+    """Facts about this installation and the checks it passes, ready for JSON."""
+    facts: dict[str, Any] = {
+        "schema": SCHEMA,
+        "vecchess": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+        "cores": num_cores(),
+        "gpus": visible_gpus(),
+        "cache": str(cache_dir()),
+    }
+    with tempfile.TemporaryDirectory(prefix="vecchess-doctor-") as folder:
+        run = RunFolder(Path(folder) / "run")
+        checks = [
+            _check("two workers play", lambda: _play(run, console)),
+            _check("every shard reads back", lambda: _read_back(run)),
+            _check("another split gives the same games", lambda: _same_again(run, console)),
+        ]
+    facts["checks"] = checks
+    facts["healthy"] = all(check["passed"] for check in checks)
+    return facts
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _check(name: str, test: Callable[[], str]) -> dict[str, Any]:
+    """Run one test; a failure is a finding, not an error."""
+    start = perf_counter()
+    try:
+        found, passed = test(), True
+    except VecchessError as error:
+        found, passed = str(error), False
+    seconds = round(perf_counter() - start, 2)
+    return {"check": name, "passed": passed, "found": found, "seconds": seconds}
+
+
+def _play(run: RunFolder, console: Console) -> str:
+    config = SelfplayConfig.model_validate(
+        {"games": SELF_TEST_GAMES, "gpus": "cpu:2", "game": {"max_plies": 40}}
+    )
+    summary = play_run(config, run.path, False, console, quiet=True)
+    return f"{summary['games']} games, {summary['plies_per_s']:,.0f} plies/s"
+
+
+def _read_back(run: RunFolder) -> str:
+    records = run.records()
+    numbers = np.arange(SELF_TEST_GAMES)
+    if not np.array_equal(records.numbers, numbers):
+        raise VecchessError(f"{records.num_games} games recorded, {SELF_TEST_GAMES} played")
+    return f"{records.num_games} games, {int(records.offsets[-1]):,} plies"
+
+
+def _same_again(run: RunFolder, console: Console) -> str:
+    config = SelfplayConfig.model_validate(
+        {"games": SELF_TEST_GAMES, "gpus": "cpu", "slots": 5, "game": {"max_plies": 40}}
+    )
+    other = RunFolder(run.path.with_name("other"))
+    play_run(config, other.path, False, console, quiet=True)
+    digest = run.records().digest()
+    if other.records().digest() != digest:
+        raise VecchessError("one worker and two played different games from the same seed")
+    return f"sha256 {digest[:16]}"

@@ -1,0 +1,150 @@
+"""Arrays of one mover: its games in progress, what decides their moves, and those just finished."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.rules import KEY_HISTORY
+from vecchess.config import GameConfig, parse_temperature
+from vecchess.inference.requests import Requests
+from vecchess.search.sampling import LOG2_E
+from vecchess.selfplay.ply_log import NO_PAGE, PLY_WORDS
+from vecchess.shapes import POSITION_WORDS
+from vecchess.store.records import VALUE_UNIT
+
+VACANT = -1
+"""Number of a seat without a game."""
+
+
+class GameTable(NamedTuple):
+    """G games in progress, one a seat.
+
+    position: uint64[G, 8], keys: uint64[G, 102] since the last irreversible move,
+    number: int64[G] (VACANT: none), start: int32[G] row of ``Rules.starts``, ply: int32[G] plies
+    logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
+    ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
+    colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit.
+    """
+
+    position: NDArray[np.uint64]
+    keys: NDArray[np.uint64]
+    number: NDArray[np.int64]
+    start: NDArray[np.int32]
+    ply: NDArray[np.int32]
+    pages: NDArray[np.int32]
+    resign: NDArray[np.uint8]
+    low_turns: NDArray[np.uint8]
+    level_plies: NDArray[np.uint8]
+
+    @classmethod
+    def vacant(cls, num_games: int) -> "GameTable":
+        """G = ``num_games`` empty seats."""
+        return cls(
+            position=np.zeros((num_games, POSITION_WORDS), np.uint64),
+            keys=np.zeros((num_games, KEY_HISTORY), np.uint64),
+            number=np.full(num_games, VACANT, np.int64),
+            start=np.zeros(num_games, np.int32),
+            ply=np.zeros(num_games, np.int32),
+            pages=np.full((num_games, 2), NO_PAGE, np.int32),
+            resign=np.zeros(num_games, np.uint8),
+            low_turns=np.zeros((num_games, 2), np.uint8),
+            level_plies=np.zeros(num_games, np.uint8),
+        )
+
+
+class Desk(NamedTuple):
+    """One mover's part of ``Requests``: the rows from ``first`` on, one a seat."""
+
+    first: int
+    planes: NDArray[np.uint64]
+    legal: NDArray[np.uint16]
+    num_legal: NDArray[np.uint8]
+    policy: NDArray[np.int32]
+    wdl: NDArray[np.int32]
+    steps: NDArray[np.uint8]
+
+    @classmethod
+    def part(cls, requests: Requests, first: int, num_games: int) -> "Desk":
+        """Views of the rows first .. first + num_games."""
+        rows = slice(first, first + num_games)
+        return cls(first, **{name: array[rows] for name, array in vars(requests).items()})
+
+
+class Rules(NamedTuple):
+    """What decides every move of game n: the same for all movers and workers.
+
+    seed: uint64. starts: uint64[starts, 8], one drawn for each game. policy_scale:
+    float32[max_plies] log2 of the odds for one unit of accumulator over one time step, with the
+    temperature of that ply in it (0: take the best). value_scale: float32 likewise. The limits
+    are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once.
+    """
+
+    seed: np.uint64
+    starts: NDArray[np.uint64]
+    policy_scale: NDArray[np.float32]
+    value_scale: np.float32
+    max_plies: int
+    random_plies: int
+    resign_below: int
+    resign_turns: int
+    playthrough: np.uint64
+    level_within: int
+    level_plies: int
+
+
+def make_rules(
+    config: GameConfig,
+    seed: int,
+    starts: NDArray[np.uint64],
+    policy_scale: float,
+    value_scale: float,
+) -> Rules:
+    """Rules of the games of one run; the scales are the network's, logits per accumulator."""
+    temperature = np.ones(config.max_plies)
+    for ply, value in parse_temperature(config.temperature):
+        temperature[ply:] = value
+    cold = temperature < 1e-3
+    inverse = np.where(cold, 0.0, 1.0 / np.where(cold, 1.0, temperature))
+    return Rules(
+        seed=np.uint64(seed),
+        starts=starts,
+        policy_scale=(inverse * policy_scale * float(LOG2_E)).astype(np.float32),
+        value_scale=np.float32(value_scale * float(LOG2_E)),
+        max_plies=config.max_plies,
+        random_plies=config.random_plies,
+        resign_below=round(config.resign_below * 2 * VALUE_UNIT),
+        resign_turns=config.resign_turns,
+        playthrough=np.uint64(min(int(config.resign_playthrough * 2**64), 2**64 - 1)),
+        level_within=round(config.adjudicate_draw_within * VALUE_UNIT),
+        level_plies=config.adjudicate_draw_plies if config.adjudicate_draw_within else 0,
+    )
+
+
+class Finished(NamedTuple):
+    """Room for games that ended and were not collected yet.
+
+    logged: uint16[plies, 3] (``ply_log``), and for each game number: int64[n], start: int32[n],
+    plies: int32[n], result: int8[n] White's, termination: uint8[n], resign: uint8[n].
+    """
+
+    logged: NDArray[np.uint16]
+    number: NDArray[np.int64]
+    start: NDArray[np.int32]
+    plies: NDArray[np.int32]
+    result: NDArray[np.int8]
+    termination: NDArray[np.uint8]
+    resign: NDArray[np.uint8]
+
+    @classmethod
+    def with_room(cls, num_games: int, num_plies: int) -> "Finished":
+        """Room for so many games of so many plies in all."""
+        return cls(
+            logged=np.zeros((num_plies, PLY_WORDS), np.uint16),
+            number=np.zeros(num_games, np.int64),
+            start=np.zeros(num_games, np.int32),
+            plies=np.zeros(num_games, np.int32),
+            result=np.zeros(num_games, np.int8),
+            termination=np.zeros(num_games, np.uint8),
+            resign=np.zeros(num_games, np.uint8),
+        )

@@ -1,0 +1,96 @@
+"""The parent's side of one worker: its process, its pipe, its pulse, its figures."""
+
+import signal
+from collections.abc import MutableSequence
+from multiprocessing import get_context
+from time import monotonic
+
+from vecchess.selfplay.meter import Meter
+from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.worker import WorkerPlan, run_worker
+
+KILL_WAIT_S = 5.0
+
+
+class WorkerHandle:
+    """A running worker. Making one starts the process."""
+
+    def __init__(self, plan: WorkerPlan) -> None:
+        """Start ``plan`` in a process of its own (spawned: torch and numba do not survive fork)."""
+        context = get_context("spawn")
+        self.plan = plan
+        self.meter = Meter()
+        self.failure: Message | None = None
+        self.is_told_to_stop = False
+        self._pulse: MutableSequence[int] = context.RawArray("q", 2)
+        mine, theirs = context.Pipe()
+        self.pipe = Pipe(mine)
+        self._process = context.Process(
+            target=run_worker,
+            args=(plan, theirs, self._pulse),
+            name=f"vecchess-worker-{plan.index}",
+            daemon=True,
+        )
+        self._process.start()
+        theirs.close()
+        self._last_beats = 0
+        self._last_beat_time = monotonic()
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"worker {self.plan.index} ({self.plan.device.label})"
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid or 0
+
+    @property
+    def sentinel(self) -> int:
+        """Becomes ready, for ``multiprocessing.connection.wait``, when the process ends."""
+        return self._process.sentinel
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the process has ended."""
+        return self._process.is_alive()
+
+    @property
+    def stage(self) -> str:
+        """What the worker is at, as it last noted itself."""
+        return STAGES[self._pulse[PULSE_STAGE]]
+
+    @property
+    def games(self) -> int:
+        """Games it finished so far, as it last reported."""
+        return int(self.meter.last.get("games", 0))
+
+    def silent_s(self) -> float:
+        """Seconds since its central loop last turned."""
+        beats = self._pulse[PULSE_BEATS] * len(STAGES) + self._pulse[PULSE_STAGE]
+        if beats != self._last_beats:
+            self._last_beats = beats
+            self._last_beat_time = monotonic()
+        return monotonic() - self._last_beat_time
+
+    def stop(self) -> None:
+        """Ask it to write what is finished and end."""
+        if not self.is_told_to_stop:
+            self.is_told_to_stop = True
+            self.pipe.send("stop")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.join(KILL_WAIT_S)
+
+    def reason_of_death(self) -> str:
+        """One line: the error it reported, or the signal or exit code it ended with."""
+        if self.failure is not None:
+            return str(self.failure["error"])
+        self._process.join(KILL_WAIT_S)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return f"exit code {code}"

@@ -1,0 +1,49 @@
+"""The network a run plays with: found by name, made if it is new, kept in the run's folder."""
+
+from pathlib import Path
+
+from vecchess.config import SelfplayConfig
+from vecchess.errors import NetworkError
+from vecchess.selfplay.assemble import CONSTANT_NET
+from vecchess.snn.create import create_network
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.presets import PRESETS
+from vecchess.store.run_folder import RunFolder
+
+
+def load_net(net: str, seed: int) -> IntegerNet:
+    """The network in file ``net``, or a new one of the preset ``net``; the seed decides its weights.
+
+    Raises NetworkError where there is neither.
+    """
+    if net in PRESETS and not Path(net).exists():
+        return create_network(net, seed)
+    if not Path(net).is_file():
+        raise NetworkError(
+            f"there is no network file {net}, nor a preset of that name ({', '.join(PRESETS)})"
+        )
+    return IntegerNet.load(Path(net))
+
+
+def net_path(network: IntegerNet, run: RunFolder) -> Path:
+    """Where ``run`` keeps ``network``: the name is its hash."""
+    return run.nets / f"{network.sha256[:16]}.safetensors"
+
+
+def keep_net(network: IntegerNet, run: RunFolder) -> Path:
+    """Put ``network`` into the run's folder, named by its hash, and make it the latest."""
+    file = net_path(network, run)
+    if not file.exists():
+        network.save(file)
+    run.write_json("nets/latest.json", {"schema": 1, "file": file.name, "sha256": network.sha256})
+    return file
+
+
+def obtain_net(network: IntegerNet | None, run: RunFolder) -> str:
+    """What workers are told to load: the file kept in the run, or "constant"."""
+    return CONSTANT_NET if network is None else str(keep_net(network, run))
+
+
+def network_of(config: SelfplayConfig) -> IntegerNet | None:
+    """The network ``config`` asks for, None for the constant one."""
+    return None if config.net == CONSTANT_NET else load_net(config.net, config.seed)

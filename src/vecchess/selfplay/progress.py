@@ -1,0 +1,145 @@
+"""What people see while games are played: live lines on a terminal, plain lines elsewhere."""
+
+from time import monotonic
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from vecchess.selfplay.handle import WorkerHandle
+from vecchess.selfplay.meter import Load
+from vecchess.selfplay.supervisor import Supervisor
+
+PLAIN_INTERVAL_S = 10.0
+LIVE_INTERVAL_S = 0.25
+
+
+class QuietWatcher:
+    """Shows nothing but what went wrong."""
+
+    def __init__(self, console: Console) -> None:
+        """Lines go to ``console``."""
+        self._console = console
+
+    def update(self, supervisor: Supervisor) -> None:
+        """Nothing to show."""
+
+    def note(self, line: str) -> None:
+        """Print ``line``."""
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+class PlainWatcher(QuietWatcher):
+    """A line every ten seconds, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        """The first line comes after the first stretch."""
+        super().__init__(console)
+        self._next = monotonic() + PLAIN_INTERVAL_S
+
+    def update(self, supervisor: Supervisor) -> None:
+        """Print a line if one is due."""
+        if monotonic() >= self._next:
+            self._next = monotonic() + PLAIN_INTERVAL_S
+            self.note(progress_line(supervisor))
+
+
+class LiveWatcher(QuietWatcher):
+    """A line for each worker and one for all, redrawn in place."""
+
+    def __init__(self, console: Console) -> None:
+        """Nothing is drawn before the first update."""
+        super().__init__(console)
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._next = 0.0
+
+    def __enter__(self) -> "LiveWatcher":
+        """Take the terminal's last lines."""
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give them back."""
+        self._live.stop()
+
+    def update(self, supervisor: Supervisor) -> None:
+        """Redraw if it is time."""
+        if monotonic() >= self._next:
+            self._next = monotonic() + LIVE_INTERVAL_S
+            self._live.update(_picture(supervisor), refresh=True)
+
+
+def progress_line(supervisor: Supervisor) -> str:
+    """Where the run stands, in one line."""
+    load, done, target = supervisor.load, supervisor.num_finished, supervisor.ledger.num_target
+    workers = "  ".join(
+        f"{worker.plan.device.label}#{index} {worker.games} games"
+        if worker.games or worker.stage == "playing"
+        else f"{worker.plan.device.label}#{index} {worker.stage}"
+        for index, worker in sorted(supervisor.workers.items())
+    )
+    return (
+        f"{supervisor.seconds:6.0f} s  {done}/{target} games  {load.plies_per_s:,.0f} plies/s  "
+        f"fill {load.batch_fill:.0%}  busy {load.device_busy:.0%}  "
+        f"{load.mean_time_steps:.2f} steps  ETA {remaining(supervisor)}  [{workers}]"
+    )
+
+
+def remaining(supervisor: Supervisor) -> str:
+    """Time left at the rate so far, as h:mm:ss."""
+    done = supervisor.num_finished - supervisor.num_before
+    left = supervisor.ledger.num_target - supervisor.num_finished
+    if done <= 0:
+        return "-:--:--"
+    return as_clock(left * supervisor.seconds / done)
+
+
+def as_clock(seconds: float) -> str:
+    """3725 as 1:02:05."""
+    minutes, whole = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{whole:02d}"
+
+
+def _picture(supervisor: Supervisor) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
+    for title in ("worker", "stage", "games", "plies/s", "steps", "fill", "network", "movers"):
+        table.add_column(title, justify="left" if title in ("worker", "stage") else "right")
+    for index, worker in sorted(supervisor.workers.items()):
+        table.add_row(*_row(f"{index} {worker.plan.device.label}", worker))
+    if len(supervisor.workers) > 1:
+        table.add_row(
+            "all", "", f"{supervisor.num_finished:,}", *_figures(supervisor.load), style="bold"
+        )
+    return Group(table, _bar(supervisor))
+
+
+def _row(name: str, worker: WorkerHandle) -> list[str]:
+    seated = worker.meter.last.get("seated", 0)
+    stage = f"playing {seated:,}" if worker.stage == "playing" and seated else worker.stage
+    return [name, stage, f"{worker.games:,}", *_figures(worker.meter.recent())]
+
+
+def _figures(load: Load) -> list[str]:
+    return [
+        f"{load.plies_per_s:,.0f}",
+        f"{load.mean_time_steps:.2f}",
+        f"{load.batch_fill:.0%}",
+        f"{load.device_busy:.0%}",
+        f"{load.mover_busy:.0%}",
+    ]
+
+
+def _bar(supervisor: Supervisor) -> RenderableType:
+    target, done = supervisor.ledger.num_target, supervisor.num_finished
+    stats = supervisor.ledger.stats
+    results = f"+{stats.white_wins} ={stats.draws} -{stats.black_wins}" if stats.games else ""
+    row = Table.grid(padding=(0, 1))
+    row.add_row(
+        ProgressBar(total=target, completed=done, width=28),
+        Text(f"{done:,}/{target:,} games"),
+        Text(f"{as_clock(supervisor.seconds)} < {remaining(supervisor)}"),
+        Text(results, style="dim"),
+    )
+    return row

@@ -1,0 +1,117 @@
+"""One self-play run from settings to summary: what ``vecchess selfplay`` does."""
+
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from vecchess.config import SelfplayConfig, build, read_toml, to_toml
+from vecchess.errors import ConfigError
+from vecchess.selfplay.assemble import CONSTANT_NET
+from vecchess.selfplay.devices import parse_gpus
+from vecchess.selfplay.nets import net_path, network_of, obtain_net
+from vecchess.selfplay.openings import start_table
+from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
+from vecchess.selfplay.supervisor import RunResult, Supervisor, Watcher
+from vecchess.selfplay.warmup import compile_kernels
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_atomically
+
+SCHEMA = 1
+EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
+DECIDES_GAMES = ("net", "seed", "game", "exits")
+"""A run may only be resumed with the same of these."""
+
+
+def play_run(
+    config: SelfplayConfig, run_dir: Path | None, resume: bool, console: Console, quiet: bool
+) -> dict[str, Any]:
+    """Play ``config.games`` games into a run folder; returns the summary, ready for JSON.
+
+    Raises ConfigError or NetworkError before anything is written where the settings will not do,
+    DataError when the disk refuses, WorkerDied when a worker cannot be kept alive.
+    """
+    devices = parse_gpus(config.gpus)
+    start_table(config.game)
+    network = network_of(config)
+    run = _folder(config, network, run_dir, resume)
+    with run.locked():
+        net_file = obtain_net(network, run)
+        write_atomically(run.config, to_toml(config).encode())
+        compile_kernels(config, net_file, console)
+        with _watcher(console, quiet) as watcher:
+            supervisor = Supervisor(config, run, net_file, devices, watcher)
+            _announce(supervisor, net_file, run, console, quiet)
+            result = supervisor.run()
+        summary = _summary(result, config, run)
+        run.write_json("status.json", summary)
+    return summary
+
+
+def _folder(
+    config: SelfplayConfig, network: IntegerNet | None, run_dir: Path | None, resume: bool
+) -> RunFolder:
+    """The folder to write to: a new one, or the one to go on with."""
+    if resume:
+        if run_dir is None:
+            raise ConfigError("--resume needs --run-dir: which run is to go on?")
+        run = RunFolder.existing(run_dir)
+        _refuse_other_games(config, network, run)
+        return run
+    run = RunFolder(run_dir or Path("runs") / f"selfplay-{datetime.now():%Y%m%d-%H%M%S}")
+    if run.config.exists() or run.games.exists():
+        raise ConfigError(f"{run.path} holds a run already: add --resume, or choose another folder")
+    run.create()
+    return run
+
+
+def _refuse_other_games(config: SelfplayConfig, network: IntegerNet | None, run: RunFolder) -> None:
+    """Raise ConfigError where resuming would mix games of different settings."""
+    before = build(SelfplayConfig, read_toml(run.config))
+    for key in DECIDES_GAMES:
+        old, new = getattr(before, key), getattr(config, key)
+        if old != new:
+            raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+    if network is not None and not net_path(network, run).exists():
+        raise ConfigError(f"{run.path} was played with another network than {config.net}")
+
+
+def _watcher(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
+    if quiet:
+        return nullcontext(QuietWatcher(console))
+    return LiveWatcher(console) if console.is_terminal else nullcontext(PlainWatcher(console))
+
+
+def _announce(
+    supervisor: Supervisor, net_file: str, run: RunFolder, console: Console, quiet: bool
+) -> None:
+    """Say who plays how many games, before the first one starts."""
+    if quiet:
+        return
+    ledger, share = supervisor.ledger, supervisor.share
+    count = len(supervisor.devices)
+    workers = f"{count} worker{'s' if count > 1 else ''}"
+    split = ", ".join(f"{device.label}" for device in supervisor.devices)
+    net = net_file if net_file == CONSTANT_NET else Path(net_file).name
+    left = f"{ledger.num_open:,} games" + (
+        f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
+    )
+    console.print(
+        f"{left} with {net} on {workers} ({split}): {share.games} games at a time each, "
+        f"{share.slots} in the network -> {run.path}",
+        soft_wrap=True,
+    )
+
+
+def _summary(result: RunResult, config: SelfplayConfig, run: RunFolder) -> dict[str, Any]:
+    codes = {"": EXIT_OK, "SIGINT": EXIT_INTERRUPTED}
+    return {
+        "schema": SCHEMA,
+        "run_dir": str(run.path),
+        "target": config.games,
+        **result.to_dict(),
+        "exit_code": codes.get(result.stopped_by, EXIT_RESUMABLE),
+    }

@@ -1,0 +1,179 @@
+"""The self-play server of one process: mover threads around one central inference loop.
+
+    movers --- rows with questions ---> outbox ---> engine: slots, one time step a turn
+       ^                                                        |
+       +------- inbox of each mover <--- rows with answers -----+
+
+What travels are row numbers; positions, policies and values stay in the arrays they were made in.
+"""
+
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.inference.backend import Backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+from vecchess.selfplay.games import Rules
+from vecchess.selfplay.mover import Mover
+from vecchess.selfplay.numbers import NumberPool
+from vecchess.store.records import GameRecords
+
+Rows = NDArray[np.int32]
+IDLE_WAIT_S = 0.02
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a mover hands back: rows with questions, rows without a game, games that ended."""
+
+    mover: int
+    ready: Rows
+    vacant: Rows
+    finished: GameRecords | None
+
+
+class SelfplayServer:
+    """Plays the games of ``numbers`` with one backend. ``turn`` is to be called until idle."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        rules: Rules,
+        net_sha: str,
+        num_planes: int,
+        num_games: int,
+        num_movers: int,
+        numbers: NumberPool,
+    ) -> None:
+        """G = ``num_games`` seats, shared out among the movers."""
+        self.requests = Requests.empty(num_games, num_planes)
+        self.engine = SlotEngine(backend, self.requests)
+        self.numbers = numbers
+        self._bounds = np.linspace(0, num_games, num_movers + 1).astype(np.int32)
+        self.movers = [
+            Mover(rules, net_sha, self.requests, int(first), int(end - first), numbers)
+            for first, end in zip(self._bounds[:-1], self._bounds[1:], strict=True)
+        ]
+        self._vacant = [mover.rows for mover in self.movers]
+        self._inboxes: list[SimpleQueue[Rows | None]] = [SimpleQueue() for _ in self.movers]
+        self._outbox: SimpleQueue[Turn | BaseException] = SimpleQueue()
+        self._with_movers = [0] * num_movers
+        self._finished: list[GameRecords] = []
+        self._threads: list[Thread] = []
+
+    def start(self) -> None:
+        """Start the mover threads."""
+        for index in range(len(self.movers)):
+            thread = Thread(target=self._move, args=(index,), name=f"mover-{index}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def close(self) -> None:
+        """Let the movers finish what they are at, and end their threads."""
+        for inbox in self._inboxes:
+            inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no game is in progress and none can start."""
+        return self.engine.is_idle and not any(self._with_movers) and not len(self.numbers)
+
+    @property
+    def num_seated(self) -> int:
+        """Games in progress."""
+        return self.requests.num_rows - sum(len(rows) for rows in self._vacant)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for the games, outside the network."""
+        return self.requests.nbytes + sum(mover.nbytes for mover in self.movers)
+
+    def turn(self) -> None:
+        """Take in what the movers have ready, advance the network one time step, hand answers out.
+
+        Waits a moment where there is nothing to do. Raises what a mover raised.
+        """
+        self._fill_vacant_seats()
+        self._receive(wait=self.engine.is_idle)
+        if self.engine.is_idle:
+            return
+        answered = self.engine.step()
+        if len(answered):
+            self._hand_out(answered)
+
+    def take_finished(self) -> list[GameRecords]:
+        """Games that ended since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def to_message(self) -> dict[str, Any]:
+        """Counters for a pipe: sums since the start."""
+        return self.engine.counters.to_message() | {
+            "plies": sum(mover.plies for mover in self.movers),
+            "mover_busy_ns": sum(mover.busy_ns for mover in self.movers),
+            "movers": len(self.movers),
+            "slots": self.engine.slots.num_slots,
+            "seated": self.num_seated,
+            "unstarted": len(self.numbers),
+        }
+
+    def _fill_vacant_seats(self) -> None:
+        """Hand vacant rows to their movers when there are numbers again."""
+        available = len(self.numbers)
+        for index, rows in enumerate(self._vacant):
+            share = rows[:available]
+            if len(share):
+                available -= len(share)
+                self._vacant[index] = rows[len(share) :]
+                self._send(index, share)
+
+    def _receive(self, wait: bool) -> None:
+        """Submit the questions of every mover that has some ready."""
+        try:
+            while True:
+                turn = self._outbox.get(block=wait, timeout=IDLE_WAIT_S)
+                wait = False
+                if isinstance(turn, BaseException):
+                    raise turn
+                self._with_movers[turn.mover] -= 1
+                self.engine.submit(turn.ready)
+                if len(turn.vacant):
+                    self._vacant[turn.mover] = np.concatenate(
+                        [self._vacant[turn.mover], turn.vacant]
+                    )
+                if turn.finished is not None:
+                    self._finished.append(turn.finished)
+        except Empty:
+            pass
+
+    def _hand_out(self, rows: Rows) -> None:
+        """Give answered rows to the movers that own them."""
+        if len(self.movers) == 1:
+            self._send(0, rows)
+            return
+        owner = np.searchsorted(self._bounds, rows, side="right") - 1
+        for index in range(len(self.movers)):
+            mine = rows[owner == index]
+            if len(mine):
+                self._send(index, mine)
+
+    def _send(self, index: int, rows: Rows) -> None:
+        self._with_movers[index] += 1
+        self._inboxes[index].put(rows)
+
+    def _move(self, index: int) -> None:
+        """Body of a mover thread."""
+        mover = self.movers[index]
+        try:
+            while (rows := self._inboxes[index].get()) is not None:
+                ready, vacant = mover.play(rows)
+                self._outbox.put(Turn(index, ready, vacant, mover.take_finished()))
+        except BaseException as error:
+            self._outbox.put(error)

@@ -1,0 +1,128 @@
+"""A worker: the process that plays on one device. Started by the supervisor, talks through a pipe."""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import MutableSequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import monotonic
+
+from vecchess.config import SelfplayConfig
+from vecchess.errors import VecchessError
+from vecchess.selfplay.assemble import assemble_server
+from vecchess.selfplay.devices import Device, Share
+from vecchess.selfplay.numbers import NumberPool
+from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.server import SelfplayServer
+from vecchess.selfplay.writer import ShardWriter
+
+STATS_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """Everything a worker is told at its start."""
+
+    index: int
+    device: Device
+    config: SelfplayConfig
+    net: str
+    """Network file, or "constant"."""
+    games_folder: Path
+    shard_prefix: str
+    share: Share
+
+
+def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
+    """Body of the worker process. Imports torch only after the device has been chosen."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides when to stop
+    os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
+    os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
+    pipe = Pipe(connection)
+    try:
+        Worker(plan, pipe, pulse).run()
+    except VecchessError as error:
+        pipe.send("failed", error=str(error), expected=True, exit_code=error.exit_code)
+        sys.exit(error.exit_code)
+    except BaseException as error:
+        reason = f"{type(error).__name__}: {error}"
+        pipe.send("failed", error=reason, expected=False, traceback=traceback.format_exc())
+        sys.exit(1)
+
+
+class Worker:
+    """Plays what the parent hands out until it is told to stop."""
+
+    def __init__(self, plan: WorkerPlan, pipe: Pipe, pulse: MutableSequence[int]) -> None:
+        """Nothing is loaded before ``run``."""
+        self._plan = plan
+        self._pipe = pipe
+        self._pulse = pulse
+        self._numbers = NumberPool()
+        self._stopping = False
+        self._next_stats = 0.0
+        self._games = 0
+        self._was_idle = True
+
+    def run(self) -> None:
+        """Load, play, and leave when told to. Finished games are written first."""
+        plan = self._plan
+        self._stage("loading the network")
+        server = assemble_server(plan.config, plan.net, plan.device, plan.share, self._numbers)
+        writer = ShardWriter(
+            plan.games_folder,
+            plan.shard_prefix,
+            plan.config.shard_games,
+            plan.config.shard_interval_s,
+            lambda entry: self._pipe.send("shard", entry=entry.to_dict()),
+        )
+        server.start()
+        self._stage("playing")
+        while not self._stopping:
+            self._turn(server, writer)
+        self._stage("writing games")
+        server.close()
+        writer.put(server.take_finished())
+        writer.close()
+        self._report(server)
+        self._stage("done")
+
+    def _turn(self, server: SelfplayServer, writer: ShardWriter) -> None:
+        self._listen()
+        server.turn()
+        self._pulse[PULSE_BEATS] += 1
+        finished = server.take_finished()
+        self._games += sum(records.num_games for records in finished)
+        writer.put(finished)
+        if server.is_idle and not self._was_idle:
+            writer.flush()
+            self._next_stats = 0.0
+        self._was_idle = server.is_idle
+        if monotonic() >= self._next_stats:
+            self._report(server)
+
+    def _listen(self) -> None:
+        messages = self._pipe.receive()
+        if messages is None:  # the parent is gone: save what is finished and end
+            self._stopping = True
+            return
+        for message in messages:
+            self._obey(message)
+
+    def _obey(self, message: Message) -> None:
+        if message["kind"] == "games":
+            self._numbers.add([(first, end) for first, end in message["ranges"]])
+        elif message["kind"] == "stop":
+            self._numbers.clear()
+            self._stopping = True
+
+    def _report(self, server: SelfplayServer) -> None:
+        self._next_stats = monotonic() + STATS_INTERVAL_S
+        self._pipe.send("stats", games=self._games, **server.to_message())
+
+    def _stage(self, name: str) -> None:
+        self._pulse[PULSE_STAGE] = STAGES.index(name)

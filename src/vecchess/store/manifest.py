@@ -1,0 +1,136 @@
+"""The manifest: one line a shard, written by the run's parent alone. What it lists is recorded.
+
+A shard without a line was written by a worker whose report got lost. It is adopted if none of
+its games is recorded, and set aside otherwise: every game counts exactly once.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import DataError
+from vecchess.store.records import SCHEMA, GameRecords
+from vecchess.store.shard import PARTIAL_PREFIX, read_shard
+from vecchess.store.stats import GameStats
+
+MANIFEST_NAME = "manifest.jsonl"
+SET_ASIDE_SUFFIX = ".set-aside"
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One line of the manifest."""
+
+    file: str
+    sha256: str
+    stats: GameStats
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as in a line of the manifest."""
+        return {
+            "schema": SCHEMA,
+            "file": self.file,
+            "sha256": self.sha256,
+            "stats": self.stats.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "ShardEntry":
+        """Raises ValueError, KeyError or TypeError on anything but ``to_dict``'s values."""
+        if values["schema"] != SCHEMA:
+            raise ValueError(f"schema {values['schema']}; this vecchess reads {SCHEMA}")
+        if Path(values["file"]).name != values["file"]:
+            raise ValueError("a shard's name must not leave its folder")
+        return cls(values["file"], values["sha256"], GameStats(**values["stats"]))
+
+
+class Manifest:
+    """The recorded shards of one ``games`` folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the manifest in ``folder``; the folder need not exist yet."""
+        self.folder = folder
+        self.path = folder / MANIFEST_NAME
+        self.entries = list(self._read())
+        self.stats = GameStats()
+        """Counts over all recorded games."""
+        for entry in self.entries:
+            self.stats.add(entry.stats)
+
+    def append(self, entry: ShardEntry) -> None:
+        """Record a shard, durably. Raises DataError where the disk refuses."""
+        try:
+            line = (json.dumps(entry.to_dict()) + "\n").encode()
+            size = self.path.stat().st_size if self.path.exists() else 0
+            try:
+                with self.path.open("ab") as file:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                os.truncate(self.path, size)
+                raise
+        except OSError as error:
+            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+        self.entries.append(entry)
+        self.stats.add(entry.stats)
+
+    def records(self) -> Iterator[GameRecords]:
+        """The recorded games, shard by shard. Raises DataError at a damaged one."""
+        for entry in self.entries:
+            yield read_shard(self.folder / entry.file, entry.sha256)
+
+    def adopt(self, is_recorded: Callable[[NDArray[np.int64]], bool], prefix: str = "") -> int:
+        """Record shards that have no line yet, of all workers or of the one named by ``prefix``.
+
+        ``is_recorded(numbers)`` tells whether any of these games (int64[K]) counts already.
+        Files that hold such a game or cannot be read are set aside under another name, partial
+        files are removed. Returns the number of shards adopted.
+        """
+        adopted = 0
+        known = {entry.file for entry in self.entries}
+        for partial in self.folder.glob(f"{PARTIAL_PREFIX}{prefix}*"):
+            partial.unlink(missing_ok=True)
+        for path in sorted(self.folder.glob(f"{prefix}*.npz")):
+            if path.name in known:
+                continue
+            entry = _adoptable(path, is_recorded)
+            if entry is None:
+                path.replace(path.with_name(path.name + SET_ASIDE_SUFFIX))
+            else:
+                self.append(entry)
+                adopted += 1
+        return adopted
+
+    def _read(self) -> Iterator[ShardEntry]:
+        """The lines; a torn last line is cut off, so that the next one starts afresh."""
+        if not self.path.exists():
+            return
+        data = self.path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            os.truncate(self.path, len(whole))
+        for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
+            try:
+                yield ShardEntry.from_dict(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(f"{self.path}, line {number} is damaged: {error}") from None
+
+
+def _adoptable(path: Path, is_recorded: Callable[[NDArray[np.int64]], bool]) -> ShardEntry | None:
+    """The line for an unlisted shard; None where it must not count."""
+    try:
+        records = read_shard(path)
+    except DataError:
+        return None
+    if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
+        return None
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return ShardEntry(path.name, sha256, GameStats.of(records))

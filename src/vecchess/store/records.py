@@ -1,0 +1,178 @@
+"""Finished games as arrays: what a shard holds, and what every reader gets.
+
+    games   numbers[G] start[G, 8] result[G] termination[G] resign[G]    one entry a game
+    plies   action[..] steps[..] win[..] draw[..] prob[..]               games one after another
+    spans   span_net[..] span_ply[..]                                    which network from which ply
+
+``offsets[i] : offsets[i + 1]`` are the plies of game i, ``span_offsets`` likewise the spans.
+"""
+
+import hashlib
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import DataError
+from vecchess.shapes import POSITION_WORDS
+
+SCHEMA = 1
+VALUE_UNIT = 511
+"""``win`` and ``draw`` are stored as integers out of this."""
+
+PLAYTHROUGH = 1
+"""Bit of ``resign``: resigning was forbidden in this game, to check resignations."""
+WHITE_WOULD_RESIGN = 2
+"""Bit of ``resign``: White met the condition for resigning at some ply."""
+BLACK_WOULD_RESIGN = 4
+"""Bit of ``resign``: Black met the condition for resigning at some ply."""
+
+GAME_COLUMNS = {
+    "numbers": np.int64,
+    "result": np.int8,
+    "termination": np.uint8,
+    "resign": np.uint8,
+}
+PLY_COLUMNS = {
+    "action": np.uint16,
+    "steps": np.uint8,
+    "win": np.uint16,
+    "draw": np.uint16,
+    "prob": np.float32,
+}
+
+
+@dataclass(frozen=True)
+class GameRecords:
+    """G finished games.
+
+    numbers: int64[G]        number of the game in its run
+    start: uint64[G, 8]      start position (``chess/position.py``)
+    result: int8[G]          1 White won, 0 draw, -1 Black won
+    termination: uint8[G]    ``chess.rules.Termination``
+    resign: uint8[G]         bits PLAYTHROUGH, WHITE_WOULD_RESIGN, BLACK_WOULD_RESIGN
+    offsets: int64[G + 1]    first ply of each game in the columns below
+    action: uint16[plies]    move played, as action code, mover's view
+    steps: uint8[plies]      time steps the network took; 0 where it was not asked
+    win, draw: uint16[plies] value of the position in 1/511, mover's view
+    prob: float32[plies]     probability with which the move was drawn, to 1 part in 256
+    span_offsets: int64[G + 1], span_ply: int32[spans], span_net: int32[spans]
+    nets: the networks' sha256, ``span_net`` indexes it
+    """
+
+    numbers: NDArray[np.int64]
+    start: NDArray[np.uint64]
+    result: NDArray[np.int8]
+    termination: NDArray[np.uint8]
+    resign: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    action: NDArray[np.uint16]
+    steps: NDArray[np.uint8]
+    win: NDArray[np.uint16]
+    draw: NDArray[np.uint16]
+    prob: NDArray[np.float32]
+    span_offsets: NDArray[np.int64]
+    span_ply: NDArray[np.int32]
+    span_net: NDArray[np.int32]
+    nets: tuple[str, ...]
+
+    @property
+    def num_games(self) -> int:
+        """G."""
+        return len(self.numbers)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64[G]: plies of each game."""
+        return np.diff(self.offsets)
+
+    def take(self, indices: NDArray[np.int64]) -> "GameRecords":
+        """The games at ``indices`` (int64[K]), in that order."""
+        plies, offsets = _ranges(self.offsets, indices)
+        spans, span_offsets = _ranges(self.span_offsets, indices)
+        columns: dict[str, Any] = {name: getattr(self, name)[indices] for name in GAME_COLUMNS}
+        columns |= {name: getattr(self, name)[plies] for name in PLY_COLUMNS}
+        return GameRecords(
+            start=self.start[indices],
+            offsets=offsets,
+            span_offsets=span_offsets,
+            span_ply=self.span_ply[spans],
+            span_net=self.span_net[spans],
+            nets=self.nets,
+            **columns,
+        )
+
+    def by_number(self) -> "GameRecords":
+        """The same games in the order of their numbers."""
+        return self.take(np.argsort(self.numbers, kind="stable"))
+
+    def digest(self) -> str:
+        """sha256 of everything played, game by game in the order of the numbers.
+
+        Independent of which worker played a game and of how games were put into shards.
+        """
+        ordered = self.by_number()
+        digest = hashlib.sha256()
+        for column in fields(self):
+            if column.name not in ("nets", "span_net"):
+                digest.update(np.ascontiguousarray(getattr(ordered, column.name)).tobytes())
+        for net in ordered.span_net:
+            digest.update(self.nets[net].encode())
+        return digest.hexdigest()
+
+    def validate(self) -> None:
+        """Raise DataError, with the first contradiction found, if the arrays do not fit together."""
+        games = self.num_games
+        expected = dict.fromkeys(GAME_COLUMNS, games)
+        expected |= dict.fromkeys(PLY_COLUMNS, _end(self.offsets))
+        expected |= dict.fromkeys(("span_ply", "span_net"), _end(self.span_offsets))
+        for name, length in expected.items():
+            if getattr(self, name).shape != (length,):
+                raise DataError(f'column "{name}" has {getattr(self, name).shape}, not ({length},)')
+        if self.start.shape != (games, POSITION_WORDS):
+            raise DataError(f'column "start" has {self.start.shape}, not ({games}, 8)')
+        for offsets in (self.offsets, self.span_offsets):
+            if offsets.shape != (games + 1,) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+                raise DataError("offsets do not ascend from 0")
+        if len(self.span_net) and not 0 <= self.span_net.min() <= self.span_net.max() < len(
+            self.nets
+        ):
+            raise DataError("a span names a network that is not listed")
+
+
+def concatenate(parts: list[GameRecords]) -> GameRecords:
+    """One after another; networks are listed once. Needs at least one part."""
+    nets = tuple(dict.fromkeys(net for part in parts for net in part.nets))
+    index = {net: i for i, net in enumerate(nets)}
+    span_net = [np.array([index[n] for n in p.nets] or [0], np.int32)[p.span_net] for p in parts]
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in (*GAME_COLUMNS, *PLY_COLUMNS, "start", "span_ply")
+    }
+    return GameRecords(
+        offsets=_joined([part.offsets for part in parts]),
+        span_offsets=_joined([part.span_offsets for part in parts]),
+        span_net=np.concatenate(span_net),
+        nets=nets,
+        **columns,
+    )
+
+
+def _joined(offsets: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    lengths = np.concatenate([np.diff(part) for part in offsets])
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _ranges(
+    offsets: NDArray[np.int64], indices: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices of all elements of the chosen ranges, and the offsets they then have."""
+    lengths = np.diff(offsets)[indices]
+    joined = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    shift = np.repeat(offsets[:-1][indices] - joined[:-1], lengths)
+    return np.arange(joined[-1]) + shift, joined
+
+
+def _end(offsets: NDArray[np.int64]) -> int:
+    return int(offsets[-1]) if len(offsets) else 0

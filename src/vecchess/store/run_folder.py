@@ -1,0 +1,84 @@
+"""The folder of one run: where things lie, who may write, what it was started with.
+
+runs/<name>/  config.toml  status.json  games/*.npz  games/manifest.jsonl  nets/*.safetensors
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vecchess.errors import ConfigError, DataError
+from vecchess.store.manifest import Manifest
+from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.shard import write_atomically
+
+
+class RunFolder:
+    """Paths and small files of a run. Making one touches nothing on disk."""
+
+    def __init__(self, path: Path) -> None:
+        """The run at ``path``, which need not exist yet."""
+        self.path = path
+        self.games = path / "games"
+        self.nets = path / "nets"
+        self.config = path / "config.toml"
+
+    @classmethod
+    def existing(cls, path: Path) -> "RunFolder":
+        """The run at ``path``; raises ConfigError where there is none."""
+        run = cls(path)
+        if not run.config.is_file():
+            raise ConfigError(f"{path} is not a run: it has no config.toml")
+        return run
+
+    def create(self) -> None:
+        """Make the folders; raises ConfigError where that is not allowed."""
+        try:
+            for folder in (self.games, self.nets):
+                folder.mkdir(parents=True, exist_ok=True)
+            probe = self.path / f".probe-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write to {self.path}: {error.strerror}; choose another --run-dir"
+            ) from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run against a second writer; raises ConfigError if there is one."""
+        with (self.path / ".lock").open("w") as file:
+            if not _try_lock(file.fileno()):
+                raise ConfigError(f"another vecchess is writing to {self.path}")
+            yield
+
+    def manifest(self) -> Manifest:
+        """The recorded shards."""
+        return Manifest(self.games)
+
+    def records(self) -> GameRecords:
+        """All recorded games in the order of their numbers; raises DataError if there are none."""
+        parts = list(self.manifest().records())
+        if not parts:
+            raise DataError(f"{self.path} has no recorded games yet")
+        return concatenate(parts).by_number()
+
+    def write_json(self, name: str, values: dict[str, Any]) -> None:
+        """Replace the small file ``name`` atomically."""
+        write_atomically(self.path / name, (json.dumps(values) + "\n").encode())
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file for this process; True where the system has no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Shards: files of finished games, written whole or not at all. numpy's npz, never pickled."""
+
+import hashlib
+import io
+import os
+import zipfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import DataError
+from vecchess.store.records import SCHEMA, GameRecords
+
+PARTIAL_PREFIX = ".partial-"
+"""A file of this name was being written when its writer ended; it is never read."""
+
+
+def write_shard(path: Path, records: GameRecords) -> str:
+    """Write ``records`` to ``path`` atomically; returns the file's sha256.
+
+    Raises DataError where the disk refuses; nothing of the attempt is left behind then.
+    """
+    columns: dict[str, Any] = {f.name: getattr(records, f.name) for f in fields(records)}
+    columns["nets"] = np.array(records.nets, "U64")
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, schema=np.int64(SCHEMA), **columns)
+    data = buffer.getvalue()
+    write_atomically(path, data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
+    """Read a shard; raises DataError where it is missing, damaged or not what was written."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"{path} is not the file that was written: its sha256 differs")
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            columns: dict[str, Any] = dict(file)
+        schema = int(columns.pop("schema"))
+        columns["nets"] = tuple(str(net) for net in columns["nets"])
+        records = GameRecords(**columns)
+        records.validate()
+    except (
+        DataError,
+        ValueError,
+        KeyError,
+        TypeError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise DataError(f"{path} is not a readable shard: {error}") from None
+    if schema != SCHEMA:
+        raise DataError(f"{path} has schema {schema}; this vecchess reads {SCHEMA}")
+    return records
+
+
+def read_numbers(path: Path) -> NDArray[np.int64]:
+    """int64[G]: the numbers of a shard's games, without reading the games. Raises DataError."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            numbers: NDArray[np.int64] = file["numbers"]
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is not a readable shard: {error}") from None
+    return numbers
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace ``path`` by a file with ``data``, durably: partial name, fsync, rename, fsync.
+
+    Raises DataError with one line where that fails, leaving what was there before.
+    """
+    partial = path.with_name(PARTIAL_PREFIX + path.name)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise DataError(f"cannot write {path}: {error.strerror}") from None
+
+
+def sync_directory(directory: Path) -> None:
+    """Make renames in ``directory`` durable, where the system lets a directory be synced."""
+    try:
+        handle = os.open(directory, os.O_RDONLY)
+    except OSError:  # Windows opens no directories; its renames need no sync
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,106 @@
+"""Statistics of finished games: sums that add up over shards, workers and runs."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.rules import Termination
+from vecchess.store.records import (
+    BLACK_WOULD_RESIGN,
+    PLAYTHROUGH,
+    WHITE_WOULD_RESIGN,
+    GameRecords,
+)
+
+LENGTH_BIN = 32
+"""Plies in a bin of the histogram of lengths."""
+
+
+@dataclass
+class GameStats:
+    """Counts over finished games. Lengths are in plies, results are White's."""
+
+    games: int = 0
+    plies: int = 0
+    white_wins: int = 0
+    draws: int = 0
+    black_wins: int = 0
+    terminations: dict[str, int] = field(default_factory=dict)
+    """Games by ``Termination`` name, lower case: each reason of a draw is counted by itself."""
+    lengths: dict[str, int] = field(default_factory=dict)
+    """Games by length: the key is the first ply of a bin of 32."""
+    time_steps: dict[str, int] = field(default_factory=dict)
+    """Positions by the time steps the network took."""
+    resign_checks: int = 0
+    """Games in which a side would have resigned but had to play on."""
+    resign_false_positives: int = 0
+    """How many of those the side did not lose."""
+
+    @classmethod
+    def of(cls, records: GameRecords) -> "GameStats":
+        """Count ``records``."""
+        checked, wrong = _resign_checks(records)
+        return cls(
+            games=records.num_games,
+            plies=int(records.lengths.sum()),
+            white_wins=int((records.result > 0).sum()),
+            draws=int((records.result == 0).sum()),
+            black_wins=int((records.result < 0).sum()),
+            terminations={
+                Termination(code).name.lower(): count
+                for code, count in _counts(records.termination).items()
+            },
+            lengths={
+                str(code * LENGTH_BIN): count
+                for code, count in _counts(records.lengths // LENGTH_BIN).items()
+            },
+            time_steps={
+                str(steps): count for steps, count in _counts(records.steps).items() if steps
+            },
+            resign_checks=checked,
+            resign_false_positives=wrong,
+        )
+
+    def add(self, other: "GameStats") -> None:
+        """Add ``other`` to these counts."""
+        for name, value in vars(other).items():
+            mine = getattr(self, name)
+            if isinstance(value, dict):
+                for key, count in value.items():
+                    mine[key] = mine.get(key, 0) + count
+            else:
+                setattr(self, name, mine + value)
+
+    @property
+    def mean_length(self) -> float:
+        """Plies a game."""
+        return self.plies / max(self.games, 1)
+
+    @property
+    def mean_time_steps(self) -> float:
+        """Time steps a position the network was asked about."""
+        asked = sum(self.time_steps.values())
+        return sum(int(t) * n for t, n in self.time_steps.items()) / max(asked, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, as in the manifest and in ``--json``."""
+        return {
+            name: dict(sorted(value.items())) if isinstance(value, dict) else value
+            for name, value in vars(self).items()
+        }
+
+
+def _counts(values: NDArray[Any]) -> dict[int, int]:
+    codes, counts = np.unique(values, return_counts=True)
+    return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
+
+
+def _resign_checks(records: GameRecords) -> tuple[int, int]:
+    """Playthrough games in which a side would have resigned, and those it did not lose."""
+    playthrough = (records.resign & PLAYTHROUGH) != 0
+    white = playthrough & ((records.resign & WHITE_WOULD_RESIGN) != 0)
+    black = playthrough & ((records.resign & BLACK_WOULD_RESIGN) != 0)
+    wrong = (white & (records.result >= 0)) | (black & (records.result <= 0))
+    return int((white | black).sum()), int(wrong.sum())

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+
+from vecchess.config import SelfplayConfig, load_config, parse_temperature, read_toml, to_toml
+from vecchess.errors import ConfigError
+
+
+def load(flags=None, file=None, environ=None):
+    return load_config(SelfplayConfig, flags or {}, file, environ or {})
+
+
+def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("games = 3\nseed = 3\nslots = 3\n")
+    config = load({"games": 1}, file, {"VECCHESS_GAMES": "2", "VECCHESS_SEED": "2"})
+    assert (config.games, config.seed, config.slots, config.movers) == (1, 2, 3, 0)
+
+
+def test_nested_keys_have_flags_and_variables(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[game]\nmax_plies = 100\nrandom_plies = 2\n")
+    config = load({"max_plies": 50}, file, {"VECCHESS_TEMPERATURE": "0.5"})
+    assert (config.game.max_plies, config.game.random_plies) == (50, 2)
+    assert config.game.temperature == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("gmaes = 3", 'unknown key "gmaes"; did you mean "games"?'),
+        ("[game]\nmax_pleis = 3", 'unknown key "max_pleis"; did you mean "max_plies"?'),
+        ("games = 0", "games: "),
+        ("games = 'many'", "games: "),
+        ("games = ", "is not valid TOML"),
+        ("[game]\ntemperature = 'hot'", "temperature"),
+        ("[game]\nchess960 = true\nopenings = 'a.epd'", "drop one"),
+    ],
+)
+def test_bad_files_give_one_line(tmp_path: Path, text: str, part: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(file=file)
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file() -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        load(file=Path("no/such.toml"))
+
+
+def test_resolved_config_reads_back(tmp_path: Path) -> None:
+    config = load({"games": 7, "temperature": "1.0,30:0.5", "openings": Path("a b.epd")})
+    file = tmp_path / "config.toml"
+    file.write_text(to_toml(config))
+    assert SelfplayConfig.model_validate(read_toml(file)) == config
+
+
+def test_temperature_schedule() -> None:
+    assert parse_temperature("0.8") == [(0, 0.8)]
+    assert parse_temperature("1.0,30:0.5,60:0") == [(0, 1.0), (30, 0.5), (60, 0.0)]
+
+
+@pytest.mark.parametrize("text", ["", "x", "1,2", "5:1", "1,30:0.5,20:1", "-1", "1,30:", "nan"])
+def test_bad_temperature(text: str) -> None:
+    with pytest.raises(ValueError, match="temperature"):
+        parse_temperature(text)
