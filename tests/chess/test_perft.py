@@ -1,8 +1,8 @@
 """Perft against the published numbers: the strictest test a move generator can be put to."""
 
+import chess
 import pytest
 
-import chess
 from vecchess.chess.chess960 import chess960_positions
 from vecchess.chess.fen import to_board
 from vecchess.chess.perft import perft

@@ -1,10 +1,10 @@
 """Everything the rules decide, compared with python-chess on random positions: no differences."""
 
+import chess
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import chess
 from tests.chess.walks import boards, to_code
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.fen import from_board, from_fens, to_fens

@@ -140,16 +140,3 @@ def pext(typing: Any, word: Any, mask: Any) -> Any:
         return call(builder, "llvm.x86.bmi.pext.64", I64, list(args))
 
     return U64(U64, U64), codegen
-
-
-@instruction
-def fold_multiply(typing: Any, left: Any, right: Any) -> Any:
-    """``fold_multiply(a, b) -> uint64``: high and low half of the 128-bit product, xored."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), I64)
-        return builder.xor(high, builder.trunc(product, I64))
-
-    return U64(U64, U64), codegen

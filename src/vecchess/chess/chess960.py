@@ -2,10 +2,10 @@
 
 from functools import cache
 
+import chess
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import chess
 from vecchess.chess.fen import from_board
 from vecchess.chess.position import Positions
 from vecchess.errors import ConfigError

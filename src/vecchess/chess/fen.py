@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+import chess
 import numpy as np
 from numpy.typing import NDArray
 
-import chess
 from vecchess.chess.position import (
     CASTLING,
     CLOCK_MASK,

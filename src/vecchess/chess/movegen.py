@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess import tables as lookup
 from vecchess.chess.bits import load, store16, tz
-from vecchess.chess.emit import emit8, emit16
+from vecchess.chess.emit import EMIT_SLACK, emit8, emit16
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -38,6 +38,8 @@ from vecchess.shapes import MAX_MOVES
 
 MOVE_BUFFER = 256
 """Items a move list needs room for: 218 moves, and what ``emit`` writes past the end."""
+_ANY_BOARD = 64 * 27 + EMIT_SLACK
+"""Room for the moves of boards that no game leads to, so that they can be refused."""
 _U = np.uint64
 _ZERO, _ONE, _ALL = _U(0), _U(1), _U(2**64 - 1)
 _STEP, _PAWN_STEP = _U(64), _U(65)  # the factors of ``to``, see emit.py
@@ -281,7 +283,7 @@ def _generate(
     tables, first, buffer = (
         lookup.address(),
         positions.ctypes.data,
-        np.empty(MOVE_BUFFER, np.uint16),
+        np.empty(_ANY_BOARD, np.uint16),
     )
     bad = _legal_moves(
         tables, first, len(positions), buffer.ctypes.data, buffer, moves, num_moves, checks

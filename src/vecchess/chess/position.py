@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bits import fold_multiply, load
+from vecchess.chess.bits import load
+from vecchess.chess.hash import hash_words
 from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
 
@@ -41,10 +42,6 @@ Positions = NDArray[np.uint64]
 """``uint64[G, 8]``"""
 
 _U = np.uint64
-# odd constants from the fractional digits of pi (as in Blowfish's P-array)
-_C0, _C1, _C2 = _U(0x243F6A8885A308D3), _U(0x13198A2E03707345), _U(0xA4093822299F31D1)
-_C3, _C4, _C5 = _U(0x082EFA98EC4E6C89), _U(0x452821E638D01377), _U(0xBE5466CF34E90C6D)
-_C6, _C7 = _U(0xC0AC29B7C97C50DD), _U(0x3F84D5B5B5470917)
 
 
 @inline
@@ -68,17 +65,13 @@ def colour_unbatched(position: Any) -> Any:
 @inline
 def board_key_unbatched(position: Any) -> Any:
     """Key of words 0 to 6: equal for a position and its mirror image with colours exchanged."""
-    first = fold_multiply(load(position, OWN) ^ _C0, load(position, PAWNS) ^ _C1)
-    second = fold_multiply(load(position, KNIGHTS) ^ _C2, load(position, DIAGONAL) ^ _C3)
-    third = fold_multiply(load(position, ORTHOGONAL) ^ _C4, load(position, KINGS) ^ _C5)
-    fourth = fold_multiply(load(position, CASTLING) ^ _C6, first ^ _C7)
-    return fold_multiply(second ^ _C5, third + _C3) ^ fourth
+    return hash_words(position, _U(0))
 
 
 @inline
 def key_unbatched(position: Any) -> Any:
     """Key of the position as repetition knows it: men, side to move, castling, en passant."""
-    return board_key_unbatched(position) ^ (colour_unbatched(position) * _C1)
+    return hash_words(position, _U(1 << COLOUR_SHIFT))
 
 
 @kernel

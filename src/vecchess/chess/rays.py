@@ -26,7 +26,8 @@ ARRIVALS = (
 _ORTHOGONAL = (1, 1, 0, 0, 1, 1, 0, 0)
 
 
-def _const(values: Any) -> Any:
+def constant_lanes(values: Any) -> Any:
+    """A vector constant of eight integers."""
     return ir.Constant(LANES, [ir.Constant(I64, value) for value in values])
 
 
@@ -43,7 +44,7 @@ def _by_line(builder: Any, orthogonal: Any, diagonal: Any) -> Any:
 
 
 def _rotate(builder: Any, word: Any, steps: int) -> Any:
-    amounts = _const([shift * steps % 64 for shift in SHIFTS])
+    amounts = constant_lanes([shift * steps % 64 for shift in SHIFTS])
     return call(builder, "llvm.fshl.v8i64", LANES, [word, word, amounts])
 
 
@@ -60,13 +61,13 @@ def slider_attacks(typing: Any, orthogonal: Any, diagonal: Any, empty: Any) -> A
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         sliders = _by_line(builder, args[0], args[1])
-        open_to = builder.and_(_splat(builder, args[2]), _const(ARRIVALS))
+        open_to = builder.and_(_splat(builder, args[2]), constant_lanes(ARRIVALS))
         for steps in (1, 2, 4):
             reached = builder.and_(open_to, _rotate(builder, sliders, steps))
             sliders = builder.or_(sliders, reached)
             if steps < 4:
                 open_to = builder.and_(open_to, _rotate(builder, open_to, steps))
-        attacks = builder.and_(_rotate(builder, sliders, 1), _const(ARRIVALS))
+        attacks = builder.and_(_rotate(builder, sliders, 1), constant_lanes(ARRIVALS))
         return _any(builder, attacks)
 
     return U64(U64, U64, U64), codegen
@@ -74,19 +75,19 @@ def slider_attacks(typing: Any, orthogonal: Any, diagonal: Any, empty: Any) -> A
 
 def _to_first(builder: Any, rays: Any, men: Any) -> Any:
     """Each ray cut after the first of the ``men`` that stand on it."""
-    one = _const([1] * 8)
+    one = constant_lanes([1] * 8)
     climbing = builder.xor(men, builder.sub(men, one))
     poison = ir.Constant(ir.IntType(1), 0)
     zeros = call(builder, "llvm.ctlz.v8i64", LANES, [builder.or_(men, one), poison])
-    falling = builder.neg(builder.lshr(_const([1 << 63] * 8), zeros))
+    falling = builder.neg(builder.lshr(constant_lanes([1 << 63] * 8), zeros))
     lower = ir.Constant(ir.VectorType(ir.IntType(1), 8), [1] * 4 + [0] * 4)
     return builder.and_(rays, builder.select(lower, climbing, falling))
 
 
 def _where(builder: Any, test: Any, lanes: Any) -> Any:
     """The lanes in which ``test`` is not 0, the others 0."""
-    hit = builder.icmp_unsigned("!=", test, _const([0] * 8))
-    return builder.select(hit, lanes, _const([0] * 8))
+    hit = builder.icmp_unsigned("!=", test, constant_lanes([0] * 8))
+    return builder.select(hit, lanes, constant_lanes([0] * 8))
 
 
 @instruction
@@ -111,7 +112,10 @@ def king_rays(
         own_first = builder.and_(first, _splat(builder, args[2]))
         pinned = _where(builder, builder.and_(second, sliders), second)
         pinned = _where(builder, own_first, pinned)
-        zero, mask = _const([0] * 8), ir.Constant(ir.VectorType(ir.IntType(1), 8), _ORTHOGONAL)
+        zero, mask = (
+            constant_lanes([0] * 8),
+            ir.Constant(ir.VectorType(ir.IntType(1), 8), _ORTHOGONAL),
+        )
         results = [
             _any(builder, checkers),
             _any(builder, _where(builder, checkers, first)),

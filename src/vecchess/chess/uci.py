@@ -1,9 +1,9 @@
 """Moves as UCI writes them, to and from the mover's view."""
 
+import chess
 import numpy as np
 from numpy.typing import NDArray
 
-import chess
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, OWN
 from vecchess.errors import ConfigError
