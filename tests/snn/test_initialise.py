@@ -32,11 +32,12 @@ def _rates(module: SpikingNet, count: int) -> list[float]:
     ],
 )
 def test_no_layer_is_dead_or_saturated(name: str, seed: int) -> None:
-    planes, _ = random_positions(64, seed=1)
+    planes, _ = random_positions(64 if name in ("tiny", "small") else 12, seed=1)
     net = new_network(name, seed, planes)
     assert net.check().exact
+    assert net.check().int16_sums
     assert net.config.leak_exact
-    rates = _rates(from_integers(net).eval(), 24)
+    rates = _rates(from_integers(net).eval(), 12)
     assert len(rates) == 2 * net.config.blocks + 2
     assert all(ALIVE[0] < rate < ALIVE[1] for rate in rates), rates
 
@@ -52,6 +53,7 @@ def test_same_seed_same_bits_and_the_bits_are_known() -> None:
     planes, _ = random_positions(64, seed=1)
     first, again = (new_network("tiny", 7, planes) for _ in range(2))
     assert first.sha256 == again.sha256
+    assert first.sha256.startswith("9c32e667069d4482")
     assert new_network("tiny", 8, planes).sha256 != first.sha256
     assert bell_weights(7, 3, (2, 3)).tolist() == [[107, 97, -72], [247, 76, 61]]
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
 from vecchess.shapes import NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.bounds import INT16_LIMIT
 from vecchess.snn.integer_net import IntegerNet, Layer, layer_shapes
-from vecchess.snn.presets import NetConfig, preset
+from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig, preset
 
 RATE = 0.10
 """Spikes per neuron and time step that a new layer is set to."""
@@ -197,12 +198,17 @@ def _spread(values: Ints) -> NDArray[np.float64]:
 def _scaled(
     bell: NDArray[np.int16], factor: NDArray[np.float64], config: NetConfig
 ) -> tuple[NDArray[np.int8], NDArray[np.uint8]]:
-    """Weights bell * factor[O] as int8[O, K] * 2^-shift[O], on the finest grid that holds them."""
+    """Weights bell * factor[O] as int8[O, K] * 2^-shift[O], on the finest grid on which a weight
+    fits int8 and, whatever spikes, the sum of a row int16 (rounding may add half a unit each)."""
     real = bell * factor[:, None]
-    largest = np.abs(real).max(axis=1)
+    largest = np.abs(bell).max(axis=1) * factor
+    sides = np.maximum(bell.clip(min=0).sum(axis=1), -bell.clip(max=0).sum(axis=1)) * factor
     powers = 2.0 ** np.arange(1, config.weight_bits + 1)
-    shift = (largest[:, None] * powers <= 127).sum(axis=1)
-    weight = np.clip(np.rint(real * (2.0**shift)[:, None]), -127, 127)
+    fits = (largest[:, None] * powers <= WEIGHT_LIMIT) & (
+        sides[:, None] * powers < INT16_LIMIT - bell.shape[1] / 2
+    )
+    shift = fits.sum(axis=1)
+    weight = np.clip(np.rint(real * (2.0**shift)[:, None]), -WEIGHT_LIMIT, WEIGHT_LIMIT)
     return weight.astype(np.int8), shift.astype(np.uint8)
 
 

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.bounds import INT16_LIMIT
 from vecchess.snn.neuron import leaky, quantise
-from vecchess.snn.presets import NetConfig
+from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
 
-WEIGHT_LIMIT = 127
 FIRST_BIAS = -0.6
 """Where batch norm centres the current of a new neuron: with spread 1 it fires at about 10 %."""
 
@@ -85,8 +85,11 @@ class Synapses(nn.Module):
             self.bias.copy_(self.norm.bias - self.norm.running_mean * gain)
             self.norm = None
         largest = self.weight.abs().amax(dim=1, keepdim=True)
+        sides = torch.maximum(self.weight.relu().sum(1), (-self.weight).relu().sum(1))[:, None]
         powers = 2.0 ** torch.arange(1, self.weight_bits + 1, device=largest.device)
-        self.shift.copy_((largest * powers <= WEIGHT_LIMIT).sum(dim=1))
+        room = INT16_LIMIT - self.weight.shape[1] / 2  # rounding may add half a unit a weight
+        fits = (largest * powers <= WEIGHT_LIMIT) & (sides * powers < room)
+        self.shift.copy_(fits.sum(dim=1))
         self.folded.fill_(True)
 
 

@@ -8,6 +8,8 @@ from vecchess.errors import ConfigError
 
 LANES = 32
 """C is a multiple of this, so that a row of weights fills whole vector registers."""
+WEIGHT_LIMIT = 127
+"""Largest magnitude of an int8 weight; -128 is not used."""
 
 
 class NetConfig(BaseModel):
