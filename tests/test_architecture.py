@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check: imports run downwards, help is quick to import."""
+"""The rules of the house that a machine can check: imports run downwards, help needs little."""
 
 import ast
 import subprocess
@@ -71,8 +71,11 @@ def test_importing_brings_no_torch(module: str) -> None:
 
 
 def test_help_imports_no_compiler() -> None:
-    program = "import sys, vecchess_cli.main; print([m for m in ('numba', 'numpy', 'torch') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    heavy = "('numba', 'numpy', 'torch')"
+    program = f"import sys, vecchess_cli.main; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

@@ -45,7 +45,9 @@ def movegen(
 
 @app.command()
 def throughput(
-    net: Annotated[str, typer.Option(help='Preset, file, or "constant" for the machinery.')] = "tiny",
+    net: Annotated[
+        str, typer.Option(help='Preset, file, or "constant" for the machinery.')
+    ] = "tiny",
     gpus: Annotated[str, typer.Option(help='Devices, as for "vecchess selfplay".')] = "auto",
     seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
     cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,

@@ -25,27 +25,10 @@ def pgn(
 
     Example:  vecchess export pgn runs/first --out games.pgn
     """
-    import sys
+    from vecchess.store.pgn import export_pgn
 
-    from vecchess.errors import ConfigError, DataError
-    from vecchess.store.pgn import write_pgn
-    from vecchess.store.run_folder import RunFolder
-
-    folder = RunFolder.existing(run)
-    records = folder.records()
-    if str(out) == "-":
-        write_pgn(records, folder, sys.stdout)
-        return
-    if not out.parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
-    partial = out.with_name(f".partial-{out.name}")
-    try:
-        with partial.open("w") as file:
-            write_pgn(records, folder, file)
-        partial.replace(out)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise DataError(f"cannot write {out}: {error.strerror}") from None
-    people().print(f"wrote {records.num_games:,} games to {out}", soft_wrap=True)
+    num_games = export_pgn(run, out)
+    if str(out) != "-":
+        people().print(f"wrote {num_games:,} games to {out}", soft_wrap=True)
     if json:
-        print_json({"schema": 1, "games": records.num_games, "out": str(out)})
+        print_json({"schema": 1, "games": num_games, "out": str(out)})

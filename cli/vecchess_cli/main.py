@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     help=HELP,
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -37,12 +37,14 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Say which."),
     ] = False,
 ) -> None:
-    """Options of ``vecchess`` itself."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
@@ -66,9 +68,14 @@ def run() -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `vecchess ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a full or vanished disk where no better words were found
+        return _fail(str(error), 1)
 
 
 def _fail(message: str, code: int) -> int:
+    if message.startswith("Usage:"):  # a group without a command: its help is the answer
+        print(message)
+        return code
     line = " ".join(message.split())
     if line:
         print(f"vecchess: error: {line}", file=sys.stderr)

@@ -13,7 +13,9 @@ File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
 
 @app.command()
 def new(
-    preset: Annotated[str, typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256.")],
+    preset: Annotated[
+        str, typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256.")
+    ],
     out: Annotated[Path, typer.Option(help="File to write.")],
     seed: Annotated[int, typer.Option(help="Decides the weights.", min=0)] = 0,
     json: Json = False,
@@ -53,17 +55,22 @@ def check(file: File, json: Json = False) -> None:
     """
     from vecchess.snn.integer_net import IntegerNet
 
-    report = IntegerNet.load(file).check().to_dict()
+    report = IntegerNet.load(file).check()
     if json:
-        print_json(report)
-        return
+        print_json(report.to_dict())
+    else:
+        _show_bounds(report)
+        people().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
+
+
+def _show_bounds(report: Any) -> None:
     from rich.table import Table
 
-    table = Table("layer", "largest value", "share of the exact range", box=None, pad_edge=False)
-    for row in report["layers"]:
-        table.add_row(row["name"], f"{row['bound']:,}", f"{row['share']:.2%}")
+    table = Table("layer", "quantity", "at most", "of the exact range", box=None, pad_edge=False)
+    for bound in report.bounds:
+        share = f"{bound.bound / bound.limit:.1%}"
+        table.add_row(bound.layer, bound.quantity, f"{bound.bound:,}", share)
     people().print(table)
-    people().print(f"{file}: exact in float32 and int32 whatever the input")
 
 
 def _show(title: str, facts: dict[str, Any], json: bool) -> None:

@@ -99,11 +99,12 @@ def selfplay(
     flags = dict(locals())
     from vecchess.config import SelfplayConfig, load_config
     from vecchess.selfplay.run import play_run
+    from vecchess.store.run_folder import RunFolder
     from vecchess_cli.output import people, print_json
 
     console = people()
     if resume and run_dir is not None and config is None:
-        config = run_dir / "config.toml"
+        config = RunFolder.existing(run_dir).config
     settings = load_config(SelfplayConfig, flags, config)
     summary = play_run(settings, run_dir, resume, console, quiet)
     _print_summary(summary, console)
@@ -145,7 +146,11 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         f"{summary['mean_time_steps']:.2f} time steps a move, {summary['verdict']}"
     )
     rows = [
-        ("games", f"{summary['games']:,} of {summary['target']:,}, mean {summary['mean_length']:.0f} plies"),
+        (
+            "games",
+            f"{summary['games']:,} of {summary['target']:,}, "
+            f"mean {summary['mean_length']:.0f} plies",
+        ),
         ("results", results),
         ("ended by", ends),
         ("lengths", _histogram(summary["lengths"])),

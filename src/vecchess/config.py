@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -73,7 +73,7 @@ class SelfplayConfig(BaseModel):
     """Games in progress per worker; 0 takes twice the slots."""
     movers: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads that make moves, per worker; 0 chooses by the number of cores."""
-    backend: str = "auto"
+    backend: Literal["auto", "cpu", "reference"] = "auto"
     """How the network is computed: "auto", "cpu" or "reference"."""
     exits: bool = True
     """Let a position leave the network as soon as its answer is settled."""

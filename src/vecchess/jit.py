@@ -47,7 +47,7 @@ def is_cold() -> bool:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile an entry point: called from Python, releases the GIL, cached on disk."""
-    numba_config.CACHE_DIR = str(cache_dir())
+    numba_config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
     return numba.njit(cache=True, **_OPTIONS)(function)
 
 

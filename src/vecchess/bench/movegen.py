@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any
 
+import chess
 import numpy as np
 from numpy.typing import NDArray
 
-import chess
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.rules import Termination
 from vecchess.chess.sample import play_random

@@ -1,4 +1,4 @@
-"""How fast self-play is: whole server, one process a device; or the machinery with a constant net."""
+"""How fast self-play is: the whole server, or its machinery with a constant network."""
 
 import os
 import tempfile
@@ -59,9 +59,7 @@ def keep_to_cores(cores: int) -> None:
     os.sched_setaffinity(0, allowed[:cores])
 
 
-def _in_process(
-    config: SelfplayConfig, net: str, device: Device, seconds: float
-) -> dict[str, Any]:
+def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float) -> dict[str, Any]:
     share = share_out(config, [device], ENDLESS)
     numbers = NumberPool()
     numbers.add([(0, ENDLESS)])
@@ -171,5 +169,3 @@ def _with_workers(
         "workers": len(devices),
         **result.load.to_dict(),
     }
-
-

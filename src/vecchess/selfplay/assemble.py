@@ -45,10 +45,12 @@ def _open(config: SelfplayConfig, net: str, device: Device, share: Share) -> tup
     network = IntegerNet.load(Path(net))
     if network.config.num_planes != NUM_PLANES:
         raise NetworkError(
-            f"{net} takes {network.config.num_planes} input planes; this vecchess makes {NUM_PLANES}"
+            f"{net} takes {network.config.num_planes} input planes; vecchess makes {NUM_PLANES}"
         )
     if network.config.time_steps > MAX_STEPS:
-        raise NetworkError(f"{net} takes {network.config.time_steps} steps; records hold {MAX_STEPS}")
+        raise NetworkError(
+            f"{net} takes {network.config.time_steps} steps; records hold {MAX_STEPS}"
+        )
     rule = None if config.exits else ExitRule.never()  # None: the one stored with the network
     backend = open_backend(config.backend, network, share.slots, rule, device.name, share.threads)
     return backend, network.sha256

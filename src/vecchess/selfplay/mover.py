@@ -1,4 +1,4 @@
-"""A mover: owns a share of a worker's games and plays their moves, many per call, without the GIL."""
+"""A mover owns a share of a worker's games and plays their moves, many a call, without the GIL."""
 
 from time import perf_counter_ns
 

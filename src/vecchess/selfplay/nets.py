@@ -12,7 +12,7 @@ from vecchess.store.run_folder import RunFolder
 
 
 def load_net(net: str, seed: int) -> IntegerNet:
-    """The network in file ``net``, or a new one of the preset ``net``; the seed decides its weights.
+    """The network in file ``net``, or a new one of the preset ``net`` with weights from the seed.
 
     Raises NetworkError where there is neither.
     """

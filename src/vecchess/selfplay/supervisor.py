@@ -1,4 +1,4 @@
-"""The parent: starts a worker for each device, hands out games, keeps the book, replaces the dead."""
+"""The parent: starts a worker a device, hands out games, keeps the book, replaces the dead."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A worker: the process that plays on one device. Started by the supervisor, talks through a pipe."""
+"""A worker: the process that plays on one device; the supervisor starts it and holds its pipe."""
 
 import os
 import signal

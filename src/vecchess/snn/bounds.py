@@ -9,7 +9,7 @@ bounds stay below it, float32 and int32 give the same bits in any order of summa
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,17 @@ class Report:
     def exact(self) -> bool:
         """True when the network gives the same bits on any device, in any order."""
         return all(bound.exact for bound in self.bounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        rows = [vars(bound) | {"exact": bound.exact} for bound in self.bounds]
+        return {
+            "schema": 1,
+            "exact": self.exact,
+            "leak_exact": self.leak_exact,
+            "int16_sums": self.int16_sums,
+            "bounds": rows,
+        }
 
     def require_exact(self) -> None:
         """Raise ``NetworkError`` naming the worst layer and channel unless ``exact``."""

@@ -1,4 +1,4 @@
-"""New networks, ready to play: initialised from a seed and calibrated on positions of real games."""
+"""New networks, ready to play: initialised from a seed, calibrated on positions of random games."""
 
 from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.chess.sample import random_positions

@@ -2,7 +2,7 @@
 
     games   numbers[G] start[G, 8] result[G] termination[G] resign[G]    one entry a game
     plies   action[..] steps[..] win[..] draw[..] prob[..]               games one after another
-    spans   span_net[..] span_ply[..]                                    which network from which ply
+    spans   span_net[..] span_ply[..]                             which network, from which ply on
 
 ``offsets[i] : offsets[i + 1]`` are the plies of game i, ``span_offsets`` likewise the spans.
 """
@@ -122,7 +122,7 @@ class GameRecords:
         return digest.hexdigest()
 
     def validate(self) -> None:
-        """Raise DataError, with the first contradiction found, if the arrays do not fit together."""
+        """Raise DataError, naming the first contradiction, if the arrays do not fit together."""
         games = self.num_games
         expected = dict.fromkeys(GAME_COLUMNS, games)
         expected |= dict.fromkeys(PLY_COLUMNS, _end(self.offsets))

@@ -1,0 +1,22 @@
+"""Settings of all tests."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import settings
+
+# The first example of a property compiles its kernels: no deadline.
+settings.register_profile("vecchess", deadline=None, max_examples=50)
+settings.load_profile("vecchess")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs Stockfish where there is none, unless it has to be there."""
+    if shutil.which("stockfish") or shutil.which("/usr/games/stockfish"):
+        return
+    if os.environ.get("VECCHESS_REQUIRE_STOCKFISH"):
+        pytest.exit("VECCHESS_REQUIRE_STOCKFISH is set, but stockfish is not installed", 1)
+    for item in items:
+        if item.get_closest_marker("stockfish"):
+            item.add_marker(pytest.mark.skip(reason="stockfish is not installed"))

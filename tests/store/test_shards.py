@@ -1,0 +1,109 @@
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.store.games import made_up, same
+from vecchess.errors import DataError
+from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.shard import read_numbers, read_shard, write_shard
+from vecchess.store.stats import GameStats
+
+
+def shard(folder: Path, name: str, numbers: list[int]) -> ShardEntry:
+    records = made_up(numbers, seed=sum(numbers))
+    return ShardEntry(name, write_shard(folder / name, records), GameStats.of(records))
+
+
+def test_what_is_written_reads_back(tmp_path: Path) -> None:
+    games = made_up(list(range(30)))
+    sha256 = write_shard(tmp_path / "a.npz", games)
+    back = read_shard(tmp_path / "a.npz", sha256)
+    assert same(back, games)
+    assert back.nets == games.nets
+    assert read_numbers(tmp_path / "a.npz").tolist() == list(range(30))
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+def test_every_flipped_or_missing_byte_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    sha256 = write_shard(path, made_up([1, 2]))
+    data = path.read_bytes()
+    for place in range(0, len(data), 97):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(DataError):
+            read_shard(path, sha256)
+        path.write_bytes(data[:place])
+        with pytest.raises(DataError):
+            read_shard(path)
+
+
+def test_pickles_are_never_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", numbers=np.array([print], dtype=object))
+    for read in (read_shard, read_numbers):
+        with pytest.raises(DataError):
+            read(tmp_path / "a.npz")
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(DataError, match="No space left"):
+        write_shard(tmp_path / "a.npz", made_up([1]))
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_manifest_counts_what_was_appended(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    for name, numbers in (("a.npz", [0, 2]), ("b.npz", [1])):
+        manifest.append(shard(tmp_path, name, numbers))
+    again = Manifest(tmp_path)
+    assert again.entries == manifest.entries
+    assert again.stats.games == 3
+    assert [records.numbers.tolist() for records in again.records()] == [[0, 2], [1]]
+
+
+def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    manifest.append(shard(tmp_path, "a.npz", [0]))
+    whole = manifest.path.read_bytes()
+    manifest.path.write_bytes(whole + whole[: len(whole) // 2])
+    again = Manifest(tmp_path)
+    assert [entry.file for entry in again.entries] == ["a.npz"]
+    again.append(shard(tmp_path, "b.npz", [1]))
+    assert [entry.file for entry in Manifest(tmp_path).entries] == ["a.npz", "b.npz"]
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    manifest.append(shard(tmp_path, "a.npz", [0]))
+    manifest.path.write_bytes(b'{"schema": 1}\n' + manifest.path.read_bytes())
+    with pytest.raises(DataError, match="line 1"):
+        Manifest(tmp_path)
+
+
+def test_a_shard_name_cannot_leave_the_folder(tmp_path: Path) -> None:
+    entry = shard(tmp_path, "a.npz", [0]).to_dict() | {"file": "../a.npz"}
+    with pytest.raises(ValueError, match="leave"):
+        ShardEntry.from_dict(entry)
+
+
+def test_a_failed_append_leaves_the_manifest_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = Manifest(tmp_path)
+    first, second = shard(tmp_path, "a.npz", [0]), shard(tmp_path, "b.npz", [1])
+    manifest.append(first)
+    before = manifest.path.read_bytes()
+
+    def refuse(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(DataError, match="No space left"):
+        manifest.append(second)
+    assert manifest.path.read_bytes() == before

@@ -1,0 +1,202 @@
+"""Whole runs of ``vecchess selfplay``: the same games however they are split, and no game lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chess.pgn
+import numpy as np
+import pytest
+
+from tests.system.commands import SHORT, games, last_json, start, vecchess, workers_of
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 24 short games by one worker."""
+    run = tmp_path_factory.mktemp("runs") / "reference"
+    done = vecchess("selfplay", *SHORT, "--games", 24, "--run-dir", run, "--json")
+    summary = last_json(done)
+    assert summary["games"] == 24
+    return run
+
+
+def test_the_run_folder(reference: Path) -> None:
+    assert {path.name for path in reference.iterdir()} >= {"config.toml", "status.json", "games"}
+    summary = json.loads((reference / "status.json").read_text())
+    assert summary["plies"] == games(reference).lengths.sum()
+    latest = json.loads((reference / "nets/latest.json").read_text())
+    assert (reference / "nets" / latest["file"]).is_file()
+    assert set(games(reference).nets) == {latest["sha256"]}
+
+
+def test_three_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = ["--gpus", "cpu:3", "--slots", 3, "--concurrent-games", 5, "--movers", 2]
+    done = vecchess("selfplay", *SHORT, *options, "--games", 24, "--run-dir", run, "--json")
+    assert last_json(done)["games"] == 24
+    assert games(run).digest() == games(reference).digest()
+
+
+def test_the_reference_backend_plays_the_same_games(reference: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = ["--backend", "reference", "--games", 24, "--run-dir", run]
+    assert vecchess("selfplay", *SHORT, *options).returncode == 0
+    assert games(run).digest() == games(reference).digest()
+
+
+def test_without_a_terminal_lines_are_plain(reference: Path, tmp_path: Path) -> None:
+    done = vecchess("selfplay", *SHORT, "--games", 2, "--run-dir", tmp_path / "run")
+    assert done.stdout == ""
+    assert "\x1b" not in done.stderr
+    assert "2 of 2" in done.stderr
+
+
+def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) -> None:
+    out = tmp_path / "games.pgn"
+    assert last_json(vecchess("export", "pgn", reference, "--out", out, "--json"))["games"] == 24
+    with out.open() as file:
+        for number in range(24):
+            game = chess.pgn.read_game(file)
+            assert game is not None
+            assert not game.errors
+            assert game.headers["Round"] == str(number)
+            board = game.end().board()
+            assert len(board.move_stack) == int(game.headers["PlyCount"])
+            outcome = board.outcome(claim_draw=True)
+            if game.headers["Termination"] == "ply cap":
+                assert (len(board.move_stack), game.headers["Result"]) == (30, "1/2-1/2")
+            else:
+                assert outcome is not None
+                assert outcome.result() == game.headers["Result"]
+        assert chess.pgn.read_game(file) is None
+
+
+LONG = ["--net", "small", "--max-plies", "120", "--games", "60", "--slots", "4"]
+LONG += ["--shard-interval-s", "0.3"]
+
+
+def wait_for_a_shard(run: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not (run / "games/manifest.jsonl").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def assert_each_game_once(run: Path, num_games: int) -> None:
+    recorded = games(run)
+    assert recorded.numbers.tolist() == list(range(num_games))
+
+
+def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("selfplay", *LONG, "--gpus", "cpu:3", "--run-dir", run, "--json")
+    wait_for_a_shard(run)
+    os.kill(workers_of(process.pid)[1], signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "died: killed by SIGKILL" in err
+    assert json.loads(out.splitlines()[-1])["restarts"] == 1
+    assert_each_game_once(run, 60)
+
+
+def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    stall = ["--stall-timeout-s", "3"]
+    process = start("selfplay", *LONG, *stall, "--gpus", "cpu:2", "--run-dir", run)
+    wait_for_a_shard(run)
+    os.kill(workers_of(process.pid)[0], signal.SIGSTOP)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert 'no sign of life for 3 s while "playing"' in err
+    assert_each_game_once(run, 60)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75), (signal.SIGUSR2, 75)]
+)
+def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: int) -> None:
+    run = tmp_path / "run"
+    process = start("selfplay", *LONG, "--gpus", "cpu:2", "--run-dir", run)
+    wait_for_a_shard(run)
+    os.killpg(process.pid, number)  # as Ctrl-C does: the workers get it too
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert "--resume" in err
+    recorded = set(games(run).numbers.tolist())
+    assert 0 < len(recorded) < 60
+    done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
+    assert last_json(done)["games"] == 60
+    assert_each_game_once(run, 60)
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("selfplay", *LONG, "--gpus", "cpu:1", "--run-dir", run)
+    wait_for_a_shard(run)
+    worker = workers_of(process.pid)[0]
+    os.kill(worker, signal.SIGSTOP)  # it cannot obey the first
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert not workers_of(process.pid)
+
+
+def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("selfplay", *LONG, "--gpus", "cpu:2", "--run-dir", run)
+    wait_for_a_shard(run)
+    process.kill()
+    process.communicate(timeout=30)
+    done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
+    deadline = time.monotonic() + 30
+    while done.returncode == 2 and time.monotonic() < deadline:  # a worker is still writing
+        done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
+    assert last_json(done)["games"] == 60
+    assert_each_game_once(run, 60)
+
+
+def test_a_run_can_be_extended(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert vecchess("selfplay", *SHORT, "--games", 5, "--run-dir", run).returncode == 0
+    first = games(run)
+    assert vecchess("selfplay", "--resume", "--games", 9, "--run-dir", run).returncode == 0
+    assert games(run).take(np.arange(5)).digest() == first.digest()
+    assert_each_game_once(run, 9)
+
+
+def test_a_run_has_one_writer(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("selfplay", *LONG, "--gpus", "cpu:1", "--run-dir", run)
+    wait_for_a_shard(run)
+    second = vecchess("selfplay", "--resume", "--run-dir", run)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert second.returncode == 2
+    assert "another vecchess is writing" in second.stderr
+
+
+def test_a_full_disk_ends_the_run_with_one_line(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk: writing a shard fails half-way."""
+    run = tmp_path / "run"
+    assert vecchess("selfplay", *SHORT, "--games", 3, "--run-dir", run).returncode == 0
+    before = {path: path.read_bytes() for path in (run / "games").iterdir()}
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000));"
+        "import vecchess_cli.main as m; sys.argv = ['vecchess', *sys.argv[1:]]; m.main()"
+    )
+    command = ["selfplay", "--resume", "--games", "200", "--run-dir", str(run)]
+    process = subprocess.run(
+        [sys.executable, "-c", limited, *command], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 1
+    assert process.stderr.count("error:") == 1
+    assert "cannot write" in process.stderr
+    assert {path: path.read_bytes() for path in before} == before
+    assert set((run / "games").iterdir()) == set(before)
