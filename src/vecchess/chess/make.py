@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vecchess.chess import tables as lookup
+from vecchess.chess.attacks import en_passant_takers
 from vecchess.chess.bits import bswap, load, store, tz
-from vecchess.chess.movegen import en_passant_takers
 from vecchess.chess.position import (
     CASTLING,
     CLOCK_MASK,
@@ -39,13 +39,13 @@ _PLY, _CLOCK, _COLOUR = _U(1 << PLY_SHIFT), _U(CLOCK_MASK), _U(1 << COLOUR_SHIFT
 
 
 @inline
-def make_unbatched(tables: Any, position: Any, move: Any) -> Any:
+def make_unbatched(tables: Any, position: Any, move: Any) -> None:
     """Make a legal ``move`` in place; afterwards the other side is the mover."""
     make_into_unbatched(tables, position, position, move)
 
 
 @inline
-def make_into_unbatched(tables: Any, source: Any, target: Any, move: Any) -> Any:
+def make_into_unbatched(tables: Any, source: Any, target: Any, move: Any) -> None:
     """Make a legal ``move`` of the position at ``source`` and write the result at ``target``."""
     move = _U(move)
     own, pawns, knights = load(source, OWN), load(source, PAWNS), load(source, KNIGHTS)
@@ -55,8 +55,7 @@ def make_into_unbatched(tables: Any, source: Any, target: Any, move: Any) -> Any
     start, goal = _ONE << square_from, _ONE << square_to
     occupied = pawns | knights | diagonal | orthogonal | kings
     their = occupied & ~own
-    en_passant = rights & RANK_6
-    moved_pawn = pawns & start
+    en_passant, moved_pawn = rights & RANK_6, pawns & start
     quiet = moved_pawn == _ZERO and their & goal == _ZERO
     lost = start | goal | (RANK_1 if kings & start != _ZERO else _ZERO)
     rights &= (RANK_1 | RANK_8) & ~lost
@@ -72,27 +71,18 @@ def make_into_unbatched(tables: Any, source: Any, target: Any, move: Any) -> Any
         orthogonal = _move(orthogonal, square_from, square_to, start, goal)
         kings = _move(kings, square_from, square_to, start, goal)
         if moved_pawn != _ZERO:
-            promotion = move >> _U(12)
-            if promotion != _ZERO:
-                pawns ^= goal
+            if goal & RANK_8 != _ZERO:
+                promotion, pawns = move >> _U(12), pawns ^ goal
                 knights |= goal if promotion == _ONE else _ZERO
                 diagonal |= goal if promotion == _U(2) or promotion == _U(4) else _ZERO
                 orthogonal |= goal if promotion >= _U(3) else _ZERO
             if goal == en_passant:
-                pawns ^= goal >> _U(8)
-                their ^= goal >> _U(8)
-            beside = (goal & ~FILE_A) >> _ONE | (goal & ~FILE_H) << _ONE
-            if square_to - square_from == _U(16) and beside & pawns & their != _ZERO:
+                pawns, their = pawns ^ goal >> _U(8), their ^ goal >> _U(8)
+            if square_to - square_from == _U(16) and _beside(goal) & pawns & their != _ZERO:
                 rights |= _en_passant_square(
                     tables, goal, their, pawns, knights, diagonal, orthogonal, kings
                 )
-    store(target, OWN, bswap(their))
-    store(target, PAWNS, bswap(pawns))
-    store(target, KNIGHTS, bswap(knights))
-    store(target, DIAGONAL, bswap(diagonal))
-    store(target, ORTHOGONAL, bswap(orthogonal))
-    store(target, KINGS, bswap(kings))
-    store(target, CASTLING, bswap(rights))
+    _store_turned(target, their, pawns, knights, diagonal, orthogonal, kings, rights)
     clock = (counters & _CLOCK) + _ONE if quiet else _ZERO
     store(target, COUNTERS, ((counters & ~_CLOCK) + _PLY ^ _COLOUR) | clock)
 
@@ -104,16 +94,31 @@ def _move(men: Any, square_from: Any, square_to: Any, start: Any, goal: Any) -> 
 
 
 @inline
+def _beside(goal: Any) -> Any:
+    """The squares left and right of one."""
+    return (goal & ~FILE_A) >> _ONE | (goal & ~FILE_H) << _ONE
+
+
+@inline
+def _store_turned(
+    target: Any, their: Any, pawns: Any, knights: Any, diagonal: Any, orthogonal: Any,
+    kings: Any, rights: Any,
+) -> None:  # fmt: skip
+    """Write words 0 to 6 as the other side sees them."""
+    store(target, OWN, bswap(their))
+    store(target, PAWNS, bswap(pawns))
+    store(target, KNIGHTS, bswap(knights))
+    store(target, DIAGONAL, bswap(diagonal))
+    store(target, ORTHOGONAL, bswap(orthogonal))
+    store(target, KINGS, bswap(kings))
+    store(target, CASTLING, bswap(rights))
+
+
+@inline
 def _en_passant_square(
-    tables: Any,
-    goal: Any,
-    their: Any,
-    pawns: Any,
-    knights: Any,
-    diagonal: Any,
-    orthogonal: Any,
+    tables: Any, goal: Any, their: Any, pawns: Any, knights: Any, diagonal: Any, orthogonal: Any,
     kings: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """The square behind the pawn now on ``goal``, if a pawn of theirs may take it there; else 0.
 
     Seen from the old mover's side; the capture is judged from the other's.

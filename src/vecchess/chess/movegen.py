@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess import tables as lookup
+from vecchess.chess.attacks import danger, en_passant_takers, pawn_attacks
 from vecchess.chess.bits import load, store16, tz
 from vecchess.chess.emit import EMIT_SLACK, emit8, emit16
 from vecchess.chess.position import (
@@ -31,7 +32,7 @@ from vecchess.chess.position import (
     Positions,
     checked,
 )  # fmt: skip
-from vecchess.chess.rays import king_rays, slider_attacks
+from vecchess.chess.rays import king_rays
 from vecchess.chess.sliders import bishop_attacks, rook_attacks
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES
@@ -70,66 +71,22 @@ def generate_unbatched(tables: Any, position: Any, moves: Any) -> Any:
         targets &= parry | leapers
         if checkers & (checkers - _ONE) != _ZERO:
             targets = _ZERO
-
-    end = _U(moves)
-    end = _knights(tables, end, knights & own & ~(straight | slant), targets)
+    end = _knights(tables, _U(moves), knights & own & ~(straight | slant), targets)
     end = _sliders(tables, end, diagonal & own & ~straight, slant, targets, occupied, False)
     end = _sliders(tables, end, orthogonal & own & ~slant, straight, targets, occupied, True)
     end = _pawns(end, pawns & own, straight, slant, targets, occupied, their)
-    danger = _danger(tables, their, pawns, knights, diagonal, orthogonal, kings, occupied, own)
-    king_targets = load(tables, lookup.KING + king) & ~(own | danger)
+    attacked = danger(tables, own, their, pawns, knights, diagonal, orthogonal, kings)
+    king_targets = load(tables, lookup.KING + king) & ~(own | attacked)
     end = emit8(end, king_targets, _STEP, _U(king))
     if checkers == _ZERO and rights & own & RANK_1 != _ZERO:
-        end = _castling(end, king, rights & own & RANK_1, occupied, danger, straight)
-    square = rights & RANK_6
-    if square != _ZERO:
+        end = _castling(end, king, rights & own & RANK_1, occupied, attacked, straight)
+    if rights & RANK_6 != _ZERO:
         takers = en_passant_takers(
-            tables, square, king, pawns & own, occupied, diagonal & their, orthogonal & their
-        )
-        while takers != _ZERO:
-            end = _write(end, _U(tz(takers)) | _U(tz(square)) << _U(6))
-            takers &= takers - _ONE
+            tables, rights & RANK_6, king, pawns & own, occupied, diagonal & their,
+            orthogonal & their,
+        )  # fmt: skip
+        end = emit8(end, takers, _ONE, _U(tz(rights & RANK_6)) << _U(6))
     return np.int64((end - _U(moves)) >> _ONE) | np.int64(checkers != _ZERO) << 16
-
-
-@inline
-def pawn_attacks(pawns: Any) -> Any:
-    """Squares that the mover's pawns attack."""
-    return (pawns & _NOT_A) << _U(7) | (pawns & _NOT_H) << _U(9)
-
-
-@inline
-def their_pawn_attacks(pawns: Any) -> Any:
-    """Squares that the other side's pawns attack."""
-    return (pawns & _NOT_A) >> _U(9) | (pawns & _NOT_H) >> _U(7)
-
-
-@inline
-def knight_attacks(knights: Any) -> Any:
-    """Squares that any of the knights attacks."""
-    not_ab, not_gh = _NOT_A & ~(FILE_A << _ONE), _NOT_H & ~(FILE_H >> _ONE)
-    near = (knights & _NOT_A) >> _ONE | (knights & _NOT_H) << _ONE
-    far = (knights & not_ab) >> _U(2) | (knights & not_gh) << _U(2)
-    return near << _U(16) | near >> _U(16) | far << _U(8) | far >> _U(8)
-
-
-@inline
-def _danger(
-    tables: Any,
-    their: Any,
-    pawns: Any,
-    knights: Any,
-    diagonal: Any,
-    orthogonal: Any,
-    kings: Any,
-    occupied: Any,
-    own: Any,
-) -> Any:
-    """Squares our king may not enter: what they attack once it has left its square."""
-    empty = ~occupied | (kings & own)
-    attacked = slider_attacks(orthogonal & their, diagonal & their, empty)
-    attacked |= their_pawn_attacks(pawns & their) | knight_attacks(knights & their)
-    return attacked | load(tables, lookup.KING + np.int64(tz(kings & their)))
 
 
 @inline
@@ -149,8 +106,8 @@ def _knights(tables: Any, end: Any, knights: Any, targets: Any) -> Any:
 
 @inline
 def _sliders(
-    tables: Any, end: Any, men: Any, pins: Any, targets: Any, occupied: Any, straight: Any
-) -> Any:
+    tables: Any, end: Any, men: Any, pins: Any, targets: Any, occupied: Any, straight: Any,
+) -> Any:  # fmt: skip
     """Moves along lines of one kind; ``men`` has none that is pinned on the other kind."""
     while men != _ZERO:
         square, bit = _U(tz(men)), men & (~men + _ONE)
@@ -166,8 +123,8 @@ def _sliders(
 
 @inline
 def _pawns(
-    end: Any, pawns: Any, straight: Any, slant: Any, targets: Any, occupied: Any, their: Any
-) -> Any:
+    end: Any, pawns: Any, straight: Any, slant: Any, targets: Any, occupied: Any, their: Any,
+) -> Any:  # fmt: skip
     """A pawn pinned on a line keeps to it: its step or capture must lead to a pinned square."""
     walkers, takers = pawns & ~slant, pawns & ~straight
     free, held = (walkers & ~straight) << _U(8), (walkers & straight) << _U(8) & straight
@@ -198,44 +155,20 @@ def _between(one: Any, other: Any) -> Any:
 
 
 @inline
-def _castling(end: Any, king: Any, rooks: Any, occupied: Any, danger: Any, straight: Any) -> Any:
+def _castling(
+    end: Any, king: Any, rooks: Any, occupied: Any, attacked: Any, straight: Any,
+) -> Any:  # fmt: skip
     """King takes own rook. A rook pinned along rank 1 shields the king's new square too."""
     while rooks != _ZERO:
         rook = np.int64(tz(rooks))
         to, rook_to = (6, 5) if rook > king else (2, 3)
         path = _between(king, to)
         way = (path | _between(rook, rook_to)) & ~(_ONE << _U(king) | _ONE << _U(rook))
-        blocked = way & occupied | path & danger | (_ONE << _U(rook)) & straight
+        blocked = way & occupied | path & attacked | (_ONE << _U(rook)) & straight
         if blocked == _ZERO:
             end = _write(end, _U(king) | _U(rook) << _U(6))
         rooks &= rooks - _ONE
     return end
-
-
-@inline
-def en_passant_takers(
-    tables: Any,
-    square: Any,
-    king: Any,
-    pawns: Any,
-    occupied: Any,
-    their_diagonal: Any,
-    their_orthogonal: Any,
-) -> Any:
-    """The mover's pawns that may take en passant on ``square`` (a bit) and leave no slider's check.
-
-    Other checks cannot be: before the two-step the king was not attacked, and the taken pawn goes.
-    """
-    takers = their_pawn_attacks(square) & pawns
-    legal = _ZERO
-    while takers != _ZERO:
-        taker = takers & (~takers + _ONE)
-        after = (occupied ^ taker ^ square >> _U(8)) | square
-        checks = bishop_attacks(tables, king, after) & their_diagonal
-        checks |= rook_attacks(tables, king, after) & their_orthogonal
-        legal |= taker if checks == _ZERO else _ZERO
-        takers &= takers - _ONE
-    return legal
 
 
 @kernel

@@ -1,0 +1,49 @@
+"""The chess benchmarks run and return what they promise; how fast is never asserted."""
+
+from pathlib import Path
+
+import pytest
+
+from vecchess.bench import movegen, perft
+from vecchess.errors import ConfigError
+
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+
+
+def test_perft_counts_one_position_or_six() -> None:
+    one = perft.run(KIWIPETE, 3)
+    assert (one["schema"], one["nodes"]) == ("vecchess.bench.perft/1", 97862)
+    six = perft.run(depth=2)
+    assert [row["nodes"] for row in six["positions"]] == [400, 2039, 191, 264, 1486, 2079]
+    assert six["nodes_per_s"] > 0
+
+
+@pytest.mark.stockfish
+def test_perft_runs_beside_stockfish() -> None:
+    result = perft.run(KIWIPETE, 3, against="stockfish")
+    assert result["ratio"] == pytest.approx(result["nodes_per_s"] / result["stockfish_nodes_per_s"])
+
+
+def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="depth"):
+        perft.run(depth=0)
+    with pytest.raises(ConfigError, match="bad FEN"):
+        perft.run("x", 1)
+    with pytest.raises(ConfigError, match="not 'crafty'"):
+        perft.run(against="crafty")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(perft, "_STOCKFISH_PLACES", ())
+    with pytest.raises(ConfigError, match="not found"):
+        perft.run(against="stockfish")
+
+
+def test_movegen_plays_the_same_games_with_any_threads() -> None:
+    one, two = movegen.run(30, 1, 5), movegen.run(30, 2, 5)
+    for result in (one, two):
+        assert sum(result["outcomes"].values()) == result["games"] == 30
+        assert result["ratio_python_chess"] > 1
+    assert one["outcomes"] == two["outcomes"]
+    assert one["plies"] == two["plies"]
+    assert two["speedup_two_threads"] > 0
+    with pytest.raises(ConfigError, match="threads"):
+        movegen.run(1, 0, 0)
