@@ -2,10 +2,9 @@
 
 from functools import cache
 
+import chess
 import numpy as np
 from numpy.typing import NDArray
-
-import chess
 
 NUM_PLANES = 25
 """12 piece planes, own and then other; 4 castling rights; en passant; 8 of the halfmove clock."""

@@ -28,7 +28,7 @@ def assemble_server(
 
     Raises NetworkError or ConfigError for a network, backend or opening file that will not do.
     """
-    backend, sha256 = _open(config, net, device, share)
+    backend, sha256 = open_net(config, net, device, share)
     rules = make_rules(
         config.game,
         config.seed,
@@ -39,7 +39,8 @@ def assemble_server(
     return SelfplayServer(backend, rules, sha256, NUM_PLANES, share.games, share.movers, numbers)
 
 
-def _open(config: SelfplayConfig, net: str, device: Device, share: Share) -> tuple[Backend, str]:
+def open_net(config: SelfplayConfig, net: str, device: Device, share: Share) -> tuple[Backend, str]:
+    """The backend that computes ``net``, and the network's sha256. Raises as above."""
     if net == CONSTANT_NET:
         return ConstantBackend(share.slots), CONSTANT_NET
     network = IntegerNet.load(Path(net))

@@ -15,8 +15,9 @@ from vecchess.selfplay.nets import net_path, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
 from vecchess.selfplay.supervisor import RunResult, Supervisor, Watcher
-from vecchess.selfplay.warmup import compile_kernels
+from vecchess.selfplay.warmup import Warmup
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 
@@ -36,12 +37,17 @@ def play_run(
     """
     devices = parse_gpus(config.gpus)
     start_table(config.game)
-    network = network_of(config)
-    run = _folder(config, network, run_dir, resume)
+    if config.net not in PRESETS:
+        network_of(config)  # a bad file is to be found before anything is made or compiled
+    run = _folder(config, run_dir, resume)
     with run.locked():
+        warmup = Warmup(config, console)
+        network = network_of(config)
+        if resume:
+            _refuse_other_net(network, config, run)
         net_file = obtain_net(network, run)
         write_atomically(run.config, to_toml(config).encode())
-        compile_kernels(config, net_file, console)
+        warmup.finish(net_file)
         with _watcher(console, quiet) as watcher:
             supervisor = Supervisor(config, run, net_file, devices, watcher)
             _announce(supervisor, net_file, run, console, quiet)
@@ -51,30 +57,32 @@ def play_run(
     return summary
 
 
-def _folder(
-    config: SelfplayConfig, network: IntegerNet | None, run_dir: Path | None, resume: bool
-) -> RunFolder:
+def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFolder:
     """The folder to write to: a new one, or the one to go on with."""
     if resume:
         if run_dir is None:
             raise ConfigError("--resume needs --run-dir: which run is to go on?")
         run = RunFolder.existing(run_dir)
-        _refuse_other_games(config, network, run)
+        _refuse_other_games(config, run)
         return run
     run = RunFolder(run_dir or Path("runs") / f"selfplay-{datetime.now():%Y%m%d-%H%M%S}")
-    if run.config.exists() or run.games.exists():
+    if run.config.exists():
         raise ConfigError(f"{run.path} holds a run already: add --resume, or choose another folder")
     run.create()
     return run
 
 
-def _refuse_other_games(config: SelfplayConfig, network: IntegerNet | None, run: RunFolder) -> None:
+def _refuse_other_games(config: SelfplayConfig, run: RunFolder) -> None:
     """Raise ConfigError where resuming would mix games of different settings."""
     before = build(SelfplayConfig, read_toml(run.config))
     for key in DECIDES_GAMES:
         old, new = getattr(before, key), getattr(config, key)
         if old != new:
             raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+
+
+def _refuse_other_net(network: IntegerNet | None, config: SelfplayConfig, run: RunFolder) -> None:
+    """Raise ConfigError where the network has changed behind an unchanged name."""
     if network is not None and not net_path(network, run).exists():
         raise ConfigError(f"{run.path} was played with another network than {config.net}")
 

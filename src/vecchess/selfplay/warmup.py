@@ -1,12 +1,22 @@
-"""Compiles what self-play needs, once per version and machine, before any worker starts."""
+"""Compiles what self-play needs, once per version and machine, before any worker starts.
 
+Two processes share the work: a helper compiles the rules and the movers while this one makes the
+network and compiles its kernels. Workers then find the machine code in the cache.
+"""
+
+from multiprocessing import get_context
 from time import monotonic
 
+import numpy as np
 from rich.console import Console
 
-from vecchess.config import SelfplayConfig
+from vecchess.chess.chess960 import start_positions
+from vecchess.chess.planes import NUM_PLANES, encode_planes
+from vecchess.config import GameConfig, SelfplayConfig
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
-from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server
+from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server, open_net
 from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
 
@@ -14,29 +24,52 @@ _MARK = "selfplay-{}.compiled"
 _SHARE = Share(slots=2, games=2, movers=1, threads=1)
 
 
-def compile_kernels(config: SelfplayConfig, net: str, console: Console) -> None:
-    """Compile on this process's account, so that workers find the machine code in the cache.
+class Warmup:
+    """Compiling on the way: made as early as possible, finished once the network is there."""
 
-    Says so on ``console`` when there is something to compile: it takes seconds.
-    """
-    kind = CONSTANT_NET if net == CONSTANT_NET else config.backend
-    mark = cache_dir() / _MARK.format(kind)
-    if mark.exists():
-        return
-    start = monotonic()
-    console.print("compiling the rules, the movers and the network's kernels (once per version)...")
-    _play_a_little(config, net)
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.touch()
-    console.print(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir()}", soft_wrap=True)
+    def __init__(self, config: SelfplayConfig, console: Console) -> None:
+        """Start the helper if there is anything to compile, and say so: it takes seconds."""
+        self._config = config
+        self._console = console
+        self._start = monotonic()
+        kind = CONSTANT_NET if config.net == CONSTANT_NET else config.backend
+        self._mark = cache_dir() / _MARK.format(kind)
+        self._helper = None
+        if not self._mark.exists():
+            console.print("compiling the rules, the movers and the network (once per version) ...")
+            self._helper = get_context("spawn").Process(target=_compile_movers, daemon=True)
+            self._helper.start()
+
+    def finish(self, net: str) -> None:
+        """Compile the kernels of the network in file ``net``; wait for the helper."""
+        if self._helper is None:
+            return
+        _compile_backend(self._config, net)
+        self._helper.join()
+        self._mark.parent.mkdir(parents=True, exist_ok=True)
+        self._mark.touch()
+        spent = monotonic() - self._start
+        self._console.print(f"compiled in {spent:.1f} s, kept in {cache_dir()}", soft_wrap=True)
 
 
-def _play_a_little(config: SelfplayConfig, net: str) -> None:
-    """Run every kernel: a few plies of two games, on the processor."""
+def _compile_movers() -> None:
+    """Play two very short games with the constant network: runs every kernel of the movers."""
     numbers = NumberPool()
     numbers.add([(0, 2)])
-    server = assemble_server(config, net, CPU, _SHARE, numbers)
+    config = SelfplayConfig(game=GameConfig(max_plies=2))
+    server = assemble_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
     server.start()
-    while server.engine.counters.positions < 8 and not server.is_idle:
+    while not server.is_idle:
         server.turn()
     server.close()
+
+
+def _compile_backend(config: SelfplayConfig, net: str) -> None:
+    """Ask the network about the start position, on the processor."""
+    requests = Requests.empty(1, NUM_PLANES)
+    requests.planes[:] = encode_planes(start_positions(1))
+    requests.num_legal[:] = 2
+    engine = SlotEngine(open_net(config, net, CPU, _SHARE)[0], requests)
+    engine.submit(np.zeros(1, np.int32))
+    while not engine.is_idle:
+        engine.step()
