@@ -28,6 +28,9 @@ ENDLESS = 1 << 40
 """More games than a bench will play."""
 ROUNDS = 5
 SETTLE_S = 1.0
+SETTLE_PLIES = 600
+"""With the constant network: plies a game before measuring. All games begin together, and late
+positions cost more than early ones, so both sides have to have mixed."""
 
 
 def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
@@ -103,6 +106,11 @@ def _against_movers_alone(server: SelfplayServer, seconds: float) -> dict[str, A
     """The whole machinery, and in turn the same movers without queue, slots and engine."""
     whole, alone, loads = [], [], []
     mover = _lone_mover(server)
+    plies = SETTLE_PLIES * server.requests.num_rows
+    while server.engine.counters.positions < plies:
+        _turn_for(server, SETTLE_S)
+    while mover.plies < SETTLE_PLIES * len(mover.rows):
+        _play_alone(mover, SETTLE_S)
     for _ in range(ROUNDS):
         first, last, spent = _turn_for(server, seconds / ROUNDS / 2)
         loads.append(load_between(first, last, spent))
