@@ -20,7 +20,7 @@ def people() -> "Console":
     """Where people read: stderr, with colour only on a terminal that wants it."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_table(title: str, rows: list[tuple[str, str]]) -> None:

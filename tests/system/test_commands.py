@@ -1,0 +1,133 @@
+"""Every command as a user runs it: what it prints, and what it says to bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.system.commands import last_json, vecchess
+from vecchess.snn.integer_net import IntegerNet
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny network file."""
+    file = tmp_path_factory.mktemp("nets") / "tiny.safetensors"
+    assert last_json(vecchess("net", "new", "tiny", "--out", file, "--json"))["exact"]
+    return file
+
+
+def test_net_info_and_check(net: Path) -> None:
+    facts = last_json(vecchess("net", "info", net, "--json"))
+    assert facts["sha256"] == IntegerNet.load(net).sha256
+    assert facts["config"]["preset"] == "tiny"
+    report = last_json(vecchess("net", "check", net, "--json"))
+    assert report["exact"]
+    assert all(row["bound"] < row["limit"] for row in report["bounds"])
+    assert "exact in float32" in vecchess("net", "check", net).stderr
+
+
+def test_a_file_plays_like_the_preset_it_was_made_from(net: Path, tmp_path: Path) -> None:
+    options = ["selfplay", "--games", 4, "--max-plies", 10, "--gpus", "cpu", "--json"]
+    one = last_json(vecchess(*options, "--net", net, "--run-dir", tmp_path / "a"))
+    other = last_json(vecchess(*options, "--run-dir", tmp_path / "b"))
+    assert one["time_steps"] == other["time_steps"]
+
+
+@pytest.mark.parametrize("name", ["constant", "tiny"])
+def test_bench_throughput(name: str) -> None:
+    size = ["--slots", 16, "--concurrent-games", 32, "--seconds", 0.5]
+    facts = last_json(
+        vecchess("bench", "throughput", "--net", name, "--gpus", "cpu", *size, "--json")
+    )
+    keys = "schema device net slots games plies_per_s games_per_s evals_per_s mean_time_steps"
+    keys += " batch_fill device_busy mover_busy queue_age_p99_ms verdict bytes_per_game"
+    assert set(keys.split()) <= set(facts)
+    assert facts["plies_per_s"] > 0
+    assert 0 < facts["batch_fill"] <= 1
+    assert ("ratio_to_movers_alone" in facts) == (name == "constant")
+
+
+def test_bench_throughput_with_workers() -> None:
+    size = ["--gpus", "cpu:2", "--slots", 8, "--seconds", 1]
+    facts = last_json(vecchess("bench", "throughput", *size, "--json"))
+    assert facts["workers"] == 2
+    assert facts["plies_per_s"] > 0
+
+
+def test_bench_perft_of_a_position() -> None:
+    fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
+    facts = last_json(vecchess("bench", "perft", "--fen", fen, "--depth", 5, "--json"))
+    assert facts["nodes"] == 674_624
+
+
+@pytest.mark.slow
+def test_memory_of_16384_games() -> None:
+    size = ["--slots", 8192, "--concurrent-games", 16384, "--seconds", 1]
+    facts = last_json(
+        vecchess("bench", "throughput", "--net", "constant", "--gpus", "cpu", *size, "--json")
+    )
+    assert facts["games"] == 16384
+    assert facts["bytes_per_game"] <= 4096
+
+
+def test_doctor() -> None:
+    facts = last_json(vecchess("doctor", "--json"))
+    assert facts["healthy"]
+    assert [check["passed"] for check in facts["checks"]] == [True] * 3
+
+
+def test_help_is_for_every_command() -> None:
+    for command in ([], ["selfplay"], ["net", "new"], ["bench", "perft"], ["export", "pgn"]):
+        done = vecchess(*command, "--help")
+        assert done.returncode == 0
+        assert done.stdout.startswith("Usage:")
+
+
+BAD = [
+    (["selfplay", "--gamez", "3"], "No such option: --gamez"),
+    (["selfplay", "--games", "0"], "games"),
+    (["selfplay", "--games", "many"], "--games"),
+    (["selfplay", "--gpus", "9"], "--gpus 9"),
+    (["selfplay", "--net", "no-such-net"], "no-such-net"),
+    (["selfplay", "--net", "BROKEN"], "BROKEN"),
+    (["selfplay", "--temperature", "hot"], "hot"),
+    (["selfplay", "--openings", "no.epd"], "no.epd"),
+    (["selfplay", "--openings", "OPENINGS"], "line 2"),
+    (["selfplay", "--run-dir", "/proc/nowhere"], "/proc/nowhere"),
+    (["selfplay", "--config", "no.toml"], "no.toml"),
+    (["selfplay", "--backend", "abacus"], "abacus"),
+    (["selfplay", "--resume"], "--run-dir"),
+    (["selfplay", "--resume", "--run-dir", "nowhere"], "nowhere"),
+    (["net", "info", "BROKEN"], "BROKEN"),
+    (["net", "new", "huge", "--out", "x.safetensors"], "huge"),
+    (["net", "new", "tiny", "--out", "nowhere/x.safetensors"], "nowhere"),
+    (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
+    (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
+    (["bench", "perft", "--against", "abacus"], "abacus"),
+    (["bench", "throughput", "--cores", "4096"], "4096"),
+    (["nonsense"], "nonsense"),
+]
+
+
+@pytest.mark.parametrize(("command", "part"), BAD, ids=lambda value: str(value)[:60])
+def test_bad_input_gets_one_line_and_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("BROKEN").write_bytes(b"not a network")
+    Path("OPENINGS").write_text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\nrubbish\n")
+    before = sorted(tmp_path.rglob("*"))
+    done = vecchess(*command)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert part in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_variables_are_heard(tmp_path: Path) -> None:
+    env = {"VECCHESS_GAMES": "3", "VECCHESS_MAX_PLIES": "6", "VECCHESS_GPUS": "cpu"}
+    done = vecchess("selfplay", "--run-dir", tmp_path / "run", "--json", env=env)
+    summary = json.loads(done.stdout)
+    assert (summary["games"], summary["plies"]) == (3, 18)
