@@ -8,6 +8,7 @@ file of the package, the numba version and the processor, under the user's cache
 import hashlib
 import os
 import platform
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -36,13 +37,31 @@ def cache_dir() -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(chosen) if chosen else root / "vecchess" / "numba"
-    return base / f"{__version__}-{digest.hexdigest()[:16]}"
+    name = f"{__version__}-{digest.hexdigest()[:16]}"
+    return _writable(base / name) or _writable(_temporary() / name) or base / name
 
 
-def is_cold() -> bool:
-    """True when no kernel of these sources was compiled on this machine before."""
-    directory = cache_dir()
-    return not directory.exists() or not any(directory.rglob("*.nbc"))
+def _writable(directory: Path) -> Path | None:
+    """``directory``, made if need be; None where that is not allowed."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return directory if os.access(directory, os.W_OK) else None
+
+
+def _temporary() -> Path:
+    """For users who have no cache directory to write to: one that nobody else can write to.
+
+    Machine code is read from it, so somebody else's directory of that name is not used.
+    """
+    if not hasattr(os, "getuid"):
+        return Path(tempfile.gettempdir()) / "vecchess"  # Windows: the user's own already
+    own = Path(tempfile.gettempdir()) / f"vecchess-{os.getuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    facts = own.lstat()
+    is_safe = facts.st_uid == os.getuid() and facts.st_mode & 0o077 == 0
+    return own if is_safe and not own.is_symlink() else Path(tempfile.mkdtemp("vecchess"))
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -90,7 +90,9 @@ def _refuse_other_net(network: IntegerNet | None, config: SelfplayConfig, run: R
 def _watcher(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
     if quiet:
         return nullcontext(QuietWatcher(console))
-    return LiveWatcher(console) if console.is_terminal else nullcontext(PlainWatcher(console))
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveWatcher(console)
+    return nullcontext(PlainWatcher(console))
 
 
 def _announce(

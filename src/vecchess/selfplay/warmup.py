@@ -4,6 +4,7 @@ Two processes share the work: a helper compiles the rules and the movers while t
 network and compiles its kernels. Workers then find the machine code in the cache.
 """
 
+import signal
 from multiprocessing import get_context
 from time import monotonic
 
@@ -54,6 +55,7 @@ class Warmup:
 
 def _compile_movers() -> None:
     """Play two very short games with the constant network: runs every kernel of the movers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process when it ends
     numbers = NumberPool()
     numbers.add([(0, 2)])
     config = SelfplayConfig(game=GameConfig(max_plies=2))
