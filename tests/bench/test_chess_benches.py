@@ -12,7 +12,7 @@ KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1
 
 def test_perft_counts_one_position_or_six() -> None:
     one = perft.run(KIWIPETE, 3)
-    assert (one["schema"], one["nodes"]) == ("vecchess.bench.perft/1", 97862)
+    assert (one["schema"], one["nodes"]) == (1, 97862)
     six = perft.run(depth=2)
     assert [row["nodes"] for row in six["positions"]] == [400, 2039, 191, 264, 1486, 2079]
     assert six["nodes_per_s"] > 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from vecchess.chess.perft import perft
 from vecchess.errors import ConfigError
 
-SCHEMA = "vecchess.bench.perft/1"
+SCHEMA = 1
 _STOCKFISH_PLACES = ("/usr/games/stockfish", "/usr/local/bin/stockfish")
 
 
