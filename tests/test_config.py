@@ -34,6 +34,7 @@ def test_nested_keys_have_flags_and_variables(tmp_path: Path) -> None:
         ("games = 'many'", "games: "),
         ("games = ", "is not valid TOML"),
         ("[game]\ntemperature = 'hot'", "temperature"),
+        ("[game]\nrandom_plies = 9\nmax_plies = 9", "must be below max_plies"),
         ("[game]\nchess960 = true\nopenings = 'a.epd'", "drop one"),
     ],
 )

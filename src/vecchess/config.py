@@ -51,6 +51,8 @@ class GameConfig(BaseModel):
         parse_temperature(self.temperature)
         if self.chess960 and self.openings is not None:
             raise ValueError("openings and chess960 both choose the start position: drop one")
+        if self.random_plies >= self.max_plies:
+            raise ValueError(f"random_plies must be below max_plies = {self.max_plies}")
         return self
 
 

@@ -10,13 +10,21 @@ from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules
 from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.play import CONSUMED, GAMES_DONE, PLIES_DONE, READY, SUPPLIED, play_rows
+from vecchess.selfplay.play import (
+    CONSUMED,
+    GAMES_DONE,
+    PLAYED,
+    PLIES_DONE,
+    READY,
+    SUPPLIED,
+    play_rows,
+)
 from vecchess.selfplay.ply_log import PAGE_PLIES, PlyLog, unpack_plies
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.records import GameRecords, concatenate
 
 Rows = NDArray[np.int32]
-NUMBERS_AT_A_TIME = 64
+NUMBERS_AT_A_TIME = 16
 NO_MORE = -1
 """Stands for the next number when there is none: seats stay vacant."""
 ROWS_AT_A_TIME = 1024
@@ -66,10 +74,10 @@ class Mover:
         """
         start = perf_counter_ns()
         ready = np.empty(len(rows), np.int32)
-        cursor = np.zeros(5, np.int64)
+        cursor = np.zeros(6, np.int64)
         while cursor[CONSUMED] < len(rows):
             self._call(rows, ready, cursor)
-        self.plies += len(rows)
+        self.plies += int(cursor[PLAYED])
         self.busy_ns += perf_counter_ns() - start
         num_ready = int(cursor[READY])
         if num_ready == len(rows):
@@ -82,8 +90,10 @@ class Mover:
         return concatenate(records) if records else None
 
     def _call(self, rows: Rows, ready: Rows, cursor: NDArray[np.int64]) -> None:
-        rows = rows[: cursor[CONSUMED] + ROWS_AT_A_TIME]
-        self._log.reserve(ROWS_AT_A_TIME * (1 + -(-self.rules.random_plies // PAGE_PLIES)))
+        done = int(cursor[CONSUMED])
+        rows = rows[: done + ROWS_AT_A_TIME]
+        pages_a_row = 1 + -(-self.rules.random_plies // PAGE_PLIES)
+        self._log.reserve((len(rows) - done) * pages_a_row)
         supply = self._supply
         if not len(supply):
             supply = np.array(self._numbers.take(NUMBERS_AT_A_TIME) or [NO_MORE], np.int64)

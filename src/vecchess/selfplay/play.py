@@ -56,8 +56,8 @@ KEYS_BYTES = 8 * KEY_HISTORY
 LEGAL_BYTES = 2 * MAX_MOVES
 PLANES_BYTES = 8 * NUM_PLANES
 
-# Places of the cursor, int64[5], which a call updates.
-CONSUMED, READY, SUPPLIED, GAMES_DONE, PLIES_DONE = range(5)
+# Places of the cursor, int64[6], which a call updates.
+CONSUMED, READY, PLAYED, SUPPLIED, GAMES_DONE, PLIES_DONE = range(6)
 
 
 # What is to be done next in a seat: set the board up, play a random move, or the network's.
@@ -122,6 +122,7 @@ def _play_seat(
             if task != BEGIN:
                 word = pack_ply_unbatched(requests.legal[seat, choice], steps, win, draw, prob)
                 _move(tables, games, requests, log, seat, choice, word)
+                cursor[PLAYED] += 1
             code = _ask(tables, games, requests, rules, seat, moves)
         if code != ONGOING and task == ANSWER:
             _finish(games, log, finished, seat, code, cursor)

@@ -7,8 +7,8 @@ A ply is 48 bits, three uint16:
     bit  0..12 action   13..17 time steps   18..26 win   27..35 draw   36..47 probability
 
 Win and draw are out of 511 from the mover's view. The probability of the drawn move is a
-bfloat16, less the codes below 2**-24, which no drawn move can have: it is a check and a first
-guess. Who needs it exactly computes it again, inference being exact.
+bfloat16, less the codes below 2**-24; what is rarer is noted as that. Who needs it exactly
+computes it again, inference being exact.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ MAX_STEPS = 31
 NO_PAGE = -1
 _U16, _U32, _U64 = np.uint16, np.uint32, np.uint64
 _PROB_BASE = 103 << 7
-"""bfloat16 of 2**-24, the lowest probability that a move can be drawn with."""
+"""bfloat16 of 2**-24, the lowest probability that is noted."""
 
 
 class Pages(NamedTuple):
@@ -76,8 +76,9 @@ class PlyLog:
 
 @inline
 def pack_ply_unbatched(action: Any, steps: Any, win: Any, draw: Any, prob: Any) -> Any:
-    """One ply as uint64; ``prob`` is a float32 in 2**-24 .. 1."""
+    """One ply as uint64; ``prob`` is a float32 above 0, at most 1."""
     bits = (_U64(np.float32(prob).view(_U32)) + _U64(0x8000)) >> _U64(16)
+    bits = max(bits, _U64(_PROB_BASE))
     return (
         _U64(action)
         | _U64(steps) << _U64(13)
