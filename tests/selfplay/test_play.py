@@ -217,3 +217,12 @@ def test_a_ply_fits_48_bits(action: int, steps: int, win: int, draw: int, prob: 
         draw,
     ]
     assert abs(float(back["prob"][0]) - max(prob, 2.0**-24)) <= prob / 256
+
+
+def test_fingerprint() -> None:
+    """Hash of 30 seeded games: a refactor keeps it, a change of behaviour states the new one."""
+    config = GameConfig(max_plies=60, random_plies=5, temperature="1.5,20:0.5")
+    assert play(config, 30, LoudBackend(7)).digest()[:16] == FINGERPRINT
+
+
+FINGERPRINT = "f4de355867d9d24c"
