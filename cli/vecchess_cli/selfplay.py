@@ -154,8 +154,9 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("results", results),
         ("ended by", ends),
         ("lengths", _histogram(summary["lengths"])),
-        ("speed", speed),
     ]
+    if summary["evals_per_s"]:
+        rows.append(("speed", speed))
     if summary["resign_checks"]:
         wrong = f"{summary['resign_false_positives']} of {summary['resign_checks']} checked"
         rows.append(("wrong resignations", wrong))

@@ -127,6 +127,7 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     _, err = process.communicate(timeout=60)
     assert process.returncode == code, err
     assert "--resume" in err
+    assert "died" not in err
     recorded = set(games(run).numbers.tolist())
     assert 0 < len(recorded) < 60
     done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")

@@ -10,6 +10,7 @@ Positions, policies and games never go through a pipe.
 """
 
 import json
+import signal
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
@@ -19,6 +20,12 @@ STAGES = ("starting", "loading the network", "playing", "writing games", "done")
 """What a worker can be at; the index is written into the pulse it shares with the parent."""
 PULSE_STAGE, PULSE_BEATS = range(2)
 """Places of the pulse: stage, and turns of the central loop so far."""
+
+
+def stop_signals() -> list[signal.Signals]:
+    """What asks a run to stop. The parent heeds them; workers wait for its word."""
+    names = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
 class Pipe:

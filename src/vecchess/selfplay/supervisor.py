@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from secrets import token_hex
 from time import monotonic
 from types import FrameType
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from vecchess.selfplay.devices import Device, Share, share_out
 from vecchess.selfplay.handle import WorkerHandle
 from vecchess.selfplay.ledger import Ledger
 from vecchess.selfplay.meter import Load, together
-from vecchess.selfplay.pipe import Message
+from vecchess.selfplay.pipe import Message, stop_signals
 from vecchess.selfplay.worker import WorkerPlan
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
@@ -27,7 +28,6 @@ DRAIN_S = 25.0
 MAX_FRUITLESS_DEATHS = 3
 """A worker may die so often in a row without recording a game in between."""
 POLL_S = 0.1
-STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
 
 
 class Watcher(Protocol):
@@ -88,6 +88,7 @@ class Supervisor:
         self._watcher = watcher
         self._deaths = dict.fromkeys(range(len(devices)), 0)
         self._session = _next_session(run)
+        self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
         self._stop_reason = ""
         self._must_leave_now = False
         self._loads: dict[int, Load] = {}
@@ -141,7 +142,7 @@ class Supervisor:
         self._stop_reason = self._stop_reason or reason
 
     def _start(self, index: int) -> None:
-        prefix = f"{self._session:04d}-{index:03d}"
+        prefix = f"{self._session:04d}-{index:03d}-{self._token}"
         self._session += 1
         self._recorded_by[index] = 0
         plan = WorkerPlan(
@@ -264,8 +265,7 @@ class Supervisor:
                 self._must_leave_now = True
             self.stop(signal.Signals(number).name)
 
-        numbers = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
-        previous = {number: signal.signal(number, handle) for number in numbers}
+        previous = {number: signal.signal(number, handle) for number in stop_signals()}
         try:
             yield
         finally:

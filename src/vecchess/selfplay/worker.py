@@ -15,7 +15,7 @@ from vecchess.errors import VecchessError
 from vecchess.selfplay.assemble import assemble_server
 from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe, stop_signals
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.selfplay.writer import ShardWriter
 
@@ -38,7 +38,7 @@ class WorkerPlan:
 
 def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
     """Body of the worker process. Imports torch only after the device has been chosen."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         signal.signal(number, signal.SIG_IGN)  # the parent decides when to stop
     os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
