@@ -47,6 +47,13 @@ def test_bad_files_give_one_line(tmp_path: Path, text: str, part: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_table_has_to_be_one(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("game = 3")
+    with pytest.raises(ConfigError, match="must be a table"):
+        load({"max_plies": 5}, file)
+
+
 def test_missing_file() -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         load(file=Path("no/such.toml"))

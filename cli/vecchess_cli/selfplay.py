@@ -21,7 +21,7 @@ Examples:
 
   vecchess selfplay --gpus cpu:2 --openings book.epd --temperature 1.0,30:0.3
 
-Every option has a variable: VECCHESS_GAMES, VECCHESS_SEED, ... and a key in a --config file.
+Settings have a variable (VECCHESS_GAMES, VECCHESS_SEED, ...) and a key in a --config file.
 Ctrl-C writes what is finished and ends; the run can be resumed. Ctrl-C twice ends at once.
 """
 
@@ -84,7 +84,7 @@ def selfplay(
         typer.Option("--exits/--no-exits", help="Leave the network once settled. [--exits]"),
     ] = None,
     shard_games: Annotated[
-        int | None, typer.Option(help="Games in a file, at most. [1024]")
+        int | None, typer.Option(help="Finished games that make a shard. [1024]")
     ] = None,
     shard_interval_s: Annotated[
         float | None, typer.Option(help="Seconds a finished game waits to be written. [30]")
@@ -118,11 +118,12 @@ selfplay.__doc__ = EXAMPLES
 
 def _print_summary(summary: dict[str, Any], console: Any) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     for name, text in _summary_rows(summary):
-        table.add_row(name, text)
+        table.add_row(name, Text(text))
     console.print()
     console.print(table)
 

@@ -82,7 +82,7 @@ class SelfplayConfig(BaseModel):
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads of the CPU backend, per worker; 0 shares the cores out among the workers."""
     shard_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
-    """Finished games a worker keeps before it writes a shard."""
+    """A worker writes a shard once so many games are finished; it may hold a few more."""
     shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Longest time a finished game waits to be written."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
@@ -135,6 +135,8 @@ def load_config(
             given = environ.get(ENV_PREFIX + name.upper())
         if given is not None:
             target = values.setdefault(section, {}) if section else values
+            if not isinstance(target, dict):
+                raise ConfigError(f"{file}: {section} must be a table, [{section}]")
             target[name] = given
     return build(model, values)
 

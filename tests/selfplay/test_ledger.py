@@ -31,7 +31,7 @@ def test_every_game_is_open_with_a_worker_or_recorded(tmp_path: Path) -> None:
     ledger.record(0, shard(tmp_path, "0000-000-0.npz", [1, 3]))
     assert (ledger.num_open, ledger.num_recorded) == (2, 2)
     assert ledger.release(0, "0000-000") == 2
-    assert ledger.hand_out(1, 9) == [(8, 10), (0, 1), (2, 3)]
+    assert ledger.hand_out(1, 9) == [(0, 1), (2, 3), (8, 10)]
     ledger.record(1, shard(tmp_path, "0001-001-0.npz", [0, 2, 4, 5, 6, 7, 8, 9]))
     assert ledger.is_complete
     assert ledger.stats.games == 10

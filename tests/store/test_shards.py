@@ -71,8 +71,10 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
     manifest = Manifest(tmp_path)
     manifest.append(shard(tmp_path, "a.npz", [0]))
     whole = manifest.path.read_bytes()
-    manifest.path.write_bytes(whole + whole[: len(whole) // 2])
+    torn = whole + whole[: len(whole) // 2]
+    manifest.path.write_bytes(torn)
     again = Manifest(tmp_path)
+    assert manifest.path.read_bytes() == torn  # a reader changes nothing
     assert [entry.file for entry in again.entries] == ["a.npz"]
     again.append(shard(tmp_path, "b.npz", [1]))
     assert [entry.file for entry in Manifest(tmp_path).entries] == ["a.npz", "b.npz"]

@@ -10,6 +10,8 @@ from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pi
 from vecchess.selfplay.worker import WorkerPlan, run_worker
 
 KILL_WAIT_S = 5.0
+UNATTENDED_S = 2.0
+"""A parent that looks less often than this was held up itself."""
 
 
 class WorkerHandle:
@@ -34,7 +36,7 @@ class WorkerHandle:
         self._process.start()
         theirs.close()
         self._last_beats = 0
-        self._last_beat_time = monotonic()
+        self._last_beat_time = self._last_look = monotonic()
 
     @property
     def name(self) -> str:
@@ -68,11 +70,15 @@ class WorkerHandle:
 
     def silent_s(self) -> float:
         """Seconds since its central loop last turned."""
+        now = monotonic()
+        if now - self._last_look > UNATTENDED_S:  # this process was stopped: the worker was too
+            self._last_beat_time += now - self._last_look
+        self._last_look = now
         beats = self._pulse[PULSE_BEATS] * len(STAGES) + self._pulse[PULSE_STAGE]
         if beats != self._last_beats:
             self._last_beats = beats
-            self._last_beat_time = monotonic()
-        return monotonic() - self._last_beat_time
+            self._last_beat_time = now
+        return now - self._last_beat_time
 
     def stop(self) -> None:
         """Ask it to write what is finished and end."""

@@ -9,6 +9,9 @@ from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import read_numbers
 from vecchess.store.stats import GameStats
 
+MAX_RANGES = 256
+"""Ranges handed out at a time: a pipe holds that many without anybody reading it."""
+
 
 class Ledger:
     """Numbers 0 .. num_games - 1 are open, with a worker, or recorded in the manifest."""
@@ -47,9 +50,13 @@ class Ledger:
 
     def hand_out(self, worker: int, count: int) -> list[tuple[int, int]]:
         """Give up to ``count`` numbers to ``worker``, as half-open ranges."""
-        numbers = self._open.take(count)
-        self._with_worker.setdefault(worker, set()).update(numbers)
-        return ranges_of(numbers)
+        ranges = ranges_of(sorted(self._open.take(count)))
+        self._open.add(ranges[MAX_RANGES:])
+        ranges = ranges[:MAX_RANGES]
+        mine = self._with_worker.setdefault(worker, set())
+        for first, end in ranges:
+            mine.update(range(first, end))
+        return ranges
 
     def record(self, worker: int, entry: ShardEntry) -> None:
         """Record a shard that ``worker`` reports.

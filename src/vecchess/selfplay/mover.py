@@ -9,7 +9,7 @@ from vecchess.chess import tables
 from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules
-from vecchess.selfplay.numbers import NumberPool
+from vecchess.selfplay.numbers import NumberPool, ranges_of
 from vecchess.selfplay.play import (
     CONSUMED,
     GAMES_DONE,
@@ -77,6 +77,9 @@ class Mover:
         cursor = np.zeros(6, np.int64)
         while cursor[CONSUMED] < len(rows):
             self._call(rows, ready, cursor)
+        if len(self._supply):  # other movers may need them
+            self._numbers.add(ranges_of(self._supply.tolist()))
+            self._supply = self._supply[:0]
         self.plies += int(cursor[PLAYED])
         self.busy_ns += perf_counter_ns() - start
         num_ready = int(cursor[READY])

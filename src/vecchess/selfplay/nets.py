@@ -16,7 +16,7 @@ def load_net(net: str, seed: int) -> IntegerNet:
 
     Raises NetworkError where there is neither.
     """
-    if net in PRESETS and not Path(net).exists():
+    if net in PRESETS and not Path(net).is_file():
         return create_network(net, seed)
     if not Path(net).is_file():
         raise NetworkError(

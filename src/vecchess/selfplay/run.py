@@ -113,6 +113,7 @@ def _announce(
         f"{left} with {net} on {workers} ({split}): {share.games} games at a time each, "
         f"{share.slots} in the network -> {run.path}",
         soft_wrap=True,
+        markup=False,
     )
 
 

@@ -74,11 +74,12 @@ class SelfplayServer:
             self._threads.append(thread)
 
     def close(self) -> None:
-        """Let the movers finish what they are at, and end their threads."""
+        """Let the movers finish what they are at, end their threads, keep the games that ended."""
         for inbox in self._inboxes:
             inbox.put(None)
         for thread in self._threads:
             thread.join()
+        self._receive(wait=False)
 
     @property
     def is_idle(self) -> bool:

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from secrets import token_hex
@@ -121,11 +121,16 @@ class Supervisor:
         self.started = monotonic()
         with self._signals():
             try:
-                for index in range(min(len(self.devices), max(self.ledger.num_open, 1))):
-                    self._start(index)
+                num_workers = min(len(self.devices), self.ledger.num_open)
+                for index in range(num_workers):
+                    self._start(index, num_workers - index)
                 while not (self.ledger.is_complete or self._stop_reason):
                     self._tend()
                 self._drain()
+            except VecchessError:  # one worker's trouble: keep what the others have finished
+                with suppress(VecchessError):
+                    self._drain()
+                raise
             finally:
                 for worker in self.workers.values():
                     worker.kill()
@@ -141,7 +146,8 @@ class Supervisor:
         """Let ``run`` end early: workers write what is finished."""
         self._stop_reason = self._stop_reason or reason
 
-    def _start(self, index: int) -> None:
+    def _start(self, index: int, num_sharing: int) -> None:
+        """Start a worker with its part of the open games, shared with ``num_sharing`` - 1 more."""
         prefix = f"{self._session:04d}-{index:03d}-{self._token}"
         self._session += 1
         self._recorded_by[index] = 0
@@ -155,7 +161,8 @@ class Supervisor:
             share=self.share,
         )
         self.workers[index] = WorkerHandle(plan)
-        self._hand_out(index, self._fair_share())
+        share = -(-self.ledger.num_open // num_sharing)
+        self._hand_out(index, min(share, 2 * self.share.games))
 
     def _tend(self) -> None:
         """One round: read the pipes, look after the workers, show where things stand."""
@@ -194,12 +201,8 @@ class Supervisor:
         """Keep a few seconds of games with each worker, fewer towards the end."""
         wanted = max(self.share.games // 2, int(2 * self.workers[index].meter.recent().games_per_s))
         if message["unstarted"] < wanted and not self._stop_reason:
-            self._hand_out(index, min(wanted, self._fair_share()))
-
-    def _fair_share(self) -> int:
-        """An even part of what is open, but not so much that others wait at the end."""
-        per_worker = -(-self.ledger.num_open // len(self.devices))
-        return min(per_worker, max(self.share.games, per_worker // 2))
+            per_worker = -(-self.ledger.num_open // len(self.devices))
+            self._hand_out(index, min(wanted - message["unstarted"], per_worker))
 
     def _hand_out(self, index: int, count: int) -> None:
         ranges = self.ledger.hand_out(index, count)
@@ -223,7 +226,7 @@ class Supervisor:
         if self._deaths[index] >= MAX_FRUITLESS_DEATHS:
             raise WorkerDied(f"{worker.name} died {self._deaths[index]} times in a row: {reason}")
         self.restarts += 1
-        self._start(index)
+        self._start(index, len(self.devices))
 
     def _heed_last_words(self, index: int, worker: WorkerHandle, message: Message) -> None:
         """What a dead worker still had in its pipe; its shards are found by ``release``."""
@@ -282,4 +285,4 @@ def _as_raised(failure: Message) -> VecchessError:
 def _next_session(run: RunFolder) -> int:
     """A number no shard of the run carries yet."""
     names = [name for name in os.listdir(run.games) if name[:4].isdecimal()]
-    return 1 + max((int(name[:4]) for name in names), default=-1)
+    return 1 + max((int(name.split("-")[0]) for name in names), default=-1)

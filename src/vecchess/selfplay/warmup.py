@@ -47,8 +47,8 @@ class Warmup:
             return
         _compile_backend(self._config, net)
         self._helper.join()
-        self._mark.parent.mkdir(parents=True, exist_ok=True)
-        self._mark.touch()
+        if self._helper.exitcode == 0:
+            self._mark.touch()
         spent = monotonic() - self._start
         self._console.print(f"compiled in {spent:.1f} s, kept in {cache_dir()}", soft_wrap=True)
 

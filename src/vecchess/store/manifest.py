@@ -68,7 +68,7 @@ class Manifest:
         """Record a shard, durably. Raises DataError where the disk refuses."""
         try:
             line = (json.dumps(entry.to_dict()) + "\n").encode()
-            size = self.path.stat().st_size if self.path.exists() else 0
+            size = self._cut_torn_line()
             try:
                 with self.path.open("ab") as file:
                     file.write(line)
@@ -109,14 +109,22 @@ class Manifest:
                 adopted += 1
         return adopted
 
+    def _cut_torn_line(self) -> int:
+        """Take away what a lost writer left after the last whole line; returns the size then."""
+        if not self.path.exists():
+            return 0
+        data = self.path.read_bytes()
+        size = data.rfind(b"\n") + 1
+        if size < len(data):
+            os.truncate(self.path, size)
+        return size
+
     def _read(self) -> Iterator[ShardEntry]:
-        """The lines; a torn last line is cut off, so that the next one starts afresh."""
+        """The whole lines; readers leave a torn last one alone: it may be in the writing."""
         if not self.path.exists():
             return
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
-            os.truncate(self.path, len(whole))
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
             try:
                 yield ShardEntry.from_dict(json.loads(line))

@@ -1,0 +1,43 @@
+import pytest
+
+from vecchess.chess.planes import NUM_PLANES
+from vecchess.config import GameConfig
+from vecchess.inference.constant import ConstantBackend
+from vecchess.selfplay.games import make_rules
+from vecchess.selfplay.numbers import NumberPool
+from vecchess.selfplay.openings import start_table
+from vecchess.selfplay.server import SelfplayServer
+
+
+def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:
+    config = GameConfig(max_plies=10)
+    pool = NumberPool()
+    pool.add([(0, num_games)])
+    rules = make_rules(config, 0, start_table(config), 1.0, 1.0)
+    return SelfplayServer(ConstantBackend(seats), rules, "net", NUM_PLANES, seats, movers, pool)
+
+
+@pytest.mark.parametrize("movers", [2, 4])
+def test_no_mover_keeps_numbers_from_the_others(movers: int) -> None:
+    """All seats stay taken while there are games to start, whoever owns them."""
+    server = server_of(num_games=64, seats=8, movers=movers)
+    server.start()
+    seated = []
+    while len(server.numbers):
+        server.turn()
+        seated.append(server.num_seated)
+    while not server.is_idle:
+        server.turn()
+    server.close()
+    assert sum(seated) / len(seated) > 6
+    assert sum(records.num_games for records in server.take_finished()) == 64
+
+
+def test_closing_keeps_the_games_that_ended() -> None:
+    """What a mover finished after the last turn is handed over, not dropped."""
+    server = server_of(num_games=8, seats=8, movers=1)
+    server.start()
+    while server.engine.counters.positions < 80:  # the tenth ply of all eight is answered
+        server.turn()
+    server.close()
+    assert sum(records.num_games for records in server.take_finished()) == 8
