@@ -172,6 +172,17 @@ def test_a_run_can_be_extended(tmp_path: Path) -> None:
     assert_each_game_once(run, 9)
 
 
+def test_a_run_resumes_with_its_own_copy_of_the_network(tmp_path: Path) -> None:
+    net, run = tmp_path / "mine.safetensors", tmp_path / "run"
+    assert vecchess("net", "new", "tiny", "--seed", 5, "--out", net).returncode == 0
+    options = ["selfplay", *SHORT, "--net", net, "--run-dir", run]
+    assert vecchess(*options, "--games", 3).returncode == 0
+    net.unlink()
+    assert vecchess("selfplay", "--resume", "--games", 6, "--run-dir", run).returncode == 0
+    assert_each_game_once(run, 6)
+    assert len(games(run).nets) == 1
+
+
 def test_a_run_has_one_writer(tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start("selfplay", *LONG, "--gpus", "cpu:1", "--run-dir", run)

@@ -1,5 +1,6 @@
 """The network a run plays with: found by name, made if it is new, kept in the run's folder."""
 
+import json
 from pathlib import Path
 
 from vecchess.config import SelfplayConfig
@@ -25,18 +26,31 @@ def load_net(net: str, seed: int) -> IntegerNet:
     return IntegerNet.load(Path(net))
 
 
-def net_path(network: IntegerNet, run: RunFolder) -> Path:
-    """Where ``run`` keeps ``network``: the name is its hash."""
-    return run.nets / f"{network.sha256[:16]}.safetensors"
-
-
 def keep_net(network: IntegerNet, run: RunFolder) -> Path:
     """Put ``network`` into the run's folder, named by its hash, and make it the latest."""
-    file = net_path(network, run)
+    file = run.nets / f"{network.sha256[:16]}.safetensors"
     if not file.exists():
         network.save(file)
     run.write_json("nets/latest.json", {"schema": 1, "file": file.name, "sha256": network.sha256})
     return file
+
+
+def kept_net(run: RunFolder) -> IntegerNet | None:
+    """The network the run was played with so far, None for the constant one.
+
+    Raises NetworkError where the run's own copy is missing or is not what was kept.
+    """
+    latest = run.nets / "latest.json"
+    if not latest.exists():
+        return None
+    try:
+        facts = json.loads(latest.read_text())
+        network = IntegerNet.load(run.nets / Path(facts["file"]).name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NetworkError(f"{latest} does not say which network to go on with: {error}") from None
+    if network.sha256 != facts.get("sha256"):
+        raise NetworkError(f"{run.nets} does not hold the network this run was played with")
+    return network
 
 
 def obtain_net(network: IntegerNet | None, run: RunFolder) -> str:

@@ -24,7 +24,7 @@ PULSE_STAGE, PULSE_BEATS = range(2)
 
 def stop_signals() -> list[signal.Signals]:
     """What asks a run to stop. The parent heeds them; workers wait for its word."""
-    names = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")
+    names = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP")
     return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 

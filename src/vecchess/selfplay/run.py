@@ -11,12 +11,11 @@ from vecchess.config import SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.selfplay.assemble import CONSTANT_NET
 from vecchess.selfplay.devices import parse_gpus
-from vecchess.selfplay.nets import net_path, network_of, obtain_net
+from vecchess.selfplay.nets import kept_net, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
 from vecchess.selfplay.supervisor import RunResult, Supervisor, Watcher
 from vecchess.selfplay.warmup import Warmup
-from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
@@ -37,14 +36,12 @@ def play_run(
     """
     devices = parse_gpus(config.gpus)
     start_table(config.game)
-    if config.net not in PRESETS:
+    if not resume and config.net not in PRESETS:
         network_of(config)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
     with run.locked():
         warmup = Warmup(config, console)
-        network = network_of(config)
-        if resume:
-            _refuse_other_net(network, config, run)
+        network = kept_net(run) if resume else network_of(config)
         net_file = obtain_net(network, run)
         write_atomically(run.config, to_toml(config).encode())
         warmup.finish(net_file)
@@ -79,12 +76,6 @@ def _refuse_other_games(config: SelfplayConfig, run: RunFolder) -> None:
         old, new = getattr(before, key), getattr(config, key)
         if old != new:
             raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
-
-
-def _refuse_other_net(network: IntegerNet | None, config: SelfplayConfig, run: RunFolder) -> None:
-    """Raise ConfigError where the network has changed behind an unchanged name."""
-    if network is not None and not net_path(network, run).exists():
-        raise ConfigError(f"{run.path} was played with another network than {config.net}")
 
 
 def _watcher(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:

@@ -41,7 +41,10 @@ def export_pgn(run_path: Path, out: Path) -> int:
         raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
     text = io.StringIO()
     write_pgn(records, config.seed, config.game.chess960, text)
-    write_atomically(out, text.getvalue().encode())
+    if out.exists() and not out.is_file():  # a pipe or a device is written to, not replaced
+        out.write_text(text.getvalue())
+    else:
+        write_atomically(out.resolve(), text.getvalue().encode())
     return records.num_games
 
 
