@@ -156,9 +156,6 @@ def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=30)
     done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
-    deadline = time.monotonic() + 30
-    while done.returncode == 2 and time.monotonic() < deadline:  # a worker is still writing
-        done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
     assert last_json(done)["games"] == 60
     assert_each_game_once(run, 60)
 

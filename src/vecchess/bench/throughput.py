@@ -80,7 +80,6 @@ def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float
         "movers": share.movers,
         "threads": share.threads,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "bytes_per_game": round(server.nbytes / share.games),
     }
     if net == CONSTANT_NET:
         facts |= _against_movers_alone(server, seconds)
