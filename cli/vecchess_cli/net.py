@@ -38,13 +38,21 @@ def new(
 
 @app.command()
 def info(file: File, json: Json = False) -> None:
-    """Say what a network is: sizes, time steps, grid, hash.
+    """Say what a network is: sizes, time steps, grid, hash, and what leaving early costs.
 
     Example:  vecchess net info small.safetensors --json
     """
     from vecchess.snn.integer_net import IntegerNet
 
-    _show(str(file), IntegerNet.load(file).info(), json)
+    network = IntegerNet.load(file)
+    facts = network.info() | {"calibration": network.calibration}
+    if json:
+        print_json(facts)
+        return
+    calibration = facts.pop("calibration")
+    _show(str(file), facts, json)
+    if calibration is not None:
+        _show_calibration(network.exit_rule, calibration)
 
 
 @app.command()
@@ -71,6 +79,17 @@ def _show_bounds(report: Any) -> None:
         share = f"{bound.bound / bound.limit:.1%}"
         table.add_row(bound.layer, bound.quantity, f"{bound.bound:,}", share)
     people().print(table)
+
+
+def _show_calibration(rule: dict[str, Any] | None, calibration: dict[str, Any]) -> None:
+    """How the exit rule was found; a word where another vecchess noted it in other terms."""
+    from vecchess_cli.calibrate import rule_line, show_calibration
+
+    try:
+        show_calibration(calibration)
+        people().print(rule_line(rule or {}, calibration["holdout"]["mean_time_steps"]))
+    except (KeyError, TypeError, ValueError):
+        people().print("its calibration is noted in terms that this vecchess does not know")
 
 
 def _show(title: str, facts: dict[str, Any], json: bool) -> None:

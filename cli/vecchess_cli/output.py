@@ -31,3 +31,15 @@ def print_table(title: str, rows: list[tuple[str, str]]) -> None:
     for row in rows:
         table.add_row(*row)
     people().print(table)
+
+
+def print_rows(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """A table with a heading for each column, figures to the right, for people."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left")
+    for row in rows:
+        table.add_row(*row)
+    people().print(table)

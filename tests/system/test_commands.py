@@ -27,6 +27,22 @@ def test_net_info_and_check(net: Path) -> None:
     assert "exact in float32" in vecchess("net", "check", net).stderr
 
 
+def test_calibrate(net: Path, tmp_path: Path) -> None:
+    out = tmp_path / "calibrated.safetensors"
+    sizes = ["--play", 2, "--positions", 100, "--gpus", "cpu"]
+    done = vecchess("calibrate", net, *sizes, "--out", out, "--json")
+    facts = last_json(done)
+    assert "playing 2" in done.stderr
+    assert facts["schema"] == 1
+    assert len(facts["curve"]) == facts["time_steps"] == 4
+    about = last_json(vecchess("net", "info", out, "--json"))
+    assert (about["sha256"], about["exit_rule"]) == (facts["sha256"], facts["rule"])
+    assert about["calibration"]["curve"] == facts["curve"]
+    shown = vecchess("net", "info", out).stderr
+    assert "all at 4" in shown
+    assert "rule: " in shown
+
+
 def test_a_file_plays_like_the_preset_it_was_made_from(net: Path, tmp_path: Path) -> None:
     options = ["selfplay", "--games", 4, "--max-plies", 10, "--gpus", "cpu", "--json"]
     one = last_json(vecchess(*options, "--net", net, "--run-dir", tmp_path / "a"))
@@ -78,7 +94,14 @@ def test_doctor() -> None:
 
 
 def test_help_is_for_every_command() -> None:
-    for command in ([], ["selfplay"], ["net", "new"], ["bench", "perft"], ["export", "pgn"]):
+    for command in (
+        [],
+        ["selfplay"],
+        ["net", "new"],
+        ["calibrate"],
+        ["bench", "perft"],
+        ["export", "pgn"],
+    ):
         done = vecchess(*command, "--help")
         assert done.returncode == 0
         assert done.stdout.startswith("Usage:")
@@ -102,6 +125,9 @@ BAD = [
     (["net", "info", "BROKEN"], "BROKEN"),
     (["net", "new", "huge", "--out", "x.safetensors"], "huge"),
     (["net", "new", "tiny", "--out", "nowhere/x.safetensors"], "nowhere"),
+    (["calibrate", "BROKEN"], "BROKEN"),
+    (["calibrate", "nowhere.safetensors"], "nowhere"),
+    (["calibrate", "BROKEN", "--positions", "0"], "--positions"),
     (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),

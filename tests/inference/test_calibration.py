@@ -1,0 +1,143 @@
+"""Costs and choice of exit rules, on made-up answers whose best rule is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from vecchess.inference.calibration import Bounds, Judged, choose_rule
+from vecchess.inference.exit import NO_BEST, ExitRule, judge
+from vecchess.inference.traces import Traces
+
+SCALE = 0.01
+
+
+def random_traces(num: int, time_steps: int, seed: int, spread: int = 40) -> Traces:
+    rng = np.random.default_rng(seed)
+    num_legal = rng.integers(1, 7, num).astype(np.uint8)
+    policy = rng.integers(-spread, spread, (time_steps, num, 6)).cumsum(axis=0).astype(np.int32)
+    wdl = rng.integers(-spread, spread, (time_steps, num, 3)).cumsum(axis=0).astype(np.int32)
+    return Traces(policy, wdl, num_legal)
+
+
+def judged(traces: Traces, seed: int = 0) -> Judged:
+    rng = np.random.default_rng(seed)
+    played = rng.integers(0, traces.num_legal)
+    target = np.zeros(traces.policy.shape[1:])
+    target[np.arange(len(played)), played] = 1.0
+    outcome = rng.integers(-1, 2, len(played)).astype(np.int8)
+    return Judged(traces, target, outcome, SCALE, SCALE)
+
+
+def steps_by_kernel(traces: Traces, rule: ExitRule) -> np.ndarray:
+    """What a backend would do: ``exit.judge`` after every step."""
+    num, time_steps = traces.num_positions, traces.time_steps
+    slots, steps = np.arange(num, dtype=np.int32), np.zeros(num, np.uint8)
+    best, previous = np.full(num, NO_BEST, np.int32), np.zeros((num, 3), np.int32)
+    settles, left = np.zeros(num, np.bool_), np.zeros(num, np.int64)
+    for t in range(1, time_steps + 1):
+        steps += 1
+        rest = (steps, best, previous, settles)
+        policy, wdl = traces.policy[t - 1].copy(), traces.wdl[t - 1].copy()
+        judge(slots, rule.as_integers(), time_steps, policy, traces.num_legal, wdl, *rest)
+        left[(left == 0) & settles] = t
+    return left
+
+
+@pytest.mark.parametrize("time_steps", [1, 2, 4, 9])
+@pytest.mark.parametrize("spread", [3, 40])
+def test_rules_mean_what_the_backends_make_of_them(time_steps: int, spread: int) -> None:
+    traces = random_traces(300, time_steps, time_steps, spread)
+    positions = judged(traces)
+    rules = list(positions.candidates())
+    assert ExitRule(1, 0, False, None) in rules
+    some = np.random.default_rng(2).choice(len(rules), min(len(rules), 80), replace=False)
+    for rule in [*(rules[index] for index in some), ExitRule(), ExitRule.never()]:
+        assert np.array_equal(positions.exit_steps(rule), steps_by_kernel(traces, rule)), rule
+
+
+def test_costs_by_hand() -> None:
+    policy = np.array([[[100, 0, 9]], [[300, 100, 9]]], np.int32)
+    wdl = np.array([[[0, 0, 0]], [[200, 0, 0]]], np.int32)
+    traces = Traces(policy, wdl, np.array([2], np.uint8))
+    target = np.array([[0.25, 0.75, 0.0]])
+    row = Judged(traces, target, np.array([1], np.int8), SCALE, SCALE)
+    costs = row.costs(np.array([1]))
+    p = 1 / (1 + math.exp(-1))  # after either step the logits differ by 1
+    entropy = -0.25 * math.log(p) - 0.75 * math.log(1 - p)
+    assert costs.cross_entropy == pytest.approx(entropy)
+    assert costs.cross_entropy_cost == pytest.approx(0)
+    assert costs.kl == pytest.approx(0)
+    assert costs.agreement == 1
+    win = math.e / (math.e + 2)
+    loss = 1 / (math.e + 2)
+    late = (win - loss - 1) ** 2
+    assert costs.value_error == pytest.approx(1)
+    assert costs.value_error_cost == pytest.approx(1 - late)
+    last = row.costs(np.array([2]))
+    assert (last.value_error, last.value_error_cost) == (pytest.approx(late), 0)
+    assert [point["time_steps"] for point in row.curve()] == [1, 2]
+
+
+def test_kl_is_zero_at_the_end_and_positive_before() -> None:
+    positions = judged(random_traces(200, 5, 1))
+    curve = positions.curve()
+    assert curve[-1]["kl"] == 0
+    assert curve[-1]["agreement"] == 1
+    assert all(point["kl"] > 0 for point in curve[:-1])
+    assert np.isfinite(positions.cross_entropy).all()
+
+
+def settled_and_unsettled(num: int, seed: int) -> Traces:
+    """Half of the positions say the same at all four steps; the rest turn around at the last."""
+    rng = np.random.default_rng(seed)
+    steady = rng.integers(0, 2, num).astype(bool)
+    first = rng.integers(0, 6, num)
+    then = (first + 1) % 6
+    policy = np.zeros((4, num, 6), np.int32)
+    for t in range(1, 5):
+        says = np.where(steady | (t < 4), first, then)
+        policy[t - 1, np.arange(num), says] = np.where(steady, 800 * t, 60 * t)
+    wdl = np.zeros((4, num, 3), np.int32)
+    return Traces(policy, wdl, np.full(num, 6, np.uint8))
+
+
+def at_the_end(traces: Traces) -> Judged:
+    """The target is the best move of the last step."""
+    target = np.eye(6)[traces.policy[-1].argmax(axis=1)]
+    outcome = np.zeros(traces.num_positions, np.int8)
+    return Judged(traces, target, outcome, SCALE, SCALE)
+
+
+def test_only_the_settled_leave_early() -> None:
+    fit, holdout = (at_the_end(settled_and_unsettled(400, seed)) for seed in (1, 2))
+    choice = choose_rule(fit, holdout, Bounds(1e-4, 1e-4))
+    assert choice.rule.policy_margin > 60
+    for positions, costs in ((fit, choice.fit), (holdout, choice.holdout)):
+        steady = positions.traces.policy[-1].max(axis=1) > 1000
+        assert np.array_equal(positions.exit_steps(choice.rule), np.where(steady, 1, 4))
+        assert costs.mean_time_steps == pytest.approx(4 - 3 * steady.mean())
+        assert costs.cross_entropy_cost == pytest.approx(0, abs=1e-9)
+
+
+def test_never_where_nothing_is_within_the_bounds() -> None:
+    traces = settled_and_unsettled(200, 3)
+    unsettled = np.flatnonzero(traces.policy[-1].max(axis=1) < 1000)
+    fit = at_the_end(traces.take(unsettled))
+    choice = choose_rule(fit, fit, Bounds(1e-4, 1e-4))
+    assert choice.rule == ExitRule.never()
+    assert choice.fit.mean_time_steps == 4
+    one_step = judged(random_traces(50, 1, 4))
+    assert choose_rule(one_step, one_step, Bounds()).rule == ExitRule.never()
+
+
+def test_the_hold_out_has_a_veto() -> None:
+    """What costs nothing where it was chosen, and much elsewhere, is not chosen."""
+    steady = settled_and_unsettled(200, 5)
+    fit = at_the_end(steady.take(np.flatnonzero(steady.policy[-1].max(axis=1) > 1000)))
+    turning = settled_and_unsettled(200, 6)
+    turning = turning.take(np.flatnonzero(turning.policy[-1].max(axis=1) < 1000))
+    wide = Bounds(10, 10)
+    assert choose_rule(fit, fit, Bounds()).fit.mean_time_steps == 1
+    assert choose_rule(fit, at_the_end(turning), wide).holdout.mean_time_steps == 1
+    assert choose_rule(fit, at_the_end(turning), Bounds()).rule == ExitRule.never()

@@ -1,0 +1,153 @@
+"""Calibration of a network file: what is stored where, and what is refused."""
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.selfplay.playing import play
+from vecchess.calibrate import Plan, calibrate
+from vecchess.chess.planes import NUM_PLANES
+from vecchess.config import GameConfig
+from vecchess.errors import ConfigError, VecchessError
+from vecchess.inference.backends import open_backend
+from vecchess.inference.calibration import Bounds
+from vecchess.inference.exit import ExitRule
+from vecchess.selfplay.nets import keep_net
+from vecchess.snn.create import create_network
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_shard
+
+
+@pytest.fixture(scope="module")
+def network() -> IntegerNet:
+    return create_network("tiny", 0)
+
+
+@pytest.fixture(scope="module")
+def games(network: IntegerNet) -> GameRecords:
+    backend = open_backend("cpu", network, 16, ExitRule.never())
+    return play(GameConfig(max_plies=24, random_plies=4), 24, backend, seats=32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, network: IntegerNet, games: GameRecords) -> Path:
+    network.save(tmp_path / "net.safetensors")
+    write_shard(tmp_path / "games.npz", games)
+    return tmp_path
+
+
+def run(folder: Path, net: str = "net.safetensors", **changes: object) -> dict:
+    plan = replace(Plan(games=(folder / "games.npz",)), **changes)
+    return calibrate(folder / net, plan, Console(file=StringIO()), "cpu")
+
+
+def test_rule_and_measurements_are_stored_in_place(folder: Path, network: IntegerNet) -> None:
+    facts = run(folder, bounds=Bounds(0.05, 0.05))
+    stored = IntegerNet.load(folder / "net.safetensors")
+    assert stored.sha256 == facts["sha256"] != network.sha256 == facts["sha256_before"]
+    assert stored.exit_rule == facts["rule"]
+    calibration = stored.calibration
+    assert calibration is not None
+    assert len(calibration["curve"]) == stored.config.time_steps
+    assert calibration["positions"] == 24 * 20
+    assert calibration["games"] == 24
+    assert calibration["positions_holdout"] == 240
+    for half in ("fit", "holdout"):
+        assert calibration[half]["cross_entropy_cost"] <= 0.05
+        assert calibration[half]["value_error_cost"] <= 0.05
+        assert calibration[half]["mean_time_steps"] < 4
+    assert replace(stored, calibration=None).sha256 == stored.sha256
+    again = run(folder, bounds=Bounds(0.05, 0.05))
+    assert again["sha256"] == facts["sha256"]
+    assert again["rule_before"] == facts["rule"]
+
+
+def test_out_leaves_the_network_alone(folder: Path, network: IntegerNet) -> None:
+    before = (folder / "net.safetensors").read_bytes()
+    run(folder, out=folder / "other.safetensors", positions=100)
+    assert (folder / "net.safetensors").read_bytes() == before
+    calibration = IntegerNet.load(folder / "other.safetensors").calibration
+    assert calibration is not None
+    assert calibration["positions"] == 100
+    with pytest.raises(ConfigError, match="exists already"):
+        run(folder, out=folder / "other.safetensors")
+    with pytest.raises(ConfigError, match="no folder"):
+        run(folder, out=folder / "nowhere" / "net.safetensors")
+
+
+def test_impossible_bounds_give_never(folder: Path) -> None:
+    facts = run(folder, bounds=Bounds(-1.0, -1.0))
+    assert ExitRule.from_metadata(facts["rule"]) == ExitRule.never()
+    assert facts["holdout"]["mean_time_steps"] == 4
+
+
+def test_a_file_named_by_its_hash_is_not_rewritten(folder: Path, network: IntegerNet) -> None:
+    kept = RunFolder(folder / "run")
+    kept.create()
+    file = keep_net(network, kept)
+    link = folder / "link.safetensors"
+    link.symlink_to(file)
+    for name in (f"run/nets/{file.name}", "link.safetensors"):
+        with pytest.raises(ConfigError, match="--out"):
+            run(folder, name)
+    assert IntegerNet.load(file).sha256 == network.sha256
+    assert run(folder, f"run/nets/{file.name}", out=folder / "out.safetensors")["sha256"]
+
+
+def test_games_are_played_where_none_are_given(folder: Path, network: IntegerNet) -> None:
+    said = StringIO()
+    facts = calibrate(
+        folder / "net.safetensors", Plan(play=2, positions=300), Console(file=said), "cpu"
+    )
+    assert "playing 2" in said.getvalue()
+    assert "rough" in said.getvalue()
+    assert facts["games"] == 2
+    assert facts["played_by"] == [network.sha256[:16]]
+
+
+def test_places_games_may_be_in(folder: Path, games: GameRecords) -> None:
+    shards = folder / "shards"
+    shards.mkdir()
+    for index in range(3):
+        write_shard(shards / f"{index}.npz", games.take(np.arange(8 * index, 8 * index + 8)))
+    together = run(folder, games=(shards,))
+    assert run(folder, games=tuple(sorted(shards.iterdir())))["fit"] == together["fit"]
+    assert together["games"] == 24
+
+
+def test_what_cannot_be_used_is_named_and_harms_nothing(folder: Path, games: GameRecords) -> None:
+    (folder / "empty").mkdir()
+    (folder / "broken.npz").write_bytes(b"no shard")
+    write_shard(folder / "one.npz", games.take(np.arange(1)))
+    write_shard(folder / "unasked.npz", replace(games, steps=np.zeros_like(games.steps)))
+    before = (folder / "net.safetensors").read_bytes()
+    for place, part in (
+        ("empty", "neither a run"),
+        ("nowhere", "nowhere"),
+        ("broken.npz", "broken.npz"),
+        ("one.npz", "two games"),
+        ("unasked.npz", "two games"),
+    ):
+        with pytest.raises(ConfigError, match=part) as caught:
+            run(folder, games=(folder / place,))
+        assert "\n" not in str(caught.value)
+    assert (folder / "net.safetensors").read_bytes() == before
+
+
+def test_a_network_for_other_planes_is_refused(folder: Path, network: IntegerNet) -> None:
+    stem = network.layers["stem"]
+    weight = np.ascontiguousarray(stem.weight[:, : 9 * (NUM_PLANES - 1)])
+    narrow = replace(
+        network,
+        config=network.config.model_copy(update={"num_planes": NUM_PLANES - 1}),
+        layers=network.layers | {"stem": replace(stem, weight=weight)},
+    )
+    narrow.save(folder / "narrow.safetensors")
+    with pytest.raises(VecchessError, match="input planes"):
+        run(folder, "narrow.safetensors")
