@@ -13,8 +13,10 @@ from vecchess.inference.answers import Answers
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_ACTIONS
+from vecchess.snn.coding import rate_coded
 from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.topology import stem_channels
 
 
 class ReferenceBackend:
@@ -34,7 +36,9 @@ class ReferenceBackend:
         self._device = _device(device)
         self._unit = 2.0**net.config.grid_bits
         self._module = from_integers(net).to(self._device).eval()
-        channels = net.config.channels
+        self._config = net.config
+        self._planes = np.zeros((num_slots, net.config.num_planes), np.uint64)
+        channels = stem_channels(net.config)
         self._inflow = torch.zeros(num_slots, 8, 8, channels, device=self._device)
         self._membranes = self._module.at_rest(num_slots)
         self._answers = Answers(num_slots, self.time_steps, rule)
@@ -44,8 +48,9 @@ class ReferenceBackend:
         """See ``Backend.admit``."""
         self._answers.open(slots, requests, rows)
         where = self._indices(slots)
-        planes = unpack_planes(requests.planes[rows], self._device)
-        self._inflow[where] = self._module.inflow(planes)
+        self._planes[slots] = requests.planes[rows]
+        if not self._config.is_rate_coded:
+            self._inflow[where] = self._current(requests.planes[rows])
         for membrane in self._membranes:
             membrane[where] = 0
 
@@ -57,7 +62,8 @@ class ReferenceBackend:
             return
         where = self._indices(slots)
         before = [membrane[where] for membrane in self._membranes]
-        output = self._module.advance(self._inflow[where], before, 1)
+        inflow = self._inflow[where] if not self._config.is_rate_coded else self._recoded(slots)
+        output = self._module.advance(inflow, before, 1)
         for membrane, after in zip(self._membranes, output.membranes, strict=True):
             membrane[where] = after
         actions = np.minimum(answers.legal[slots].astype(np.int64), NUM_ACTIONS - 1)
@@ -73,6 +79,15 @@ class ReferenceBackend:
     def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.read``."""
         self._answers.write(slots, requests, rows)
+
+    def _current(self, planes: NDArray[np.uint64]) -> torch.Tensor:
+        """x0 of ``planes: uint64[B, P]``."""
+        return self._module.inflow(unpack_planes(planes, self._device))
+
+    def _recoded(self, slots: NDArray[np.int32]) -> torch.Tensor:
+        """[1, B, 8, 8, C]: x0 of the spikes that the planes of ``slots`` send at this step."""
+        steps, rate = self._answers.steps[slots], self._config.input_rate
+        return self._current(rate_coded(self._planes[slots], steps, rate))[None]
 
     def _erase_unused(self, slots: NDArray[np.int32]) -> None:
         """Columns beyond the legal moves stay 0."""

@@ -1,10 +1,10 @@
 """The proof that a network is exact: an interval for every value it can ever produce.
 
-Inputs and spikes are 0 or 1, so a sum lies between the sum of the negative and the sum of the
-positive weights of its row, whatever subset is on and in whatever order it is added. From there
-currents, the residual stream, membranes over T steps and accumulators follow by interval
-arithmetic. float32 holds every integer below 2^24 (IEEE 754, 24 bits of significand), so when all
-bounds stay below it, float32 and int32 give the same bits in any order of summation.
+Inputs lie between 0 and a limit (1 for planes and spikes), so a sum lies between the limit times
+the negative and the limit times the positive weights of its row, whatever is on and in whatever
+order it is added. From there currents, the residual stream, membranes over T steps and accumulators
+follow by interval arithmetic. float32 holds every integer below 2^24 (IEEE 754, 24 bits of
+significand), so when all bounds stay below it, float32 and int32 give the same bits in any order.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import hidden_layers, input_bits, input_limit
 
 EXACT_LIMIT = 1 << 24
 """In units of 2^-F: the first magnitude that float32 may round."""
@@ -91,47 +92,66 @@ class Report:
 def check_bounds(config: NetConfig, layers: Mapping[str, Weights]) -> Report:
     """Walk the network as the forward does, with intervals in place of values."""
     bounds: list[Bound] = []
-    stream = _current(config, layers, "stem", bounds)
-    for block in range(config.blocks):
-        first, second = f"block{block}.first", f"block{block}.second"
-        _membrane(config, f"{first} (input)", stream, bounds)
-        _membrane(config, second, _current(config, layers, first, bounds), bounds)
-        added = _current(config, layers, second, bounds)
-        stream = stream[0] + added[0], stream[1] + added[1]
-        bounds.append(_worst(second, "residual stream", stream))
-    _membrane(config, "heads", stream, bounds)
-    squeezed = _current(config, layers, "value.squeeze", bounds)
-    _membrane(config, "value.outcome", squeezed, bounds)
+    walk = _Walk(config, layers, bounds)
+    hidden = hidden_layers(config)
+    buffers = [walk.current("stem")] * 2
+    for index, layer in enumerate(hidden):
+        source, target = index % 2, 1 - index % 2
+        walk.neurons(layer.name, buffers[source])
+        current = walk.current(layer.name)
+        if layer.adds:
+            current = buffers[target][0] + current[0], buffers[target][1] + current[1]
+            bounds.append(_worst(layer.name, "residual stream", current))
+        buffers[target] = current
+    walk.neurons("heads", buffers[len(hidden) % 2])
+    if "value.squeeze" in layers:
+        walk.neurons("value.outcome", walk.current("value.squeeze"))
     for head in ("policy", "value.outcome"):
-        low, high = _current(config, layers, head, bounds)
+        low, high = walk.current(head)
         total = config.time_steps * low, config.time_steps * high
         bounds.append(_worst(head, "accumulator over T steps", total))
-    return Report(tuple(bounds), config.leak_exact, fits_int16(layers))
+    return Report(tuple(bounds), config.leak_exact, fits_int16(config, layers))
 
 
-def fits_int16(layers: Mapping[str, Weights]) -> bool:
+def fits_int16(config: NetConfig, layers: Mapping[str, Weights]) -> bool:
     """Whether every partial sum of every 3x3 convolution fits int16."""
-    convolutions = (layer for name, layer in layers.items() if name.startswith(("stem", "block")))
-    return all(max(-low.min(), high.max()) < INT16_LIMIT for low, high in map(_sums, convolutions))
+    names = ["stem", *(layer.name for layer in hidden_layers(config))]
+    sums = (_sums(layers[name], input_limit(config, name)) for name in names)
+    return all(max(-low.min(), high.max()) < INT16_LIMIT for low, high in sums)
 
 
-def _sums(layer: Weights) -> Interval:
-    """Interval of the weighted sum in the row's own units, 2^-shift."""
-    weight = layer.weight.astype(np.int64)
+def _sums(layer: Weights, input_limit: int) -> Interval:
+    """Interval of the weighted sum in the row's own units, 2^-(shift + input_bits)."""
+    weight = layer.weight.astype(np.int64) * input_limit
     return np.minimum(weight, 0).sum(axis=1), np.maximum(weight, 0).sum(axis=1)
 
 
-def _current(
-    config: NetConfig, layers: Mapping[str, Weights], name: str, bounds: list[Bound]
-) -> Interval:
-    """Interval of the current; the bias may be added first, last or not at all (partial sums)."""
-    layer = layers[name]
-    scale = np.int64(1) << (config.grid_bits - layer.shift.astype(np.int64))
-    bias = layer.bias.astype(np.int64) << (config.grid_bits - config.weight_bits)
-    low, high = _sums(layer)
-    interval = low * scale + np.minimum(bias, 0), high * scale + np.maximum(bias, 0)
-    bounds.append(_worst(name, "current", interval))
-    return interval
+@dataclass(frozen=True)
+class _Walk:
+    """Intervals layer by layer; every bound met on the way is noted."""
+
+    config: NetConfig
+    layers: Mapping[str, Weights]
+    bounds: list[Bound]
+
+    def current(self, name: str) -> Interval:
+        """Of the current; the bias may be added first, last or not at all (partial sums)."""
+        config, layer = self.config, self.layers[name]
+        bits = input_bits(config, name)
+        scale = np.int64(1) << (config.grid_bits - layer.shift.astype(np.int64))
+        bias = layer.bias.astype(np.int64) << (config.grid_bits - config.weight_bits)
+        low, high = _sums(layer, input_limit(config, name))
+        if bits:  # the sum before it is rounded down to the grid
+            self.bounds.append(_worst(name, "sum", (low, high)))
+        low, high = low * scale >> bits, high * scale >> bits
+        interval = low + np.minimum(bias, 0), high + np.maximum(bias, 0)
+        self.bounds.append(_worst(name, "current", interval))
+        return interval
+
+    def neurons(self, name: str, current: Interval) -> None:
+        """The neurons that layer ``name`` hears; the ReLU twin's have no membrane."""
+        if self.config.neuron == "lif":
+            _membrane(self.config, name, current, self.bounds)
 
 
 def _membrane(config: NetConfig, name: str, current: Interval, bounds: list[Bound]) -> None:

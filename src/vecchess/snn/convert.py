@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer_net import IntegerNet, Layer, layer_shapes
+from vecchess.snn.integer_net import IntegerNet, Layer
 from vecchess.snn.network import SpikingNet, Synapses
+from vecchess.snn.topology import layer_shapes
 
 
 def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:

@@ -6,8 +6,9 @@ bias a layer is found by bisection so that the neurons behind it fire at ``RATE`
 does in training is thereby already in the weights (data-dependent initialisation, Kraehenbuehl et
 al. 2016, with the spike rate added), and no layer starts dead or saturated.
 
-Sums of integers are done as float32 matrix products, which are exact below 2^24; apart from them
-there are only integers and single correctly rounded float64 operations.
+Sums of integers are done as float32 matrix products, which are exact below 2^24 (float64 for the
+ReLU twin, whose sums are larger); apart from them there are only integers and single correctly
+rounded float64 operations.
 """
 
 from collections.abc import Callable
@@ -17,10 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.shapes import NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.shapes import NUM_ACTIONS, NUM_SQUARES
 from vecchess.snn.bounds import INT16_LIMIT
-from vecchess.snn.integer_net import IntegerNet, Layer, layer_shapes
-from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig, preset
+from vecchess.snn.coding import coded_steps
+from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.presets import (
+    ACTIVATION_BITS,
+    ACTIVATION_LIMIT,
+    WEIGHT_LIMIT,
+    NetConfig,
+    preset,
+)
+from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes
 
 RATE = 0.10
 """Spikes per neuron and time step that a new layer is set to."""
@@ -32,8 +41,8 @@ FITTED_POSITIONS = 16
 """Positions, at least, that the bisection looks at; the spread of a current is taken from all."""
 
 Ints = NDArray[np.int64]
-Spikes = NDArray[np.float32]
-"""float32[T, B, 8, 8, C] of 0 and 1."""
+Spikes = NDArray[np.floating]
+"""float32[T, B, 8, 8, C] of 0 and 1, or float64 of activations 0 to 127."""
 
 
 def new_network(
@@ -51,8 +60,9 @@ def new_network(
     if config.num_planes != num_planes:
         raise ConfigError(f"network has {config.num_planes} planes, positions have {num_planes}")
     fit = _Fit(config, seed, {})
-    stream = _fit_tower(fit, unpack_planes(calibration_planes)[None])
-    spikes = fire(config, stream)
+    spikes = fire(config, _fit_tower(fit, _coded(config, calibration_planes)))
+    if config.kind == "plain":
+        spikes = spikes.sum(axis=(2, 3), keepdims=True)
     gain = _fit_policy(fit, spikes)
     _fit_value(fit, spikes)
     unit = 1.0 / (1 << config.grid_bits)
@@ -69,8 +79,25 @@ def unpack_planes(planes: NDArray[np.uint64]) -> NDArray[np.float32]:
     return bits.astype(np.float32).reshape(len(planes), 8, 8, planes.shape[1])
 
 
+def _coded(config: NetConfig, planes: NDArray[np.uint64]) -> Spikes:
+    """Input of the stem: float32[1, B, 8, 8, P], or [T, ...] where it changes with time."""
+    if not config.is_rate_coded:
+        return unpack_planes(planes)[None]
+    steps = coded_steps(planes, config.time_steps, config.input_rate)
+    return np.stack([unpack_planes(step) for step in steps])
+
+
 def fire(config: NetConfig, current: Ints) -> Spikes:
-    """LIF in integers over the first axis of ``current: int64[T, ...]`` (units 2^-F), from rest."""
+    """Neurons in integers over the first axis of ``current: int64[T, ...]`` (units 2^-F)."""
+    if config.neuron == "relu":
+        positive = np.maximum(current, 0) >> (config.grid_bits - ACTIVATION_BITS)
+        activations: Spikes = np.minimum(positive, ACTIVATION_LIMIT).astype(np.float64)
+        return activations
+    return _leaky(config, current)
+
+
+def _leaky(config: NetConfig, current: Ints) -> Spikes:
+    """LIF from rest."""
     threshold = 1 << config.grid_bits
     membrane = np.zeros_like(current[0])
     spikes = np.empty(current.shape, np.float32)
@@ -95,16 +122,23 @@ class _Fit:
         names = list(layer_shapes(self.config))
         shape = layer_shapes(self.config)[name]
         bell = bell_weights(self.seed, names.index(name), shape)
-        weight, shift = _scaled(bell, spread / _spread(_sums(inputs[-1:], bell)), self.config)
-        current = _sums(inputs, weight) << (self.config.grid_bits - shift.astype(np.int64))
+        bits = input_bits(self.config, name)
+        factor = (spread * (1 << bits)) / _spread(_sums(inputs[-1:], bell))
+        weight, shift = _scaled(bell, factor, self.config)
+        current = _sums(inputs, weight) << (self.config.grid_bits - shift.astype(np.int64)) >> bits
         bias = -(_mean(current) >> (self.config.grid_bits - self.config.weight_bits))
         self.layers[name] = Layer(weight, shift, bias.astype(np.int32))
         return current + self._on_grid(bias)
 
     def firing(self, name: str, current: Ints, stream: Ints | None = None) -> Ints:
-        """Shift layer ``name`` until LIF(current + stream) fires at ``RATE``; the new sum."""
+        """Shift layer ``name`` until LIF(current + stream) fires at ``RATE``; the new sum.
+
+        The ReLU twin is left at its zero mean: half of its neurons are active.
+        """
         total = current if stream is None else current + stream
         total = np.broadcast_to(total, (self.config.time_steps, *total.shape[1:]))
+        if self.config.neuron == "relu":
+            return total
         sample = total[:, :: max(1, total.shape[1] // FITTED_POSITIONS)]
 
         def rate(shift: int) -> float:
@@ -123,24 +157,25 @@ class _Fit:
 
 
 def _fit_tower(fit: _Fit, planes: Spikes) -> Ints:
-    """Stem and blocks; returns the residual stream int64[T, B, 8, 8, C] before the heads.
+    """Stem and hidden layers; returns the currents int64[T, B, 8, 8, C] before the heads.
 
     A block adds 1 / blocks of the variance of x0, so the depth doubles it, no more.
     """
-    blocks = fit.config.blocks
-    stream = fit.firing("stem", fit.centred("stem", planes, 1.0))
-    for block in range(blocks):
-        first, second = f"block{block}.first", f"block{block}.second"
-        inner = fit.firing(first, fit.centred(first, fire(fit.config, stream), 1.0))
-        added = fit.centred(second, fire(fit.config, inner), 1.0 / np.sqrt(blocks))
-        stream = fit.firing(second, added, stream)
-    return stream
+    hidden = hidden_layers(fit.config)
+    buffers = [fit.firing("stem", fit.centred("stem", planes, 1.0))] * 2
+    for index, layer in enumerate(hidden):
+        source, target = index % 2, 1 - index % 2
+        spread = 1.0 / np.sqrt(fit.config.blocks) if layer.adds else 1.0
+        current = fit.centred(layer.name, fire(fit.config, buffers[source]), spread)
+        stream = buffers[target] if layer.adds else None
+        buffers[target] = fit.firing(layer.name, current, stream)
+    return buffers[len(hidden) % 2]
 
 
 def _fit_policy(fit: _Fit, spikes: Spikes) -> float:
     """The policy head; returns the gain that gives logits of ``LOGIT_SPREAD``."""
     current = fit.centred("policy", spikes, 1.0)
-    moves = current.sum(axis=0).reshape(-1, NUM_SQUARES * NUM_MOVE_PLANES).T
+    moves = current.sum(axis=0).reshape(-1, NUM_ACTIONS).T
     unit = fit.config.time_steps << fit.config.grid_bits
     variances = np.square(_spread(moves) / unit)
     gain = LOGIT_SPREAD / np.sqrt(np.sort(variances)[len(variances) // 2])
@@ -148,11 +183,11 @@ def _fit_policy(fit: _Fit, spikes: Spikes) -> float:
 
 
 def _fit_value(fit: _Fit, spikes: Spikes) -> None:
-    squeezed = fit.firing("value.squeeze", fit.centred("value.squeeze", spikes, 1.0))
-    fired = fire(fit.config, squeezed)
-    boards = fired.reshape(*fired.shape[:2], 1, 1, -1)
-    fit.centred("value.outcome", boards, VALUE_SPREAD)
-    assert len(fit.layers["value.outcome"].shift) == NUM_OUTCOMES
+    if fit.config.kind == "residual":
+        squeezed = fit.firing("value.squeeze", fit.centred("value.squeeze", spikes, 1.0))
+        fired = fire(fit.config, squeezed)
+        spikes = fired.reshape(*fired.shape[:2], 1, 1, -1)
+    fit.centred("value.outcome", spikes, VALUE_SPREAD)
 
 
 def bell_weights(seed: int, stream: int, shape: tuple[int, int]) -> NDArray[np.int16]:
@@ -167,14 +202,14 @@ def bell_weights(seed: int, stream: int, shape: tuple[int, int]) -> NDArray[np.i
 
 def _sums(inputs: Spikes, weight: NDArray[np.integer]) -> Ints:
     """Weighted sums int64[T, B, H, W, O]; K of the weight tells 3x3 taps from plain channels."""
-    wide = weight.T.astype(np.float32)
+    wide = weight.T.astype(inputs.dtype)
     taps = weight.shape[1] // inputs.shape[-1]
     steps = (_patches(step) if taps == 9 else step for step in inputs)
     return np.stack([(step @ wide).astype(np.int64) for step in steps])
 
 
-def _patches(step: NDArray[np.float32]) -> NDArray[np.float32]:
-    """float32[B, 8, 8, I] -> float32[B, 8, 8, 9 * I], tap by tap."""
+def _patches(step: NDArray[np.floating]) -> NDArray[np.floating]:
+    """[B, 8, 8, I] -> [B, 8, 8, 9 * I], tap by tap."""
     padded = np.pad(step, ((0, 0), (1, 1), (1, 1), (0, 0)))
     taps = [padded[:, r : r + 8, f : f + 8] for r in range(3) for f in range(3)]
     return np.concatenate(taps, axis=-1)

@@ -1,9 +1,11 @@
 """A network as integers: what is stored, hashed, proved exact and deployed. numpy only.
 
-Every layer is a map from inputs in {0, 1} to currents on the grid of 2^-F (F = ``grid_bits``):
+Every layer maps integer inputs, units 2^-b, to currents on the grid of 2^-F (F = ``grid_bits``):
 
-    current[o] = (sum over i of weight[o, i] * input[i]) << (F - shift[o])
+    current[o] = (sum over i of weight[o, i] * input[i]) << (F - shift[o]) >> b
                + (bias[o] << (F - weight_bits))
+
+The shift to the right is arithmetic: it rounds down. Spikes and planes are 0 or 1 and b is 0.
 
     layer               inputs K                      outputs O
     stem                9 * P   (tap, plane)          C
@@ -13,6 +15,10 @@ Every layer is a map from inputs in {0, 1} to currents on the grid of 2^-F (F = 
     value.squeeze       C                             value_channels
     value.outcome       64 * value_channels           3: win, draw, loss
                         (square, channel)
+
+The ReLU twin is the same with activations min(max(x, 0) >> (F - 6), 127) for spikes, b = 6.
+A plain network has conv<i> (9 * widths[i - 1] -> widths[i]) for blocks, and its heads, policy
+(C -> 4672) and value.outcome (C -> 3), read the number of spikes on the board, b = 6: the mean.
 
 A tap is (rank step + 1) * 3 + (file step + 1), each step -1, 0 or 1: where the input square lies
 as seen from the output square. Squares off the board are silent.
@@ -28,12 +34,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.shapes import NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.bounds import Report, check_bounds
 from vecchess.snn.presets import NetConfig
 
 SCHEMA = 1
-NUM_TAPS = 9
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class IntegerNet:
     """Layers by name, in forward order, and what turns accumulators into logits.
 
     logit after t steps = accumulator / t * scale; scales are float64 and include 2^-F.
-    ``exit_rule`` is stored for ``vecchess.inference.exit`` and not looked into here.
+    ``exit_rule`` is stored for ``vecchess.inference.exit``, ``calibration`` (how the rule was
+    found, and what it costs) for people; neither is looked into here.
     """
 
     config: NetConfig
@@ -58,6 +63,7 @@ class IntegerNet:
     policy_scale: float
     value_scale: float
     exit_rule: dict[str, Any] | None = field(default=None)
+    calibration: dict[str, Any] | None = field(default=None, compare=False)
 
     @cached_property
     def sha256(self) -> str:
@@ -98,24 +104,11 @@ class IntegerNet:
         return load_net(path)
 
 
-def layer_shapes(config: NetConfig) -> dict[str, tuple[int, int]]:
-    """Name of every layer in forward order -> (O, K)."""
-    channels, squeezed = config.channels, config.value_channels
-    shapes = {"stem": (channels, NUM_TAPS * config.num_planes)}
-    for block in range(config.blocks):
-        for half in ("first", "second"):
-            shapes[f"block{block}.{half}"] = (channels, NUM_TAPS * channels)
-    shapes["policy"] = (NUM_MOVE_PLANES, channels)
-    shapes["value.squeeze"] = (squeezed, channels)
-    shapes["value.outcome"] = (NUM_OUTCOMES, NUM_SQUARES * squeezed)
-    return shapes
-
-
 def describe(net: IntegerNet) -> dict[str, Any]:
-    """Everything but the tensors, as JSON stores it."""
+    """All that decides the answers, but the tensors, as JSON stores it."""
     return {
         "schema": SCHEMA,
-        "config": net.config.model_dump(),
+        "config": net.config.facts(),
         "policy_scale": net.policy_scale,
         "value_scale": net.value_scale,
         "exit_rule": net.exit_rule,

@@ -1,6 +1,8 @@
 """Network files: safetensors with one metadata entry, ``vecchess``, holding a JSON object.
 
-    {"schema", "config", "policy_scale", "value_scale", "exit_rule", "sha256"}
+    {"schema", "config", "policy_scale", "value_scale", "exit_rule", "sha256", "calibration"}
+
+The calibration is left out where there is none, and is no part of the hash.
 
 One entry only: safetensors orders several at random, and equal networks should be equal files.
 """
@@ -21,10 +23,10 @@ from vecchess.snn.integer_net import (
     IntegerNet,
     Layer,
     describe,
-    layer_shapes,
     tensors_of,
 )
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import layer_shapes
 
 METADATA_KEY = "vecchess"
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
@@ -35,8 +37,10 @@ def save_net(net: IntegerNet, path: Path) -> None:
     from safetensors.numpy import save
 
     path = Path(path)
-    metadata = json.dumps(describe(net) | {"sha256": net.sha256}, sort_keys=True)
-    data = save(tensors_of(net), {METADATA_KEY: metadata})
+    description = describe(net) | {"sha256": net.sha256}
+    if net.calibration is not None:
+        description["calibration"] = net.calibration
+    data = save(tensors_of(net), {METADATA_KEY: json.dumps(description, sort_keys=True)})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -78,6 +82,7 @@ def _parse(data: bytes) -> IntegerNet:
         policy_scale=_positive(description, "policy_scale"),
         value_scale=_positive(description, "value_scale"),
         exit_rule=description.get("exit_rule"),
+        calibration=description.get("calibration"),
     )
     if net.sha256 != description.get("sha256"):
         raise NetworkError("is corrupt: its content does not match its sha256; copy it again")

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.bounds import INT16_LIMIT
-from vecchess.snn.neuron import leaky, quantise
+from vecchess.snn.neuron import clipped_relu, floor_on_grid, leaky, quantise
 from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
+from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, neuron_layers
 
 FIRST_BIAS = -0.6
 """Where batch norm centres the current of a new neuron: with spread 1 it fires at about 10 %."""
@@ -25,7 +26,8 @@ class Output(NamedTuple):
     """What T steps add up to. Accumulators are real numbers here, integers times 2^-F if folded.
 
     policy: float32[T, B, 4672] and wdl: float32[T, B, 3] after each step; membranes: one per
-    neuron layer, to go on from; rates: float32[] per neuron layer, spikes per neuron and step.
+    neuron layer, to go on from; rates: float32[] per neuron layer, spikes per neuron and step (of
+    the twin: share of active neurons).
     """
 
     policy: Tensor
@@ -38,11 +40,20 @@ class Synapses(nn.Module):
     """A linear map [..., K] -> [..., O]: float with batch norm, or folded and quantised."""
 
     def __init__(
-        self, num_inputs: int, num_outputs: int, weight_bits: int, norm: tuple[float, float] | None
+        self,
+        num_inputs: int,
+        num_outputs: int,
+        weight_bits: int,
+        norm: tuple[float, float] | None,
+        floor_bits: int | None = None,
     ) -> None:
-        """``norm``: first gain and bias of the batch norm, None for a plain bias."""
+        """``norm``: first gain and bias of the batch norm, None for a plain bias.
+
+        floor_bits: the grid currents are rounded down to where the inputs are no spikes.
+        """
         super().__init__()
         self.weight_bits = weight_bits
+        self.floor_bits = floor_bits
         self.weight = nn.Parameter(torch.randn(num_outputs, num_inputs) / num_inputs**0.5)
         self.bias = nn.Parameter(torch.zeros(num_outputs))
         self.norm = None if norm is None else nn.BatchNorm1d(num_outputs)
@@ -59,7 +70,10 @@ class Synapses(nn.Module):
         if self.folded:
             with torch.autocast(inputs.device.type, enabled=False):
                 weight, bias = self.quantised()
-                return functional.linear(inputs.float(), weight) + bias
+                sums = functional.linear(inputs.float(), weight)
+                if self.floor_bits is not None:
+                    sums = floor_on_grid(sums, self.floor_bits)
+                return sums + bias
         currents = functional.linear(inputs, self.weight)
         if self.norm is None:
             return currents + self.bias
@@ -94,26 +108,28 @@ class Synapses(nn.Module):
 
 
 class SpikingNet(nn.Module):
-    """planes float32[B, 8, 8, P] of 0 and 1 -> policy and win/draw/loss accumulators."""
+    """planes float32[B, 8, 8, P] of 0 and 1 -> policy and win/draw/loss accumulators.
+
+    Planes are float32[T, B, 8, 8, P] where the network is rate-coded; see ``coding``.
+    """
 
     def __init__(self, config: NetConfig) -> None:
         """Unfolded, with torch's current random generator."""
         super().__init__()
         self.config = config
-        channels, squeezed = config.channels, config.value_channels
-        half = config.blocks**-0.5
-
-        def make(inputs: int, outputs: int, norm: tuple[float, float] | None) -> Synapses:
-            return Synapses(inputs, outputs, config.weight_bits, norm)
-
-        layers = {"stem": make(9 * config.num_planes, channels, (1.0, FIRST_BIAS))}
-        for block in range(config.blocks):
-            layers[f"block{block}.first"] = make(9 * channels, channels, (1.0, FIRST_BIAS))
-            layers[f"block{block}.second"] = make(9 * channels, channels, (half, 0.0))
-        layers["policy"] = make(channels, NUM_MOVE_PLANES, None)
-        layers["value.squeeze"] = make(channels, squeezed, (1.0, FIRST_BIAS))
-        layers["value.outcome"] = make(NUM_SQUARES * squeezed, NUM_OUTCOMES, None)
-        self.layers = nn.ModuleDict({module_key(name): layer for name, layer in layers.items()})
+        self._hidden = hidden_layers(config)
+        self.layers = nn.ModuleDict(
+            {
+                module_key(name): Synapses(
+                    inputs,
+                    outputs,
+                    config.weight_bits,
+                    _first_norm(config, name),
+                    config.grid_bits if input_bits(config, name) else None,
+                )
+                for name, (outputs, inputs) in layer_shapes(config).items()
+            }
+        )
         self.policy_gain = nn.Parameter(torch.tensor(1.0))
         self.value_gain = nn.Parameter(torch.tensor(1.0))
 
@@ -137,39 +153,72 @@ class SpikingNet(nn.Module):
     def forward(self, planes: Tensor, num_steps: int | None = None) -> Output:
         """``num_steps`` (T by default) steps from rest."""
         steps = self.config.time_steps if num_steps is None else num_steps
-        return self.advance(self.inflow(planes), self.at_rest(len(planes)), steps)
+        return self.advance(self.inflow(planes), self.at_rest(planes.shape[-4]), steps)
 
     def inflow(self, planes: Tensor) -> Tensor:
-        """x0: float32[B, 8, 8, C], the same at every step."""
+        """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
         return self.layer("stem")(patches(planes))  # type: ignore[no-any-return]
 
     def at_rest(self, num_boards: int) -> list[Tensor]:
-        """Membranes of B boards before the first step, one tensor per neuron layer."""
+        """Membranes of B boards before the first step, one per neuron layer; none of the twin."""
+        if self.config.neuron == "relu":
+            return []
         device = self.policy_gain.device
-        depth = [self.config.channels] * (2 * self.config.blocks + 1) + [self.config.value_channels]
-        return [torch.zeros(num_boards, 8, 8, channels, device=device) for channels in depth]
+        sizes = neuron_layers(self.config).values()
+        return [torch.zeros(num_boards, 8, 8, size // NUM_SQUARES, device=device) for size in sizes]
 
     def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> Output:
         """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
-        after: list[Tensor] = []
-        rates: list[Tensor] = []
+        neurons = _Neurons(self.config, membranes)
+        per_step = inflow if self.config.is_rate_coded else inflow.expand(num_steps, *inflow.shape)
+        buffers = [per_step, per_step]
+        for index, layer in enumerate(self._hidden):
+            source, target = index % 2, 1 - index % 2
+            current = self.layer(layer.name)(patches(neurons.fire(buffers[source])))
+            buffers[target] = buffers[target] + current if layer.adds else current
+        spikes = neurons.fire(buffers[len(self._hidden) % 2])
+        policy, wdl = self._heads(spikes, neurons)
+        return Output(policy.cumsum(0), wdl.cumsum(0), neurons.after, neurons.rates)
 
-        def fire(current: Tensor) -> Tensor:
-            spikes, membrane = leaky(current, membranes[len(after)], self.config.grid_bits)
-            after.append(membrane)
-            rates.append(spikes.mean())
+    def _heads(self, spikes: Tensor, neurons: "_Neurons") -> tuple[Tensor, Tensor]:
+        """Currents of policy [T, B, 4672] and win/draw/loss [T, B, 3] at each step."""
+        if self.config.kind == "plain":
+            pooled = spikes.mean((2, 3))
+            return self.layer("policy")(pooled), self.layer("value.outcome")(pooled)
+        policy = self.layer("policy")(spikes).permute(0, 1, 4, 2, 3).flatten(2)
+        squeezed = neurons.fire(self.layer("value.squeeze")(spikes))
+        return policy, self.layer("value.outcome")(squeezed.flatten(2))
+
+
+class _Neurons:
+    """The neuron layers of one forward, in order: each takes its membrane and leaves it behind."""
+
+    def __init__(self, config: NetConfig, membranes: list[Tensor]) -> None:
+        self._config = config
+        self._before = membranes
+        self.after: list[Tensor] = []
+        self.rates: list[Tensor] = []
+
+    def fire(self, current: Tensor) -> Tensor:
+        """Spikes (or the twin's activations) of the next layer, shaped as ``current``."""
+        if self._config.neuron == "relu":
+            spikes = clipped_relu(current)
+            self.rates.append((spikes > 0).float().mean())
             return spikes
+        membrane = self._before[len(self.after)]
+        spikes, membrane = leaky(current, membrane, self._config.grid_bits)
+        self.after.append(membrane)
+        self.rates.append(spikes.mean())
+        return spikes
 
-        stream = inflow.expand(num_steps, *inflow.shape)
-        for block in range(self.config.blocks):
-            inner = self.layer(f"block{block}.first")(patches(fire(stream)))
-            stream = stream + self.layer(f"block{block}.second")(patches(fire(inner)))
-        spikes = fire(stream)
-        policy = self.layer("policy")(spikes).permute(0, 1, 4, 2, 3)
-        squeezed = fire(self.layer("value.squeeze")(spikes))
-        wdl = self.layer("value.outcome")(squeezed.flatten(2))
-        policy = policy.reshape(num_steps, len(inflow), NUM_ACTIONS)
-        return Output(policy.cumsum(0), wdl.cumsum(0), after, rates)
+
+def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
+    """First gain and bias of a layer's batch norm; None for the outputs, which have none."""
+    if name in ("policy", "value.outcome"):
+        return None
+    if name.endswith(".second"):
+        return config.blocks**-0.5, 0.0
+    return 1.0, FIRST_BIAS if config.neuron == "lif" else 0.0
 
 
 def module_key(name: str) -> str:

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
+
 SURROGATE_SLOPE = 2.0
 """alpha of the arctangent surrogate (Fang et al. 2021, eq. 9)."""
 
@@ -48,6 +50,18 @@ class _HalveOnGrid(Function):
         return gradients[0] / 2, None
 
 
+class _FloorOnGrid(Function):
+    """floor on the grid of 2^-bits; backward as if it were nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bits: int) -> Tensor:
+        return torch.floor(values * 2.0**bits) * 2.0**-bits
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
 class _Quantise(Function):
     """Nearest multiple of 1 / scale within +-limit multiples; backward straight through."""
 
@@ -63,6 +77,17 @@ class _Quantise(Function):
 def quantise(values: Tensor, scale: Tensor, limit: float) -> Tensor:
     """``values`` on the grid of 1 / scale (powers of two), gradients straight through."""
     return _Quantise.apply(values, scale, limit)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def floor_on_grid(values: Tensor, bits: int) -> Tensor:
+    """``values`` rounded down to multiples of 2^-bits, gradients straight through."""
+    return _FloorOnGrid.apply(values, bits)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def clipped_relu(currents: Tensor) -> Tensor:
+    """The ReLU twin's neuron: 0 to ACTIVATION_LIMIT multiples of 2^-ACTIVATION_BITS."""
+    highest = ACTIVATION_LIMIT * 2.0**-ACTIVATION_BITS
+    return floor_on_grid(currents, ACTIVATION_BITS).clamp(0.0, highest)
 
 
 def leaky_step(membrane: Tensor, current: Tensor, grid_bits: int) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """The sizes of a network, and the four that have names."""
 
-from typing import Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -10,6 +10,12 @@ LANES = 32
 """C is a multiple of this, so that a row of weights fills whole vector registers."""
 WEIGHT_LIMIT = 127
 """Largest magnitude of an int8 weight; -128 is not used."""
+ACTIVATION_BITS = 6
+"""An activation of the ReLU twin is a multiple of 2^-6 ..."""
+ACTIVATION_LIMIT = 127
+"""... and at most 127 of them, so it fits int8 as the weights do."""
+DIRECT = 16
+"""``input_rate`` of a network whose input planes are a constant current."""
 
 
 class NetConfig(BaseModel):
@@ -23,14 +29,23 @@ class NetConfig(BaseModel):
 
     num_planes: int = Field(ge=1, le=256)
     """P, binary input planes."""
-    blocks: int = Field(ge=1, le=80)
-    """Residual blocks of two 3x3 convolutions each."""
+    kind: Literal["residual", "plain"] = "residual"
+    """"residual": blocks of two 3x3 convolutions around a shortcut for currents, heads that read
+    squares; "plain": 3x3 convolutions in a row, heads that read the mean over the board."""
+    neuron: Literal["lif", "relu"] = "lif"
+    """"lif" spikes; "relu" is the twin without time: T = 1, activations of 7 bits."""
+    blocks: int = Field(ge=0, le=80)
+    """Residual blocks; 0 for a plain network."""
     channels: int = Field(ge=LANES, le=512, multiple_of=LANES)
-    """C of the residual stream."""
+    """C of the residual stream, or of the last convolution of a plain network."""
+    widths: tuple[int, ...] = ()
+    """Channels of each convolution of a plain network; empty for a residual one."""
     value_channels: int = Field(default=8, ge=1, le=64)
     """Channels of the spiking layer in front of win/draw/loss."""
     time_steps: int = Field(default=4, ge=1, le=64)
     """T, the most time steps a position may take."""
+    input_rate: int = Field(default=DIRECT, ge=1, le=DIRECT)
+    """Sixteenths of the time steps at which a set bit of a plane spikes; 16: always (direct)."""
     weight_bits: int = Field(default=10, ge=0, le=10)
     """The largest k: the finest weight is 2^-weight_bits."""
     grid_bits: int = Field(default=13, ge=1, le=20)
@@ -38,11 +53,42 @@ class NetConfig(BaseModel):
     preset: str = "custom"
     """Name of the size, for people."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _widths_say_the_rest(cls, values: Any) -> Any:
+        """A plain network needs no blocks, and its last width is its C."""
+        if isinstance(values, dict) and values.get("kind") == "plain" and values.get("widths"):
+            return {"blocks": 0, "channels": values["widths"][-1]} | values
+        return values
+
     @model_validator(mode="after")
-    def _grid_holds_weights(self) -> Self:
-        if self.grid_bits < self.weight_bits:
-            raise ValueError("grid_bits must be at least weight_bits")
+    def _is_consistent(self) -> Self:
+        if self.grid_bits < max(self.weight_bits, ACTIVATION_BITS):
+            raise ValueError(f"grid_bits must be at least weight_bits and {ACTIVATION_BITS}")
+        if self.kind == "residual" and (self.blocks == 0 or self.widths or self.is_rate_coded):
+            raise ValueError("a residual network has blocks, no widths and direct input")
+        if self.kind == "plain" and (self.blocks or self.widths[-1:] != (self.channels,)):
+            raise ValueError(
+                "a plain network has widths, no blocks, and channels is the last width"
+            )
+        if any(width % LANES or not LANES <= width <= 512 for width in self.widths):
+            raise ValueError(f"widths must be multiples of {LANES} up to 512")
+        if self.neuron == "relu" and (self.kind == "plain" or self.time_steps != 1):
+            raise ValueError("a ReLU network is residual and has time_steps = 1")
         return self
+
+    @property
+    def is_rate_coded(self) -> bool:
+        """True when the input planes spike at random, a new pattern at each time step."""
+        return self.input_rate < DIRECT
+
+    def facts(self) -> dict[str, Any]:
+        """The fields as a network file stores them: what was added since schema 1 only if set."""
+        added = {"kind", "neuron", "widths", "input_rate"}
+        unset = {
+            name for name in added if getattr(self, name) == type(self).model_fields[name].default
+        }
+        return self.model_dump(mode="json", exclude=unset)
 
     @property
     def leak_exact(self) -> bool:

@@ -1,0 +1,88 @@
+"""What is connected to what: the layers of a network in forward order, with their sizes.
+
+    x[0] = stem(planes)                            two buffers of currents, x[0] and x[1]
+    hidden layer l:  x[1 - l % 2] (+)= conv3x3(fire(x[l % 2]))      + where the layer ``adds``
+    heads read fire(x[number of hidden layers % 2])
+
+In a residual network every second hidden layer adds, so x[0] is the stream and x[1] the inside of
+a block; in a plain one none does.
+"""
+
+from typing import NamedTuple
+
+from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT, NetConfig
+
+NUM_TAPS = 9
+POOL_BITS = 6
+"""A mean over the board divides a sum over 64 squares by 2^6."""
+
+
+class Hidden(NamedTuple):
+    """A hidden 3x3 convolution: its name, I and O channels, and whether it adds to its target."""
+
+    name: str
+    inputs: int
+    outputs: int
+    adds: bool
+
+
+def stem_channels(config: NetConfig) -> int:
+    """O of the stem."""
+    return config.widths[0] if config.kind == "plain" else config.channels
+
+
+def hidden_layers(config: NetConfig) -> list[Hidden]:
+    """The 3x3 convolutions behind the stem, in forward order."""
+    if config.kind == "plain":
+        sizes = zip(config.widths[:-1], config.widths[1:], strict=True)
+        return [Hidden(f"conv{i}", *pair, adds=False) for i, pair in enumerate(sizes, start=1)]
+    size = (config.channels, config.channels)
+    halves = (("first", False), ("second", True))
+    return [
+        Hidden(f"block{block}.{half}", *size, adds=adds)
+        for block in range(config.blocks)
+        for half, adds in halves
+    ]
+
+
+def neuron_layers(config: NetConfig) -> dict[str, int]:
+    """Layers of neurons, named by the layer that hears them -> neurons of one board."""
+    layers = {layer.name: NUM_SQUARES * layer.inputs for layer in hidden_layers(config)}
+    layers["heads"] = NUM_SQUARES * config.channels
+    if config.kind == "residual":
+        layers["value.outcome"] = NUM_SQUARES * config.value_channels
+    return layers
+
+
+def layer_shapes(config: NetConfig) -> dict[str, tuple[int, int]]:
+    """Name of every layer with weights, in forward order -> (O, K)."""
+    shapes = {"stem": (stem_channels(config), NUM_TAPS * config.num_planes)}
+    for layer in hidden_layers(config):
+        shapes[layer.name] = (layer.outputs, NUM_TAPS * layer.inputs)
+    if config.kind == "plain":
+        shapes["policy"] = (NUM_ACTIONS, config.channels)
+        shapes["value.outcome"] = (NUM_OUTCOMES, config.channels)
+        return shapes
+    shapes["policy"] = (NUM_MOVE_PLANES, config.channels)
+    shapes["value.squeeze"] = (config.value_channels, config.channels)
+    shapes["value.outcome"] = (NUM_OUTCOMES, NUM_SQUARES * config.value_channels)
+    return shapes
+
+
+def input_bits(config: NetConfig, name: str) -> int:
+    """The inputs of layer ``name`` are integers in units of 2^-this: 0 for planes and spikes."""
+    if name != "stem" and config.neuron == "relu":
+        return ACTIVATION_BITS
+    return POOL_BITS if _is_pooled(config, name) else 0
+
+
+def input_limit(config: NetConfig, name: str) -> int:
+    """The largest input of layer ``name``, in units of 2^-input_bits."""
+    if name != "stem" and config.neuron == "relu":
+        return ACTIVATION_LIMIT
+    return NUM_SQUARES if _is_pooled(config, name) else 1
+
+
+def _is_pooled(config: NetConfig, name: str) -> bool:
+    return config.kind == "plain" and name in ("policy", "value.outcome")

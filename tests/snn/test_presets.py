@@ -1,0 +1,82 @@
+"""Sizes that fit together, and what a file says about them."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from vecchess.errors import ConfigError
+from vecchess.snn.create import create_network, create_twin, is_recipe, sizes_of
+from vecchess.snn.presets import NetConfig, preset
+from vecchess.snn.topology import hidden_layers, layer_shapes, neuron_layers
+
+CONFIGS = Path(__file__).parent.parent.parent / "configs" / "nets"
+
+
+def test_shipped_sizes() -> None:
+    twin, rate_coded = (sizes_of(str(CONFIGS / f"{name}.toml")) for name in ("twin", "rate-coded"))
+    small = sizes_of("small")
+    assert (twin.blocks, twin.channels) == (small.blocks, small.channels)
+    assert layer_shapes(twin) == layer_shapes(small)
+    assert (twin.neuron, twin.time_steps, twin.preset) == ("relu", 1, "twin")
+    assert [(layer.inputs, layer.outputs) for layer in hidden_layers(rate_coded)] == [
+        (64, 128),
+        (128, 256),
+    ]
+    assert (rate_coded.time_steps, rate_coded.is_rate_coded) == (16, True)
+    assert neuron_layers(rate_coded) == {"conv1": 4096, "conv2": 8192, "heads": 16384}
+
+
+def test_what_was_added_later_is_stored_only_where_it_is_used() -> None:
+    assert "kind" not in preset("tiny", 25).facts()
+    plain = NetConfig(num_planes=25, kind="plain", widths=(32, 64))
+    assert plain.facts() | {"preset": "x"} == {
+        "num_planes": 25,
+        "kind": "plain",
+        "widths": [32, 64],
+        "blocks": 0,
+        "channels": 64,
+        "value_channels": 8,
+        "time_steps": 4,
+        "weight_bits": 10,
+        "grid_bits": 13,
+        "preset": "x",
+    }
+    assert NetConfig(**plain.facts()) == plain
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ({"blocks": 0, "channels": 32}, "has blocks"),
+        ({"blocks": 1, "channels": 32, "input_rate": 8}, "direct input"),
+        ({"kind": "plain", "blocks": 0, "channels": 32}, "has widths"),
+        ({"kind": "plain", "widths": (32, 40)}, "multiple"),
+        ({"kind": "plain", "widths": (32, 1024)}, "less than|up to"),
+        ({"blocks": 1, "channels": 32, "neuron": "relu"}, "time_steps = 1"),
+        ({"blocks": 1, "channels": 32, "grid_bits": 9}, "grid_bits"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(sizes: dict, reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        NetConfig(num_planes=25, **sizes)
+
+
+def test_twin_has_the_same_tower() -> None:
+    twin = create_twin(preset("tiny", 25), 3)
+    assert layer_shapes(twin.config) == layer_shapes(preset("tiny", 25))
+    assert twin.sha256 == create_twin(preset("tiny", 25), 3).sha256
+    with pytest.raises(ConfigError, match="residual"):
+        create_twin(NetConfig(num_planes=25, kind="plain", widths=(32,)), 3)
+
+
+def test_recipes(tmp_path: Path) -> None:
+    assert is_recipe("tiny")
+    assert is_recipe("my.toml")
+    assert not is_recipe("net.safetensors")
+    file = tmp_path / "odd.toml"
+    file.write_text("blocks = 1\nchannels = 33\n")
+    with pytest.raises(ConfigError, match=r"odd.toml: channels"):
+        create_network(str(file), 0)
+    with pytest.raises(ConfigError, match="cannot read"):
+        create_network(str(tmp_path / "none.toml"), 0)
