@@ -73,6 +73,44 @@ def throughput(
     _show("self-play throughput", library.run(config, seconds, cores), json)
 
 
+@app.command()
+def inference(
+    net: Annotated[str, typer.Option(help="Preset or network file.")] = "small",
+    gpus: Annotated[
+        str, typer.Option("--gpus", "--device", help="The device: auto, cpu, or a GPU's number.")
+    ] = "auto",
+    slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
+    positions: Annotated[
+        int, typer.Option(help="Positions of random games to ask; 0: four a slot.", min=0)
+    ] = 0,
+    seconds: Annotated[
+        float, typer.Option(help="Time to measure, preparations not counted.", min=0.1)
+    ] = 60.0,
+    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="Threads of everybody; 0: one a core.", min=0)] = 0,
+    backend: Annotated[str, typer.Option(help="Ours; see vecchess selfplay.")] = "auto",
+    peers: Annotated[
+        bool, typer.Option("--peers/--no-peers", help="snntorch, spikingjelly and the ReLU twin.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Seed of network and positions.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Our engines, the usual libraries and a ReLU network in turns, on the same positions.
+
+    Example:  vecchess bench inference --net small --gpus cpu --cores 1 --json
+    """
+    flags: dict[str, Any] = dict(locals())
+    from vecchess.bench import inference as library
+    from vecchess.config import build
+    from vecchess_cli.inference_tables import print_inference
+
+    names = library.InferenceBench.model_fields
+    facts = library.run(build(library.InferenceBench, {key: flags[key] for key in names}))
+    print_inference(facts)
+    if json:
+        print_json(facts)
+
+
 def _show(title: str, facts: dict[str, Any], json: bool) -> None:
     """The facts for people on stderr, or as one JSON line."""
     if json:

@@ -1,0 +1,86 @@
+"""Who takes part: everything opened, checked and ready to race."""
+
+from dataclasses import dataclass
+
+from vecchess.bench.agreement import reference_answers
+from vecchess.bench.ceilings import Ceilings, measure_ceilings
+from vecchess.bench.operations import Work, count_work
+from vecchess.bench.own import OwnEntrant, Place, open_own, open_twin
+from vecchess.bench.peers.line_up import LineUp, Questions, line_up
+from vecchess.bench.race import Entrant
+from vecchess.errors import VecchessError
+from vecchess.inference.exit import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.snn.create import create_twin
+from vecchess.snn.integer_net import IntegerNet
+
+TWIN_SEED = 0
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The ReLU twin: its network, its work, and our server with it, or why there is none."""
+
+    net: IntegerNet
+    work: Work
+    entrant: OwnEntrant | None
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One network, its questions, and all that answer them."""
+
+    place: Place
+    net: IntegerNet
+    work: Work
+    questions: Requests
+    ceilings: Ceilings
+    own: list[OwnEntrant]
+    twin: Twin | None
+    peers: LineUp
+
+    @property
+    def entrants(self) -> list[Entrant]:
+        """All of them, fixed T first."""
+        twin = [self.twin.entrant] if self.twin and self.twin.entrant else []
+        return [*self.own, *twin, *self.peers.peers]
+
+
+def open_contest(place: Place, net: IntegerNet, questions: Requests, peers: bool) -> Contest:
+    """Open and check everything. Raises as ``bench.inference.run``."""
+    own = open_own(place, net, questions)
+    twin = None
+    others = LineUp()
+    if peers and net.config.kind == "residual" and net.config.neuron == "lif":
+        twin = _twin(place, net, questions)
+        others = _peers(place, net, questions, twin)
+    return Contest(
+        place=place,
+        net=net,
+        work=count_work(net, questions),
+        questions=questions,
+        ceilings=measure_ceilings(place.device, place.threads),
+        own=own,
+        twin=twin,
+        peers=others,
+    )
+
+
+def _twin(place: Place, net: IntegerNet, questions: Requests) -> Twin:
+    twin = create_twin(net.config, TWIN_SEED)
+    work = count_work(twin, questions)
+    try:
+        return Twin(twin, work, open_twin(place, twin, questions))
+    except VecchessError as error:
+        return Twin(twin, work, None, str(error))
+
+
+def _peers(place: Place, net: IntegerNet, questions: Requests, twin: Twin) -> LineUp:
+    never = ExitRule.never()
+    return line_up(
+        *(
+            Questions(one, questions, reference_answers(one, questions, never), place.device)
+            for one in (net, twin.net)
+        )
+    )

@@ -1,0 +1,123 @@
+"""What a network does for one position, counted: spikes, synaptic operations, multiplications.
+
+A synaptic operation is one spike arriving at one neuron: an accumulate. Spikes are counted where
+they are heard, so one at the edge of the board, which fewer squares hear, counts less.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vecchess.inference.requests import Requests
+from vecchess.snn.convert import from_integers, unpack_planes
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.network import SpikingNet
+from vecchess.snn.topology import layer_shapes, neuron_layers
+
+COUNTED = 64
+"""Positions that are counted."""
+ACCUMULATE_PJ = 0.9
+MULTIPLY_ACCUMULATE_PJ = 4.6
+"""Picojoule in 32-bit floating point at 45 nm (Horowitz, ISSCC 2014), as spiking papers use them.
+A proxy: it leaves out memory, membranes and the machine this runs on."""
+
+
+@dataclass(frozen=True)
+class LayerWork:
+    """One layer, one position, one time step (the stem of a direct network: one position)."""
+
+    name: str
+    synaptic_ops: float
+    """Mean number of accumulates: inputs that are not 0 times the neurons that hear them."""
+    macs: int
+    """Multiply-accumulates of the dense form, squares off the board included."""
+    weight_bytes: int
+    """int8 weights."""
+    once: bool
+    """True for what is computed once a position, whatever the number of steps."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A network's layers in forward order; spikes per neuron and step in each neuron layer."""
+
+    layers: tuple[LayerWork, ...]
+    spike_rates: dict[str, float]
+
+    def synaptic_ops(self, steps: float) -> float:
+        """Accumulates of a position that takes ``steps`` time steps."""
+        return sum(layer.synaptic_ops * (1 if layer.once else steps) for layer in self.layers)
+
+    def macs(self, steps: float) -> float:
+        """Multiply-accumulates of the same, computed densely."""
+        return sum(layer.macs * (1 if layer.once else steps) for layer in self.layers)
+
+
+def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work:
+    """Run the first ``num`` questions through the torch module, all T steps, and count."""
+    module = from_integers(net).eval()
+    heard = dict.fromkeys(net.layers, 0.0)
+    hooks = [
+        module.layer(name).register_forward_pre_hook(_counter(heard, name)) for name in net.layers
+    ]
+    planes = _input(module, questions.planes[:num])
+    with torch.no_grad():
+        rates = module(planes).rates
+    for hook in hooks:
+        hook.remove()
+    names = neuron_layers(net.config)
+    return Work(
+        tuple(_layer_work(net, name, heard[name] / min(num, questions.num_rows)) for name in heard),
+        {name: float(rate) for name, rate in zip(names, rates, strict=True)},
+    )
+
+
+def energy_proxy(work: Work, steps: float) -> float:
+    """Nanojoule a position by the usual proxy, were every synaptic operation an accumulate."""
+    return work.synaptic_ops(steps) * ACCUMULATE_PJ / 1000
+
+
+def dense_energy_proxy(work: Work) -> float:
+    """Nanojoule a position of a network without spikes: dense products behind the binary planes.
+
+    The first layer hears bits, as that of the spiking network does, and is counted like it.
+    """
+    first, *others = work.layers
+    macs = sum(layer.macs for layer in others)
+    return (first.synaptic_ops * ACCUMULATE_PJ + macs * MULTIPLY_ACCUMULATE_PJ) / 1000
+
+
+def _input(module: SpikingNet, planes: Any) -> Tensor:
+    config = module.config
+    if not config.is_rate_coded:
+        return unpack_planes(planes)
+    from vecchess.snn.coding import coded_steps
+
+    coded = coded_steps(planes, config.time_steps, config.input_rate)
+    return torch.stack([unpack_planes(step) for step in coded])
+
+
+def _counter(heard: dict[str, float], name: str) -> Any:
+    """A hook that adds up how often an input that is not 0 is heard."""
+
+    def count(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        heard[name] += float((inputs[0] != 0).sum())
+
+    return count
+
+
+def _layer_work(net: IntegerNet, name: str, heard: float) -> LayerWork:
+    """``heard``: inputs that are not 0 at all squares and, unless computed once, all T steps."""
+    config = net.config
+    outputs, inputs = layer_shapes(config)[name]
+    once = name == "stem" and not config.is_rate_coded
+    on_board = name != "value.outcome" and not (name == "policy" and config.kind == "plain")
+    return LayerWork(
+        name=name,
+        synaptic_ops=heard * outputs / (1 if once else config.time_steps),
+        macs=(64 if on_board else 1) * outputs * inputs,
+        weight_bytes=outputs * inputs,
+        once=once,
+    )

@@ -1,0 +1,69 @@
+"""Our own entrants, opened on one network and checked against ``reference`` before they race."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vecchess.bench.agreement import reference_answers, require_same
+from vecchess.bench.engines import BatchSynchronous, Continuous, answer_all
+from vecchess.bench.questions import unanswered
+from vecchess.inference.backend import Backend
+from vecchess.inference.backends import open_backend
+from vecchess.inference.exit import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.snn.integer_net import IntegerNet
+
+FIXED, SLOTS_FIXED = "fixed_T", "slots_fixed_T"
+CONTINUOUS, SYNCHRONOUS = "continuous", "batch_synchronous"
+RELU_TWIN = "relu_twin"
+
+OwnEntrant = Continuous | BatchSynchronous
+
+
+@dataclass(frozen=True)
+class Place:
+    """What every one of our engines is given: S, the device, threads, and the backend's name."""
+
+    slots: int
+    device: str
+    threads: int
+    backend: str
+
+    def open(self, net: IntegerNet, rule: ExitRule | None) -> Backend:
+        """A backend; as ``open_backend``."""
+        return open_backend(self.backend, net, self.slots, rule, self.device, self.threads)
+
+
+def open_own(place: Place, net: IntegerNet, questions: Requests) -> list[OwnEntrant]:
+    """Every position T steps; and with the network's exit rule, continuously and by batches.
+
+    Raises ``VecchessError`` for an answer that is not reference's.
+    """
+    rule = ExitRule.from_metadata(net.exit_rule)
+    never = ExitRule.never()
+
+    def filled(name: str, kind: type[Continuous | BatchSynchronous], rule: ExitRule) -> OwnEntrant:
+        return kind(name, place.open(net, rule), unanswered(questions))
+
+    fixed = [filled(FIXED, Continuous, never)]
+    early = [
+        filled(CONTINUOUS, Continuous, rule),
+        filled(SYNCHRONOUS, BatchSynchronous, rule),
+    ]
+    check(fixed, reference_answers(net, questions, never))
+    check(early, reference_answers(net, questions, rule))
+    return [*fixed, *early]
+
+
+def open_twin(place: Place, twin: IntegerNet, questions: Requests) -> OwnEntrant:
+    """The ReLU twin in the same server; it takes one step."""
+    rule = ExitRule.never()
+    entrant = Continuous(RELU_TWIN, place.open(twin, rule), unanswered(questions))
+    check([entrant], reference_answers(twin, questions, rule))
+    return entrant
+
+
+def check(entrants: Sequence[OwnEntrant], expected: Requests) -> None:
+    """Let every one answer, which also warms it up, and compare bit by bit."""
+    for entrant in entrants:
+        answer_all(entrant, expected.num_rows)
+        require_same(entrant.name, entrant.requests, expected)

@@ -1,0 +1,152 @@
+"""All the peers, opened, tuned and compared with our answers; or the reason why one is missing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from vecchess.bench.agreement import BITS, Agreement, compare
+from vecchess.bench.peers.peer import Answer, Peer
+from vecchess.errors import VecchessError
+from vecchess.inference.requests import Requests
+from vecchess.snn.convert import unpack_planes
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.neuron import leaky
+
+SNNTORCH, COMPILED, SPIKINGJELLY = "snntorch", "snntorch_compiled", "spikingjelly"
+RELU_TORCH = "relu_twin_torch"
+NAMES = (SNNTORCH, COMPILED, SPIKINGJELLY, RELU_TORCH)
+OTHER_NEURON = (
+    "its LIF fires at u >= 1, ours at u > 1, or u > 2 after a step that left more than 1 behind; "
+    "with our neuron in its place its layers give our bits"
+)
+UNROUNDED = "activations in float32, not rounded down to seven bits"
+WIRED = 8
+"""Positions on which a peer is shown to have our layers."""
+
+
+@dataclass
+class LineUp:
+    """Peers that answer, how far each agrees with us, and why the others do not run."""
+
+    peers: list[Peer] = field(default_factory=list)
+    agreements: dict[str, Agreement] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, opened: Callable[[], tuple[Peer, Agreement]]) -> None:
+        """Open a peer, or note in one line why that cannot be."""
+        try:
+            peer, agreement = opened()
+        except (ImportError, RuntimeError, VecchessError) as error:
+            self.missing[name] = str(error).strip().split("\n")[0]
+            return
+        self.peers.append(peer)
+        self.agreements[name] = agreement
+
+
+@dataclass(frozen=True)
+class Questions:
+    """A network, what is asked of it, its own answers to the first of it, and where peers run."""
+
+    net: IntegerNet
+    asked: Requests
+    expected: Requests
+    device: str
+
+    def entrant(self, name: str, answer: Answer) -> Peer:
+        """``answer`` as a peer."""
+        return Peer(name, answer, self.asked, self.device, self.net.config.time_steps)
+
+    def agreement(self, peer: Peer) -> Agreement:
+        """How far ``peer`` answers like the network."""
+        unit = 2.0**-self.net.config.grid_bits
+        return compare(*peer.accumulators(self.expected.num_rows), unit, self.expected)
+
+
+def line_up(spiking: Questions, twin: Questions) -> LineUp:
+    """Every peer of a spiking network, and torch's way of computing its ReLU twin."""
+    found = LineUp()
+    found.add(SNNTORCH, partial(_snntorch, spiking))
+    found.add(COMPILED, partial(_compiled, spiking, found))
+    found.add(SPIKINGJELLY, partial(_spikingjelly, spiking))
+    found.add(RELU_TORCH, partial(_relu, twin))
+    return found
+
+
+def _snntorch(questions: Questions) -> tuple[Peer, Agreement]:
+    from vecchess.bench.peers.snntorch_loop import SnntorchLoop
+
+    module = SnntorchLoop(questions.net)
+    require_wired(SNNTORCH, module, questions)
+    return _tuned(SNNTORCH, module, questions)
+
+
+def _compiled(questions: Questions, found: LineUp) -> tuple[Peer, Agreement]:
+    """The snntorch loop under torch.compile, in the shape that suited it uncompiled."""
+    from vecchess.bench.peers.snntorch_loop import SnntorchLoop
+
+    plain = next((peer for peer in found.peers if peer.name == SNNTORCH), None)
+    if plain is None:
+        raise VecchessError("the snntorch loop itself does not run here")
+    module = SnntorchLoop(questions.net).to(questions.device)
+    module.compile(dynamic=False)
+    peer = questions.entrant(COMPILED, module)
+    peer.settle(plain.batch, plain.layout)
+    return peer, questions.agreement(peer)
+
+
+def _spikingjelly(questions: Questions) -> tuple[Peer, Agreement]:
+    from vecchess.bench.peers.spikingjelly_layers import SpikingjellyLayers
+
+    try:
+        grid_bits = questions.net.config.grid_bits
+        ours = SpikingjellyLayers(questions.net, neuron=lambda: OurNeuron(grid_bits))
+        require_wired(SPIKINGJELLY, ours, questions)
+        module = SpikingjellyLayers(questions.net)
+    except ImportError:
+        raise VecchessError("not installed: pip install 'vecchess[peers]'") from None
+    peer, agreement = _tuned(SPIKINGJELLY, module, questions)
+    return peer, replace(agreement, note=OTHER_NEURON)
+
+
+def _relu(questions: Questions) -> tuple[Peer, Agreement]:
+    from vecchess.bench.peers.relu_tower import ReluTower
+
+    peer, agreement = _tuned(RELU_TORCH, ReluTower(questions.net), questions)
+    return peer, replace(agreement, note=UNROUNDED)
+
+
+def _tuned(name: str, module: nn.Module, questions: Questions) -> tuple[Peer, Agreement]:
+    peer = questions.entrant(name, module.to(questions.device))
+    peer.tune()
+    return peer, questions.agreement(peer)
+
+
+class OurNeuron(nn.Module):
+    """``snn.neuron`` in the place of a peer's: currents [T, ...] -> spikes [T, ...], from rest."""
+
+    def __init__(self, grid_bits: int) -> None:
+        """On the grid of 2^-``grid_bits``."""
+        super().__init__()
+        self.grid_bits = grid_bits
+
+    def forward(self, currents: Tensor) -> Tensor:
+        return leaky(currents, torch.zeros_like(currents[0]), self.grid_bits)[0]
+
+
+@torch.no_grad()
+def require_wired(name: str, module: nn.Module, questions: Questions) -> None:
+    """Raise ``VecchessError`` unless ``module``, on the CPU, has our answers to the bit."""
+    planes = unpack_planes(questions.asked.planes[:WIRED]).permute(0, 3, 1, 2)
+    policy, wdl = module(planes.contiguous())
+    unit = 2.0**-questions.net.config.grid_bits
+    rows = first_rows(questions.expected, len(planes))
+    if compare(policy.numpy(), wdl.numpy(), unit, rows).agrees != BITS:
+        raise VecchessError(f"{name} answers differently: not reported")
+
+
+def first_rows(requests: Requests, num: int) -> Requests:
+    """The first ``num`` rows, as views."""
+    return Requests(**{name: array[:num] for name, array in vars(requests).items()})

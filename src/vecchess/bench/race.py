@@ -1,0 +1,97 @@
+"""Several ways of doing the same work, timed in turns: what disturbs the machine disturbs all.
+
+A round gives every entrant one lap. Speeds are medians over rounds, ratios are taken within a
+round and then their median, so a machine that slows down half way through changes neither much.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+ROUNDS = 5
+
+
+class Count(NamedTuple):
+    """Work done: positions answered, and the time steps these answers took together."""
+
+    positions: int
+    steps: int
+
+
+class Entrant(Protocol):
+    """Answers positions for ever."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        ...
+
+    def turn(self) -> Count:
+        """Do the least amount of work that does not favour anybody: a batch, a few steps."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lap:
+    """What one entrant did in one round."""
+
+    positions: int
+    steps: int
+    spent_s: float
+
+    @property
+    def speed(self) -> float:
+        """Positions/s."""
+        return self.positions / self.spent_s
+
+    @property
+    def step_speed(self) -> float:
+        """Time steps/s of the positions answered."""
+        return self.steps / self.spent_s
+
+
+Laps = dict[str, list[Lap]]
+"""Name -> a lap for each round."""
+
+
+def race(entrants: Sequence[Entrant], seconds: float, rounds: int = ROUNDS) -> Laps:
+    """About ``seconds`` in all, shared evenly; every lap is one turn at the least."""
+    laps: Laps = {entrant.name: [] for entrant in entrants}
+    for _ in range(rounds):
+        for entrant in entrants:
+            laps[entrant.name].append(_lap(entrant, seconds / rounds / len(entrants)))
+    return laps
+
+
+def _lap(entrant: Entrant, seconds: float) -> Lap:
+    positions, steps = 0, 0
+    start = perf_counter()
+    while not positions or perf_counter() - start < seconds:
+        done = entrant.turn()
+        positions += done.positions
+        steps += done.steps
+    return Lap(positions, steps, perf_counter() - start)
+
+
+def speed(laps: Sequence[Lap]) -> float:
+    """Positions/s, median over rounds."""
+    return median(lap.speed for lap in laps)
+
+
+def mean_steps(laps: Sequence[Lap]) -> float:
+    """Time steps an answer took."""
+    return sum(lap.steps for lap in laps) / sum(lap.positions for lap in laps)
+
+
+def ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float:
+    """How many times faster ``one`` is than ``other``, median over rounds."""
+    pairs = zip(laps[one], laps[other], strict=True)
+    return median(a.speed / b.speed for a, b in pairs)
+
+
+def step_ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float:
+    """As ``ratio``, of time steps/s: how many of them an answer takes plays no part."""
+    pairs = zip(laps[one], laps[other], strict=True)
+    return median(a.step_speed / b.step_speed for a, b in pairs)

@@ -1,0 +1,80 @@
+"""How fast the machine could answer at best: counted operations and bytes under its ceilings.
+
+A layer takes the longer of its arithmetic and its memory traffic (Williams, Waterman, Patterson,
+"Roofline", CACM 2009). Arithmetic is that of the better method: dense int8 products, or one int16
+addition for each synaptic operation. Traffic is what cannot be avoided: weights once for a batch
+of S, and for slots, which leave the cache between two time steps, their membranes and x0.
+"""
+
+from dataclasses import dataclass
+
+from vecchess.bench.ceilings import Ceilings
+from vecchess.bench.operations import LayerWork, Work
+from vecchess.shapes import NUM_SQUARES
+from vecchess.snn.bounds import INT16_LIMIT
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.topology import neuron_layers, stem_channels
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of memory a position and time step cannot do without."""
+
+    weights: dict[str, float]
+    """By layer, shared by the S positions of a batch."""
+    state: dict[str, float]
+    """By neuron layer, membranes read and written; x0 is read by the first. For slots only."""
+
+    @property
+    def state_bytes(self) -> float:
+        """All membranes and x0."""
+        return sum(self.state.values())
+
+
+def count_traffic(net: IntegerNet, work: Work, num_slots: int) -> Traffic:
+    """Bytes a position and step of ``net`` in S = ``num_slots`` slots."""
+    width = membrane_bytes(net)
+    if net.config.neuron == "relu":
+        state = {}
+    else:
+        state = {name: 2.0 * width * size for name, size in neuron_layers(net.config).items()}
+        first = next(iter(state))
+        state[first] += 4.0 * NUM_SQUARES * stem_channels(net.config)
+    return Traffic({layer.name: layer.weight_bytes / num_slots for layer in work.layers}, state)
+
+
+def membrane_bytes(net: IntegerNet) -> int:
+    """2 where the exporter proves that every membrane fits int16, else 4."""
+    bounds = [bound.bound for bound in net.check().bounds if bound.quantity == "membrane"]
+    return 2 if max(bounds, default=0) < INT16_LIMIT else 4
+
+
+def least_seconds(
+    work: Work, traffic: Traffic, ceilings: Ceilings, steps: float, in_slots: bool
+) -> float:
+    """The shortest time a position of ``steps`` time steps could take, in s.
+
+    in_slots: whether state goes to memory and back at each step.
+    """
+    total = 0.0
+    for layer in work.layers:
+        moved = traffic.weights[layer.name]
+        if in_slots:
+            moved += traffic.state.get(_heard_by(layer.name, traffic), 0.0)
+        seconds = max(_arithmetic(layer, ceilings), moved / ceilings.bytes_per_s)
+        total += seconds * (1 if layer.once else steps)
+    return total
+
+
+def _heard_by(layer: str, traffic: Traffic) -> str:
+    """The neuron layer whose state is read on behalf of ``layer``; both heads hear one."""
+    if layer == "policy":
+        return "heads"
+    return layer
+
+
+def _arithmetic(layer: LayerWork, ceilings: Ceilings) -> float:
+    dense = 2 * layer.macs / ceilings.int8_ops_per_s
+    if not ceilings.int16_adds_per_s:
+        return dense
+    return min(dense, layer.synaptic_ops / ceilings.int16_adds_per_s)

@@ -1,0 +1,47 @@
+"""Exit patterns: the margins predict, to the step, what the engine does with the rule."""
+
+import numpy as np
+import pytest
+
+from tests.bench.nets import questions, small_net
+from vecchess.bench.engines import BatchSynchronous, Continuous, answer_all
+from vecchess.bench.exits import SHARES, exit_patterns, find_margin, measure_margins, steps_at
+from vecchess.bench.questions import unanswered
+from vecchess.inference.backend import Backend
+from vecchess.inference.backends import open_backend
+from vecchess.inference.exit import ExitRule
+
+
+def open_with(rule: ExitRule) -> Backend:
+    return open_backend("cpu", small_net(), 8, rule)
+
+
+@pytest.mark.parametrize("kind", [Continuous, BatchSynchronous])
+def test_margins_tell_when_everybody_leaves(kind: type[Continuous | BatchSynchronous]) -> None:
+    margins = measure_margins(questions(), open_with)
+    assert margins.shape == (4, questions().num_rows)
+    margin = find_margin(margins, 2.0)
+    rule = ExitRule(min_steps=1, best_move_unchanged=False, policy_margin=margin)
+    entrant = kind("x", open_with(rule), unanswered(questions()))
+    answer_all(entrant, questions().num_rows)
+    assert np.array_equal(entrant.requests.steps, steps_at(margins, margin))
+
+
+def test_the_margin_is_found_as_nearly_as_positions_allow() -> None:
+    margins = np.array([[3, 10, 1, 7], [9, 12, 2, 8]])
+    assert steps_at(margins, 0).tolist() == [1, 1, 1, 1]
+    assert steps_at(margins, 8).tolist() == [2, 1, 2, 2]
+    for mean in (1.0, 1.25, 1.5, 1.75, 2.0):
+        assert steps_at(margins, find_margin(margins, mean)).mean() == mean
+
+
+def test_patterns_tell_speed_and_ideal() -> None:
+    fixed = Continuous("fixed_T", open_with(ExitRule.never()), unanswered(questions()))
+    rows = exit_patterns(questions(), open_with, fixed, seconds=0.1)
+    assert len(rows) == len(SHARES)
+    means = [row["mean_time_steps"] for row in rows]
+    assert means == sorted(means)
+    for row in rows:
+        assert row["ideal"] == pytest.approx(4 / row["mean_time_steps"])
+        assert row["speedup"] > 0
+        assert row["batch_synchronous_speedup"] > 0

@@ -1,0 +1,73 @@
+"""``vecchess bench inference`` as a user runs it; how fast is never asserted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bench.nets import small_net
+from tests.system.commands import last_json, vecchess
+from vecchess.bench import inference
+from vecchess.bench.peers import line_up
+from vecchess.errors import VecchessError
+
+SHORT = ["--gpus", "cpu", "--slots", 8, "--positions", 16, "--seconds", 0.5, "--threads", 1]
+OWN = {"fixed_T", "continuous", "batch_synchronous"}
+ROW = {"name", "positions_per_s", "mean_time_steps", "ratio_to_fixed", "share_of_roofline"}
+RATIOS = {"snntorch", "snntorch_compiled", "spikingjelly", "relu_twin", "fixed_T"}
+
+
+def test_without_peers() -> None:
+    done = vecchess("bench", "inference", "--net", "tiny", *SHORT, "--no-peers", "--json")
+    facts = last_json(done)
+    keys = "schema device net slots spike_rates backends ratios layers energy_proxy_nj ceilings"
+    assert set(keys.split()) <= set(facts)
+    ran = [row for row in facts["backends"] if row["positions_per_s"]]
+    assert {row["name"] for row in ran} >= OWN
+    assert all(set(row) >= ROW and row["agrees"] == "bits" for row in ran)
+    assert {name for name, ratio in facts["ratios"].items() if ratio} == {"fixed_T"}
+    assert set(facts["ratios"]) == RATIOS
+    assert all(0 <= rate <= 1 for rate in facts["spike_rates"].values())
+    assert len(facts["exit_patterns"]) == 6
+    assert "positions/s" in done.stderr
+
+
+def test_with_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def too_slow_for_a_test(*_: object) -> None:
+        raise VecchessError("left out here")
+
+    monkeypatch.setattr(line_up, "_compiled", too_slow_for_a_test)
+    file = tmp_path / "net.safetensors"
+    small_net().save(file)
+    config = inference.InferenceBench(
+        net=str(file), gpus="cpu", slots=8, positions=16, threads=1, seconds=0.5
+    )
+    facts = inference.run(config)
+    rows = {row["name"]: row for row in facts["backends"]}
+    assert set(rows) >= OWN | RATIOS
+    assert set(rows["spikingjelly"]) >= ROW
+    assert rows["snntorch"]["agrees"] == "bits"
+    assert facts["ratios"]["snntorch"] > 0
+    assert facts["ratios"]["snntorch_compiled"] is None
+    assert rows["snntorch_compiled"]["reason"] == "left out here"
+    assert facts["energy_proxy_nj"]["relu_twin"] > 0
+
+
+BAD = [
+    (["--net", "no-such-net"], "no-such-net"),
+    (["--gpus", "9"], "--gpus 9"),
+    (["--gpus", "cpu:2"], "one device"),
+    (["--gpus", "cpu", "--backend", "abacus"], "abacus"),
+    (["--gpus", "cpu", "--slots", "8", "--positions", "4"], "--positions 4"),
+    (["--cores", "4096"], "4096"),
+    (["--seconds", "0"], "seconds"),
+    (["--slots", "-1"], "slots"),
+]
+
+
+@pytest.mark.parametrize(("flags", "part"), BAD, ids=lambda value: str(value)[:40])
+def test_bad_flags_get_one_line(flags: list[str], part: str) -> None:
+    done = vecchess("bench", "inference", *flags)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert part in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr

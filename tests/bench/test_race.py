@@ -1,0 +1,37 @@
+"""Rounds, medians and ratios, with entrants that only count."""
+
+from vecchess.bench.engines import Batches
+from vecchess.bench.race import Count, Lap, mean_steps, race, ratio, speed, step_ratio
+
+
+class Counter:
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name = name
+        self._log = log
+
+    def turn(self) -> Count:
+        self._log.append(self.name)
+        return Count(2, 6)
+
+
+def test_every_round_gives_every_entrant_a_lap() -> None:
+    log: list[str] = []
+    laps = race([Counter("a", log), Counter("b", log)], seconds=0.0, rounds=3)
+    assert log == ["a", "b"] * 3
+    assert [len(laps[name]) for name in ("a", "b")] == [3, 3]
+    assert mean_steps(laps["a"]) == 3.0
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    laps = {
+        "one": [Lap(10, 20, 1.0), Lap(10, 20, 4.0), Lap(10, 20, 1.0)],
+        "other": [Lap(10, 40, 2.0), Lap(10, 40, 8.0), Lap(10, 40, 5.0)],
+    }
+    assert speed(laps["one"]) == 10.0
+    assert ratio(laps, "one", "other") == 2.0
+    assert step_ratio(laps, "one", "other") == 1.0
+
+
+def test_batches_go_round() -> None:
+    batches = Batches(5, 3)
+    assert [batches.take().tolist() for _ in range(3)] == [[0, 1, 2], [3, 4, 0], [1, 2, 3]]
