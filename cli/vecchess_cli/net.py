@@ -13,8 +13,9 @@ File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
 
 @app.command()
 def new(
-    preset: Annotated[
-        str, typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256.")
+    sizes: Annotated[
+        str,
+        typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256, or a TOML file."),
     ],
     out: Annotated[Path, typer.Option(help="File to write.")],
     seed: Annotated[int, typer.Option(help="Decides the weights.", min=0)] = 0,
@@ -31,7 +32,7 @@ def new(
         raise ConfigError(f"{out} exists already: choose another name")
     if not out.parent.is_dir():
         raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
-    network = create_network(preset, seed)
+    network = create_network(sizes, seed)
     network.save(out)
     _show(f"wrote {out}", network.info(), json)
 

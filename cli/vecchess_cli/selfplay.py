@@ -30,7 +30,9 @@ def selfplay(
     games: Annotated[int | None, typer.Option(help="Games to play in all. [64]")] = None,
     net: Annotated[
         str | None,
-        typer.Option(help='Network file, preset (tiny, small, base, large) or "constant". [tiny]'),
+        typer.Option(
+            help='Network file, tiny, small, base, large, sizes (.toml) or "constant". [tiny]'
+        ),
     ] = None,
     gpus: Annotated[
         str | None,

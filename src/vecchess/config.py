@@ -64,7 +64,8 @@ class SelfplayConfig(BaseModel):
     games: Annotated[int, Field(ge=1)] = 64
     """Games to play in all; they are numbered from 0."""
     net: str = "tiny"
-    """A network file, a preset (a new network is made from the seed), or "constant"."""
+    """A network file, a preset or a TOML file of sizes (a new network is made from the seed), or
+    "constant"."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of every random choice."""
     gpus: str = "auto"

@@ -27,6 +27,13 @@ def test_shipped_sizes() -> None:
     assert neuron_layers(rate_coded) == {"conv1": 4096, "conv2": 8192, "heads": 16384}
 
 
+@pytest.mark.parametrize("name", ["twin", "rate-coded"])
+def test_shipped_sizes_make_networks_that_are_exact(name: str) -> None:
+    net = create_network(str(CONFIGS / f"{name}.toml"), 0)
+    assert net.check().exact
+    assert net.check().int16_sums == (name == "rate-coded")
+
+
 def test_what_was_added_later_is_stored_only_where_it_is_used() -> None:
     assert "kind" not in preset("tiny", 25).facts()
     plain = NetConfig(num_planes=25, kind="plain", widths=(32, 64))

@@ -6,24 +6,37 @@ from pathlib import Path
 from vecchess.config import SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.selfplay.assemble import CONSTANT_NET
-from vecchess.snn.create import create_network
+from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 
 
 def load_net(net: str, seed: int) -> IntegerNet:
-    """The network in file ``net``, or a new one of the preset ``net`` with weights from the seed.
+    """The network in file ``net``; a new one, weights from the seed, for a preset or a TOML file.
 
-    Raises NetworkError where there is neither.
+    Raises NetworkError where there is none of these, ConfigError for sizes that will not do.
     """
-    if net in PRESETS and not Path(net).is_file():
+    if _is_new(net):
         return create_network(net, seed)
     if not Path(net).is_file():
         raise NetworkError(
             f"there is no network file {net}, nor a preset of that name ({', '.join(PRESETS)})"
         )
     return IntegerNet.load(Path(net))
+
+
+def check_net(net: str) -> None:
+    """Raise what ``load_net`` would, without making a new network, which takes seconds."""
+    if _is_new(net):
+        sizes_of(net)
+    elif net != CONSTANT_NET:
+        load_net(net, seed=0)
+
+
+def _is_new(net: str) -> bool:
+    """True where the network has yet to be made; a file named like a preset is a file."""
+    return is_recipe(net) and not (net in PRESETS and Path(net).is_file())
 
 
 def keep_net(network: IntegerNet, run: RunFolder) -> Path:

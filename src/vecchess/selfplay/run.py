@@ -11,12 +11,11 @@ from vecchess.config import SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.selfplay.assemble import CONSTANT_NET
 from vecchess.selfplay.devices import parse_gpus
-from vecchess.selfplay.nets import kept_net, network_of, obtain_net
+from vecchess.selfplay.nets import check_net, kept_net, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
 from vecchess.selfplay.supervisor import RunResult, Supervisor, Watcher
 from vecchess.selfplay.warmup import Warmup
-from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 
@@ -36,8 +35,8 @@ def play_run(
     """
     devices = parse_gpus(config.gpus)
     start_table(config.game)
-    if not resume and config.net not in PRESETS:
-        network_of(config)  # a bad file is to be found before anything is made or compiled
+    if not resume:
+        check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
     with run.locked():
         warmup = Warmup(config, console)
