@@ -23,6 +23,9 @@ COMMANDS = [
     "bench throughput --net small --gpus cpu --cores 1",
     "bench throughput --net small --gpus cpu --cores 1 --no-exits",
     "bench throughput --net base --gpus cpu --cores 1",
+    "bench inference --net small --gpus cpu --cores 1 --slots 256 --seconds 120",
+    "bench inference --net tiny --gpus cpu --cores 1 --slots 256 --no-peers",
+    "bench inference --net base --gpus cpu --cores 1 --slots 256 --seconds 120",
 ]
 
 

@@ -1,0 +1,75 @@
+"""A server that runs for weeks: stepping allocates next to nothing, and keeps none of it."""
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.inference.questions import ask
+from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.inference.backends import open_backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.exit import ExitRule
+from vecchess.snn.initialise import new_network
+from vecchess.snn.presets import NetConfig
+
+SLOTS = 8
+WARM_UP_STEPS = 1000
+"""Objects made before counting began are replaced by counted ones for a while."""
+STEPS = 1000
+KEPT_BYTES_PER_STEP = 16
+"""Less than the smallest object that could be forgotten at every step."""
+ADMISSION_BYTES = 1024
+"""Passing room a slot, for its legal moves and their indices."""
+STEP_BYTES = 128
+"""Passing room a slot when nobody comes or goes; a board's membranes are 8,192."""
+FEW_OBJECTS = 4096
+
+
+@pytest.fixture(params=[ExitRule.never(), ExitRule()], ids=["fixed T", "exits"])
+def engine(request: pytest.FixtureRequest) -> SlotEngine:
+    """An engine whose slots are always full and whose rows come round again."""
+    config = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
+    net = new_network(config, seed=1, calibration_planes=random_positions(64, 1)[0])
+    requests = ask(3 * SLOTS)
+    engine = SlotEngine(open_backend("cpu", net, SLOTS, request.param), requests)
+    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+    return engine
+
+
+@pytest.fixture(autouse=True)
+def traced() -> Iterator[None]:
+    """Python's allocations are counted while a test runs; numpy reports its arrays too."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def turn(engine: SlotEngine, steps: int) -> None:
+    for _ in range(steps):
+        engine.submit(engine.step())
+
+
+def test_nothing_is_kept(engine: SlotEngine) -> None:
+    turn(engine, WARM_UP_STEPS)
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    turn(engine, STEPS)
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    assert after - before < KEPT_BYTES_PER_STEP * STEPS
+
+
+def test_passing_room_is_small(engine: SlotEngine) -> None:
+    turn(engine, WARM_UP_STEPS)
+    for _ in range(40):
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        admits = engine.slots.num_occupied < SLOTS
+        rows = engine.step()
+        _, peak = tracemalloc.get_traced_memory()
+        engine.submit(rows)
+        room = ADMISSION_BYTES if admits or len(rows) else STEP_BYTES
+        assert peak - before < room * SLOTS + FEW_OBJECTS
