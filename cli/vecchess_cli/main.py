@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli import bench, calibrate, doctor, export, net, selfplay
+from vecchess_cli import bench, calibrate, doctor, export, net, selfplay, tune
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command("selfplay")(selfplay.selfplay)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
+app.command("tune")(tune.tune)
 app.add_typer(bench.app, name="bench")
 app.add_typer(export.app, name="export")
 app.command("doctor")(doctor.doctor)

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import SelfplayConfig
-from vecchess.errors import ConfigError, NetworkError
+from vecchess.errors import ConfigError
 from vecchess.inference.backends import open_backend
 from vecchess.inference.calibration import Bounds, Choice, Judged, choose_rule
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.traces import Traces, trace
-from vecchess.selfplay.assemble import assemble_server
-from vecchess.selfplay.devices import Device, parse_gpus, share_out
+from vecchess.selfplay.assemble import assemble_server, require_playable
+from vecchess.selfplay.devices import Device, parse_gpus, see_only, share_out
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.records import GameRecords, concatenate
@@ -63,21 +62,19 @@ def calibrate(
     the games or the place to write to will not do.
     """
     network = IntegerNet.load(net)
-    if network.config.num_planes != NUM_PLANES:
-        raise NetworkError(
-            f"{net} takes {network.config.num_planes} input planes; vecchess makes {NUM_PLANES}"
-        )
+    require_playable(network, str(net))
     target = _destination(net, network, plan.out)
-    devices = parse_gpus(gpus)
+    device = parse_gpus(gpus)[0]
+    see_only(device)
     config = SelfplayConfig.model_validate({"net": str(net), "exits": False, "backend": backend})
-    records = _games(config, devices[0], plan, console)
+    records = _games(config, device, plan, console)
     sample = replay(records, _sample(records, plan.positions))
     games = np.unique(sample.game, return_inverse=True)[1]
     if games.max(initial=0) < 1:
         raise ConfigError("calibration needs two games or more in which a network was asked")
     if sample.requests.num_rows < FEW_POSITIONS:
         console.print(f"only {sample.requests.num_rows} positions: the costs are rough")
-    traces = _trace(config, network, devices[0], sample)
+    traces = _trace(config, network, device, sample)
     judged = Judged(
         traces,
         policy_targets(sample, traces),

@@ -34,11 +34,16 @@ def cache_dir() -> Path:
         digest.update(source.read_bytes())
     for fact in (numba.__version__, platform.machine(), _cpu_name()):
         digest.update(fact.encode())
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    base = Path(chosen) if chosen else root / "vecchess" / "numba"
+    base = Path(chosen) if chosen else user_cache() / "numba"
     name = f"{__version__}-{digest.hexdigest()[:16]}"
     return _writable(base / name) or _writable(_temporary() / name) or base / name
+
+
+def user_cache() -> Path:
+    """The user's cache directory for vecchess; it need not exist."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "vecchess"
 
 
 def _writable(directory: Path) -> Path | None:

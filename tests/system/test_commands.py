@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.system.commands import last_json, vecchess
+from vecchess.jit import cache_dir
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.store.run_folder import RunFolder
+
+NUMBA_CACHE = str(cache_dir().parent)
+"""Kernels stay where they are compiled already when a test moves the user's cache."""
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,22 @@ def test_calibrate(net: Path, tmp_path: Path) -> None:
     shown = vecchess("net", "info", out).stderr
     assert "all at 4" in shown
     assert "rule: " in shown
+
+
+def test_tune_decides_the_slots_of_runs_but_no_game(tmp_path: Path) -> None:
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": NUMBA_CACHE}
+    limits = ["--memory-gb", 0.004, "--latency-ms", 100_000]
+    facts = last_json(vecchess("tune", "tiny", "--gpus", "cpu", *limits, "--json", env=env))
+    assert facts["schema"] == 1
+    assert facts["remembered"]
+    assert facts["ladder"][0]["slots"] == 32
+    assert facts["slots"] < 128, "no room for more"
+    options = ["selfplay", "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
+    tuned = vecchess(*options, "--run-dir", tmp_path / "tuned", env=env)
+    assert f"{facts['slots']} in the network" in tuned.stderr
+    assert vecchess(*options, "--run-dir", tmp_path / "usual", "--slots", 100).returncode == 0
+    digests = {RunFolder(tmp_path / run).records().digest() for run in ("tuned", "usual")}
+    assert len(digests) == 1
 
 
 def test_a_file_plays_like_the_preset_it_was_made_from(net: Path, tmp_path: Path) -> None:
@@ -128,6 +149,10 @@ BAD = [
     (["calibrate", "BROKEN"], "BROKEN"),
     (["calibrate", "nowhere.safetensors"], "nowhere"),
     (["calibrate", "BROKEN", "--positions", "0"], "--positions"),
+    (["tune", "nowhere"], "nowhere"),
+    (["tune", "constant"], "constant"),
+    (["tune", "tiny", "--gpus", "cpu", "--memory-gb", "-1"], "--memory-gb"),
+    (["tune", "tiny", "--gpus", "cpu", "--threads", "-1"], "threads"),
     (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),

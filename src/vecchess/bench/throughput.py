@@ -21,6 +21,7 @@ from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import Message
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.selfplay.supervisor import Supervisor
+from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -44,7 +45,9 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
         folder_of_run = RunFolder(Path(folder))
         folder_of_run.create()
-        net = obtain_net(network_of(config), folder_of_run)
+        network = network_of(config)
+        net = obtain_net(network, folder_of_run)
+        config = with_remembered_slots(config, network, devices)
         if len(devices) > 1:
             return _with_workers(config, net, devices, folder_of_run, seconds)
         return _in_process(config, net, devices[0], seconds)

@@ -44,14 +44,16 @@ def open_net(config: SelfplayConfig, net: str, device: Device, share: Share) -> 
     if net == CONSTANT_NET:
         return ConstantBackend(share.slots), CONSTANT_NET
     network = IntegerNet.load(Path(net))
-    if network.config.num_planes != NUM_PLANES:
-        raise NetworkError(
-            f"{net} takes {network.config.num_planes} input planes; vecchess makes {NUM_PLANES}"
-        )
-    if network.config.time_steps > MAX_STEPS:
-        raise NetworkError(
-            f"{net} takes {network.config.time_steps} steps; records hold {MAX_STEPS}"
-        )
+    require_playable(network, net)
     rule = None if config.exits else ExitRule.never()  # None: the one stored with the network
     backend = open_backend(config.backend, network, share.slots, rule, device.name, share.threads)
     return backend, network.sha256
+
+
+def require_playable(network: IntegerNet, name: str) -> None:
+    """Raise NetworkError for a network whose input or time steps self-play cannot do with."""
+    planes, steps = network.config.num_planes, network.config.time_steps
+    if planes != NUM_PLANES:
+        raise NetworkError(f"{name} takes {planes} input planes; vecchess makes {NUM_PLANES}")
+    if steps > MAX_STEPS:
+        raise NetworkError(f"{name} takes {steps} steps; records hold {MAX_STEPS}")

@@ -103,6 +103,11 @@ def _gpu(gpus: list[str], index: int) -> Device:
     return Device("cuda:0", f"gpu {index}", gpus[index])
 
 
+def see_only(device: Device) -> None:
+    """Let this process use ``device`` alone; to be called before it touches a GPU."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = device.visible
+
+
 def share_out(config: SelfplayConfig, devices: list[Device], num_games: int) -> Share:
     """Divide cores and ``num_games`` games among the workers of ``devices``.
 

@@ -1,6 +1,7 @@
 """Messages between parent and worker: one JSON object each, a few hundred bytes.
 
     worker -> parent   stats     counters, every half second
+                       note      a line for people
                        shard     a shard was written: its name and sha256
                        failed    the worker ends: what went wrong, with the traceback
     parent -> worker   games     numbers to play, as ranges

@@ -15,6 +15,7 @@ from vecchess.selfplay.nets import check_net, kept_net, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
 from vecchess.selfplay.supervisor import RunResult, Supervisor, Watcher
+from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.selfplay.warmup import Warmup
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
@@ -45,7 +46,8 @@ def play_run(
         write_atomically(run.config, to_toml(config).encode())
         warmup.finish(net_file)
         with _watcher(console, quiet) as watcher:
-            supervisor = Supervisor(config, run, net_file, devices, watcher)
+            settled = with_remembered_slots(config, network, devices)
+            supervisor = Supervisor(settled, run, net_file, devices, watcher)
             _announce(supervisor, net_file, run, console, quiet)
             result = supervisor.run()
         summary = _summary(result, config, run)

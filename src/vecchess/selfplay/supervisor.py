@@ -194,6 +194,8 @@ class Supervisor:
             self.ledger.record(index, entry)
             self._recorded_by[index] += entry.stats.games
             self._deaths[index] = 0
+        elif kind == "note":
+            self._watcher.note(f"{worker.name}: {message['line']}")
         elif kind == "failed":
             worker.failure = message
 

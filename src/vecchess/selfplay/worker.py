@@ -17,6 +17,7 @@ from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe, stop_signals
 from vecchess.selfplay.server import SelfplayServer
+from vecchess.selfplay.tuning import tuned_share
 from vecchess.selfplay.writer import ShardWriter
 
 STATS_INTERVAL_S = 0.5
@@ -72,7 +73,7 @@ class Worker:
         """Load, play, and leave when told to. Finished games are written first."""
         plan = self._plan
         self._stage("loading the network")
-        server = assemble_server(plan.config, plan.net, plan.device, plan.share, self._numbers)
+        server = assemble_server(plan.config, plan.net, plan.device, self._share(), self._numbers)
         writer = ShardWriter(
             plan.games_folder,
             plan.shard_prefix,
@@ -90,6 +91,18 @@ class Worker:
         writer.close()
         self._report(server)
         self._stage("done")
+
+    def _share(self) -> Share:
+        """What the parent gave it, with the number of slots that suits its device."""
+        plan = self._plan
+
+        def say(line: str) -> None:
+            self._pipe.send("note", line=line)
+
+        def beat(rung: object) -> None:
+            self._pulse[PULSE_BEATS] += 1
+
+        return tuned_share(plan.config, plan.net, plan.device, plan.share, say, beat)
 
     def _turn(self, server: SelfplayServer, writer: ShardWriter) -> None:
         self._listen()

@@ -1,0 +1,215 @@
+"""How many slots a device should have: the fewest that are nearly as fast as any number.
+
+A ladder of slot counts, each tried with real positions in steady state: every slot occupied, the
+positions at all time steps, a slot refilled as soon as it is free. More slots keep the device
+busier, until they do not; they always cost memory and make each answer wait longer.
+"""
+
+import gc
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import ConfigError, DeviceError
+from vecchess.inference.backend import Backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+
+NEARLY = 0.98
+"""A count whose speed is this share of the best will do, if it is the smallest."""
+FLAT_RUNGS = 2
+"""The ladder ends when so many rungs in a row are no faster than one before them."""
+NUM_WINDOWS = 3
+WINDOW_S = 0.15
+"""Speed is that of the best of three windows of this length: others only ever slow one down."""
+
+Opener = Callable[[int], Backend]
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device may be given; None is no limit."""
+
+    nbytes: int | None = None
+    """Bytes of the network with its slots."""
+    latency_ms: float | None = None
+    """Time from admission to answer of a position that takes all T steps."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One slot count, and what was measured with it."""
+
+    slots: int
+    positions_per_s: float
+    latency_ms: float
+    """Time from admission to answer of a position that takes all T steps."""
+    nbytes: int
+
+    def within(self, limits: Limits) -> bool:
+        """True when it keeps to ``limits``."""
+        return (limits.nbytes is None or self.nbytes <= limits.nbytes) and (
+            limits.latency_ms is None or self.latency_ms <= limits.latency_ms
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, for JSON."""
+        return asdict(self) | {
+            "positions_per_s": round(self.positions_per_s, 1),
+            "latency_ms": round(self.latency_ms, 4),
+        }
+
+
+def ladder(first: int, last: int) -> list[int]:
+    """first, twice that, and so on, up to ``last``."""
+    sizes = [first]
+    while sizes[-1] * 2 <= last:
+        sizes.append(sizes[-1] * 2)
+    return sizes
+
+
+def climb(
+    open_with: Opener,
+    questions: Requests,
+    sizes: Iterable[int],
+    limits: Limits,
+    tell: Callable[[Rung], object] = lambda rung: None,
+    held: Callable[[Backend], int] | None = None,
+    clock: Clock = perf_counter,
+) -> list[Rung]:
+    """Try ``sizes`` (ascending) until speed grows no more, a limit is met or memory runs out.
+
+    Where it was a limit or memory, the size half-way to the last good one is tried as well.
+    ``open_with(S)`` opens the backend, ``tell`` hears of each rung, ``held`` says what a backend
+    holds in bytes, ``clock`` tells seconds. Rungs beyond a limit are returned too.
+    """
+    rungs: list[Rung] = []
+
+    def step_on(slots: int) -> bool:
+        """Try one size; False where it will not do."""
+        if _expected_nbytes(rungs, slots) > (limits.nbytes or np.inf):
+            return False
+        gc.collect()  # the backend before this one may have left cycles behind
+        try:
+            rung = measure(open_with(slots), questions, held or held_bytes, clock)
+        except MemoryError:
+            return False
+        except DeviceError as error:
+            if not error.out_of_memory:
+                raise
+            return False
+        rungs.append(rung)
+        tell(rung)
+        return rung.within(limits)
+
+    for slots in sizes:
+        if not step_on(slots):
+            below = [rung.slots for rung in rungs if rung.within(limits)]
+            if below and slots - below[-1] > 1:
+                step_on((below[-1] + slots) // 2)
+            break
+        if _is_flat(rungs):
+            break
+    return sorted(rungs, key=lambda rung: rung.slots)
+
+
+def choose(rungs: list[Rung], limits: Limits) -> Rung:
+    """The smallest count whose speed is nearly the best; ConfigError where none keeps to limits."""
+    good = [rung for rung in rungs if rung.within(limits)]
+    if not rungs:
+        raise ConfigError("the device has no memory for the fewest slots there are to try")
+    if not good:
+        least = min(rungs, key=lambda rung: rung.slots)
+        raise ConfigError(
+            f"already {least.slots} slots take {least.latency_ms:.3g} ms and "
+            f"{least.nbytes / 1e9:.3g} GB: more than is allowed"
+        )
+    best = max(rung.positions_per_s for rung in good)
+    return min(
+        (rung for rung in good if rung.positions_per_s >= NEARLY * best),
+        key=lambda rung: rung.slots,
+    )
+
+
+def measure(
+    backend: Backend,
+    questions: Requests,
+    held: Callable[[Backend], int] | None = None,
+    clock: Clock = perf_counter,
+) -> Rung:
+    """One rung: the speed of ``backend`` full of ``questions``, over and over."""
+    requests = _repeated(questions, backend.num_slots)
+    engine = SlotEngine(backend, requests)
+    for part in np.array_split(np.arange(backend.num_slots, dtype=np.int32), backend.time_steps):
+        engine.submit(part)
+        engine.submit(engine.step())  # so that the slots come to stand at different steps
+    _turn(engine, 2 * backend.time_steps, 0.0, clock)
+    windows = [_turn(engine, 2 * backend.time_steps, WINDOW_S, clock) for _ in range(NUM_WINDOWS)]
+    speed, step_s = max(windows)
+    nbytes = (held or held_bytes)(backend)
+    return Rung(backend.num_slots, speed, 1e3 * backend.time_steps * step_s, nbytes)
+
+
+def _turn(
+    engine: SlotEngine, least_steps: int, least_s: float, clock: Clock
+) -> tuple[float, float]:
+    """Steps with every answered row asked again; returns positions/s and seconds a step."""
+    steps = answered = 0
+    start = clock()
+    while steps < least_steps or clock() - start < least_s:
+        rows = engine.step()
+        engine.submit(rows)
+        answered += len(rows)
+        steps += 1
+    spent = max(clock() - start, 1e-9)
+    return answered / spent, spent / steps
+
+
+def _repeated(questions: Requests, num: int) -> Requests:
+    """``num`` rows with the questions in turn."""
+    rows: NDArray[np.int64] = np.arange(num) % questions.num_rows
+    return Requests(**{name: array[rows] for name, array in vars(questions).items()})
+
+
+def _expected_nbytes(rungs: list[Rung], slots: int) -> float:
+    """Bytes of the next rung from the last two, along a line; 0 where nothing is known."""
+    if len(rungs) < 2:
+        return 0.0
+    one, two = rungs[-2:]
+    return two.nbytes + (two.nbytes - one.nbytes) * (slots - two.slots) / (two.slots - one.slots)
+
+
+def _is_flat(rungs: list[Rung]) -> bool:
+    """True when the last rungs did not bring anything worth having."""
+    speeds = [rung.positions_per_s for rung in rungs]
+    before, last = speeds[:-FLAT_RUNGS], speeds[-FLAT_RUNGS:]
+    return bool(before) and NEARLY * max(last) <= max(before)
+
+
+def held_bytes(backend: Backend) -> int:
+    """Bytes of the arrays and tensors a backend holds: as it says, else all that it leads to."""
+    said = getattr(backend, "nbytes", None)
+    if said is not None:
+        return int(said)
+    seen: dict[int, int] = {}
+    waiting: list[Any] = [backend]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen:
+            continue
+        nbytes = getattr(thing, "nbytes", None)
+        seen[id(thing)] = nbytes if isinstance(nbytes, int) else 0
+        if isinstance(nbytes, int):
+            continue
+        if isinstance(thing, dict):
+            waiting += thing.values()
+        elif isinstance(thing, (list, tuple)):
+            waiting += thing
+        elif type(thing).__module__.split(".")[0] in ("vecchess", "torch"):
+            waiting += vars(thing).values() if hasattr(thing, "__dict__") else ()
+    return sum(seen.values())

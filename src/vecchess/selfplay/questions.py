@@ -1,0 +1,21 @@
+"""Positions of random games as questions: what a device is tried with before it plays."""
+
+import numpy as np
+
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import NUM_PLANES, encode_planes
+from vecchess.chess.sample import random_positions
+from vecchess.inference.requests import Requests
+
+
+def random_questions(num: int, seed: int) -> Requests:
+    """R = ``num`` rows, each from its own random game; the same for the same seed."""
+    positions = random_positions(num, seed)
+    moves, num_moves = legal_moves(positions)
+    requests = Requests.empty(num, NUM_PLANES)
+    requests.planes[:] = encode_planes(positions)
+    requests.num_legal[:] = num_moves
+    listed = np.arange(moves.shape[1]) < num_moves[:, None]
+    requests.legal[listed] = moves_to_actions(moves[listed])
+    return requests

@@ -1,0 +1,94 @@
+"""Where remembered slot counts are used, and that they change no game."""
+
+from pathlib import Path
+
+import pytest
+
+from vecchess.config import SelfplayConfig
+from vecchess.inference.remembered import remember
+from vecchess.inference.tuning import Limits, Rung
+from vecchess.selfplay import tuning
+from vecchess.selfplay.devices import CPU, Device, Share
+from vecchess.selfplay.tuning import tune, tuned_share, with_remembered_slots
+from vecchess.snn.create import create_network
+from vecchess.snn.integer_net import IntegerNet
+
+GPU = Device("cuda:0", "gpu 0", "0")
+WIDE = Share(slots=4096, games=8192, movers=3, threads=4)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(tuning, "CPU_LADDER", [4, 8])
+
+
+@pytest.fixture(scope="module")
+def network() -> IntegerNet:
+    return create_network("tiny", 0)
+
+
+def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
+    config = SelfplayConfig(gpus="cpu", threads=1)
+    assert with_remembered_slots(config, network, [CPU]) is config
+    seen: list[Rung] = []
+    tuned = tune(config, network, [CPU], Limits(latency_ms=60_000), seen.append)
+    assert tuned.remembered
+    assert [rung.slots for rung in tuned.rungs] == [rung.slots for rung in seen] == [4, 8]
+    assert tuned.limits.nbytes is not None
+    assert with_remembered_slots(config, network, [CPU]).slots == tuned.chosen.slots
+    assert with_remembered_slots(config, None, [CPU]) is config
+    assert with_remembered_slots(config, network, [GPU]) is config
+    two = config.model_copy(update={"threads": 2})
+    assert with_remembered_slots(two, network, [CPU]) is two
+    chosen = config.model_copy(update={"slots": 3})
+    assert with_remembered_slots(chosen, network, [CPU]) is chosen
+
+
+@pytest.fixture
+def gpu(network: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A GPU of a made-up model; returns a network file."""
+    monkeypatch.setattr(tuning, "_model", lambda device, threads: "made-up")
+    network.save(tmp_path / "net")
+    return tmp_path / "net"
+
+
+def test_a_gpu_worker_takes_what_is_remembered(gpu: Path, network: IntegerNet) -> None:
+    config = SelfplayConfig()
+    place = tuning._place(config, network, GPU, WIDE)
+    remember(place, Rung(16384, 1e6, 2.0, 10**9))
+    said: list[str] = []
+    share = tuned_share(config, str(gpu), GPU, WIDE, said.append, said.append)
+    assert (share.slots, share.games, share.movers) == (16384, 32768, 3)
+    assert said == []
+    few = config.model_copy(update={"concurrent_games": 5000})
+    share = tuned_share(few, str(gpu), GPU, WIDE, said.append, said.append)
+    assert (share.slots, share.games) == (5000, 5000)
+
+
+def test_a_gpu_worker_measures_where_nothing_is_remembered(
+    gpu: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung = Rung(1024, 1e6, 2.0, 10**9)
+    monkeypatch.setattr(tuning, "climb", lambda *_: [rung])
+    monkeypatch.setattr(tuning, "default_limits", lambda device: Limits())
+    said: list[str] = []
+    share = tuned_share(SelfplayConfig(), str(gpu), GPU, WIDE, said.append, said.append)
+    assert (share.slots, share.games) == (1024, 2048)
+    assert "once" in said[0]
+    assert "1,024 slots, 1,000,000 positions/s on made-up" in said[1]
+    again = tuned_share(SelfplayConfig(), str(gpu), GPU, WIDE, said.append, said.append)
+    assert (again, len(said)) == (share, 2)
+
+
+def test_shares_that_stay_as_they_are(gpu: Path) -> None:
+    config = SelfplayConfig()
+    small = Share(slots=100, games=100, movers=1, threads=1)
+    chosen = config.model_copy(update={"slots": 4096})
+    for settings, net, device, share in (
+        (config, str(gpu), CPU, WIDE),
+        (config, str(gpu), GPU, small),
+        (chosen, str(gpu), GPU, WIDE),
+        (config, "constant", GPU, WIDE),
+    ):
+        assert tuned_share(settings, net, device, share, print, print) is share
