@@ -27,6 +27,16 @@ def test_margins_tell_when_everybody_leaves(kind: type[Continuous | BatchSynchro
     assert np.array_equal(entrant.requests.steps, steps_at(margins, margin))
 
 
+def test_quick_positions_do_not_come_more_often() -> None:
+    margins = measure_margins(questions(), open_with)
+    margin = find_margin(margins, 2.0)
+    rule = ExitRule(min_steps=1, best_move_unchanged=False, policy_margin=margin)
+    entrant = Continuous("x", open_with(rule), unanswered(questions()))
+    turns = [entrant.turn() for _ in range(300)]
+    mean = sum(turn.steps for turn in turns) / sum(turn.positions for turn in turns)
+    assert mean == pytest.approx(steps_at(margins, margin).mean(), rel=0.01)
+
+
 def test_the_margin_is_found_as_nearly_as_positions_allow() -> None:
     margins = np.array([[3, 10, 1, 7], [9, 12, 2, 8]])
     assert steps_at(margins, 0).tolist() == [1, 1, 1, 1]

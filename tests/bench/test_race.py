@@ -33,5 +33,5 @@ def test_ratios_are_taken_within_a_round() -> None:
 
 
 def test_batches_go_round() -> None:
-    batches = Batches(5, 3)
-    assert [batches.take().tolist() for _ in range(3)] == [[0, 1, 2], [3, 4, 0], [1, 2, 3]]
+    batches = Batches(5)
+    assert [batches.take(size).tolist() for size in (3, 0, 3, 1)] == [[0, 1, 2], [], [3, 4, 0], [1]]

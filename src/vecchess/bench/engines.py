@@ -15,21 +15,26 @@ from vecchess.inference.requests import Requests
 
 
 class Continuous:
-    """``SlotEngine`` with a queue that never empties. Every row comes round again when answered."""
+    """``SlotEngine`` with a queue of S rows that never empties.
+
+    Rows are asked in turn, whenever they were answered: were they to queue again as they leave, the
+    quick ones would come more often. One may sit in two slots, which gives the same answer twice.
+    """
 
     def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
         """``requests`` belongs to this entrant alone; as many rows as slots at least."""
         self.name = name
         self.requests = requests
         self.engine = SlotEngine(backend, requests)
-        self.engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+        self._batches = Batches(requests.num_rows)
+        self.engine.submit(self._batches.take(2 * backend.num_slots))
 
     def turn(self) -> Count:
         """Time steps until as many positions have left as there are slots."""
         positions, steps = 0, 0
         while positions < self.engine.slots.num_slots:
             rows = self.engine.step()
-            self.engine.submit(rows)
+            self.engine.submit(self._batches.take(len(rows)))
             positions += len(rows)
             steps += int(self.requests.steps[rows].sum())
         return Count(positions, steps)
@@ -43,11 +48,11 @@ class BatchSynchronous:
         self.name = name
         self.requests = requests
         self.engine = SlotEngine(backend, requests)
-        self._batches = Batches(requests.num_rows, backend.num_slots)
+        self._batches = Batches(requests.num_rows)
 
     def turn(self) -> Count:
         """One batch of S."""
-        rows = self._batches.take()
+        rows = self._batches.take(self.engine.slots.num_slots)
         self.engine.submit(rows)
         while not self.engine.is_idle:
             self.engine.step()
@@ -55,19 +60,18 @@ class BatchSynchronous:
 
 
 class Batches:
-    """Rows 0, 1, ... R - 1, 0, 1, ... in batches of one size."""
+    """Rows 0, 1, ... R - 1, 0, 1, ... in batches."""
 
-    def __init__(self, num_rows: int, size: int) -> None:
-        """``size`` is at most ``num_rows``."""
+    def __init__(self, num_rows: int) -> None:
+        """R = ``num_rows``."""
         self._num_rows = num_rows
-        self._size = size
         self._next = 0
 
-    def take(self) -> NDArray[np.int32]:
+    def take(self, size: int) -> NDArray[np.int32]:
         """int32[size]: the next rows."""
-        rows = (self._next + np.arange(self._size)) % self._num_rows
-        self._next = int(rows[-1] + 1) % self._num_rows
-        return rows.astype(np.int32)
+        rows = (self._next + np.arange(size, dtype=np.int32)) % self._num_rows
+        self._next = (self._next + size) % self._num_rows
+        return rows
 
 
 def answer_all(entrant: Continuous | BatchSynchronous, num_rows: int) -> None:

@@ -49,17 +49,17 @@ def measure_margins(questions: Requests, open_with: OpenBackend) -> Margins:
         backend = open_with(ExitRule(min_steps=step, best_move_unchanged=False))
         entrant = BatchSynchronous("margins", backend, unanswered(questions))
         answer_all(entrant, questions.num_rows)
-        rows.append(_margin(entrant.requests) // step)
+        rows.append(_margin(entrant.requests, step))
         if step == backend.time_steps:
             return np.stack(rows)
 
 
-def _margin(answered: Requests) -> NDArray[np.int64]:
-    """int64[R]: best accumulator minus second best."""
+def _margin(answered: Requests, steps: int) -> NDArray[np.int64]:
+    """int64[R]: best accumulator minus second best, per step; ``SURE`` where one move is legal."""
     counts = np.arange(answered.policy.shape[1]) < answered.num_legal[:, None]
     scores = np.where(counts, answered.policy, np.iinfo(np.int32).min).astype(np.int64)
     best: NDArray[np.int64] = np.partition(scores, -2, axis=1)[:, -2:]
-    margin: NDArray[np.int64] = best[:, 1] - best[:, 0]
+    margin: NDArray[np.int64] = (best[:, 1] - best[:, 0]) // steps
     margin[answered.num_legal == 1] = SURE
     return margin
 
@@ -68,7 +68,8 @@ def steps_at(margins: Margins, margin: int) -> NDArray[np.int64]:
     """int64[R]: when each position leaves if ``policy_margin`` is ``margin``."""
     sure = margins >= margin
     sure[-1] = True
-    return sure.argmax(axis=0) + 1
+    steps: NDArray[np.int64] = sure.argmax(axis=0) + 1
+    return steps
 
 
 def find_margin(margins: Margins, mean: float) -> int:

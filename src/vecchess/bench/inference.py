@@ -65,7 +65,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
     threads = config.threads or num_cores()
     place = _place(config, threads)
     questions = real_questions(_num_positions(config, place), config.seed)
-    with _torch_threads(threads):
+    with _torch_set_up(threads):
         contest = open_contest(place, _network(config), questions, config.peers)
         laps = race(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))
         result = describe(contest, laps, _ceilings(contest))
@@ -108,16 +108,19 @@ def _network(config: InferenceBench) -> IntegerNet:
 
 
 @contextmanager
-def _torch_threads(threads: int) -> Iterator[None]:
-    """Give torch ``threads`` threads, and later what it had before."""
+def _torch_set_up(threads: int) -> Iterator[None]:
+    """Give torch ``threads`` threads and its fastest convolutions, and later what it had before."""
     import torch
+    from torch.backends import cudnn
 
-    before = torch.get_num_threads()
+    before = torch.get_num_threads(), cudnn.benchmark
     torch.set_num_threads(threads)
+    cudnn.benchmark = True
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(before[0])
+        cudnn.benchmark = before[1]
 
 
 def _ceilings(contest: Contest) -> Any:

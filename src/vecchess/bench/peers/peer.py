@@ -39,11 +39,11 @@ class Peer:
         self._answer = answer
         self._time_steps = time_steps
         self._planes = questions.planes
-        self._batches = Batches(len(self._planes), 1)
+        self._batches = Batches(len(self._planes))
 
     def turn(self) -> Count:
         """One batch."""
-        rows = self._batches.take()
+        rows = self._batches.take(self.batch)
         self._run(self._planes[rows])
         return Count(len(rows), len(rows) * self._time_steps)
 
@@ -64,7 +64,6 @@ class Peer:
     def settle(self, batch: int, layout: str) -> None:
         """Work in batches of ``batch``, laid out as "NCHW" or "NHWC"."""
         self.batch, self.layout = batch, layout
-        self._batches = Batches(len(self._planes), batch)
         if isinstance(self._answer, torch.nn.Module):
             self._answer.to(memory_format=LAYOUTS[layout])  # type: ignore[call-overload]
 
