@@ -10,7 +10,6 @@ from vecchess.bench.ceilings import measure_ceilings
 from vecchess.bench.contest import Contest, open_contest
 from vecchess.bench.exits import exit_patterns
 from vecchess.bench.own import Place
-from vecchess.bench.questions import real_questions
 from vecchess.bench.race import race
 from vecchess.bench.result import describe
 from vecchess.bench.throughput import keep_to_cores
@@ -19,6 +18,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.backends import BACKENDS
 from vecchess.selfplay.devices import GPU_SLOTS, num_cores, parse_gpus
 from vecchess.selfplay.nets import load_net
+from vecchess.selfplay.questions import random_questions
 from vecchess.snn.integer_net import IntegerNet
 
 CPU_SLOTS = 256
@@ -64,7 +64,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
     keep_to_cores(config.cores)
     threads = config.threads or num_cores()
     place = _place(config, threads)
-    questions = real_questions(_num_positions(config, place), config.seed)
+    questions = random_questions(_num_positions(config, place), config.seed)
     with _torch_set_up(threads):
         contest = open_contest(place, _network(config), questions, config.peers)
         laps = race(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))
