@@ -14,9 +14,8 @@ def print_inference(facts: dict[str, Any]) -> None:
         f"{facts['threads']} threads, {facts['positions']} positions of random games"
     )
     people().print(_backends(facts["backends"]))
-    for row in facts["backends"]:
-        if note := row.get("reason") or row.get("note"):
-            people().print(f"{row['name']}: {note}")
+    for note, names in _notes(facts["backends"]).items():
+        people().print(f"{', '.join(names)}: {note}")
     if facts["exit_patterns"]:
         people().print(_patterns(facts["exit_patterns"]))
     for line in _lines(facts):
@@ -36,6 +35,15 @@ def _backends(rows: list[dict[str, Any]]) -> Table:
                 _agreement(row),
             )
     return table
+
+
+def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """What there is to say about entrants -> their names."""
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        if note := row.get("reason") or row.get("note"):
+            notes.setdefault(note, []).append(row["name"])
+    return notes
 
 
 def _agreement(row: dict[str, Any]) -> str:

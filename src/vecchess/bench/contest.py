@@ -39,6 +39,8 @@ class Contest:
     own: list[OwnEntrant]
     twin: Twin | None
     peers: LineUp
+    alone: str = ""
+    """Why neither twin nor peers take part, if they do not."""
 
     @property
     def entrants(self) -> list[Entrant]:
@@ -50,11 +52,8 @@ class Contest:
 def open_contest(place: Place, net: IntegerNet, questions: Requests, peers: bool) -> Contest:
     """Open and check everything. Raises as ``bench.inference.run``."""
     own = open_own(place, net, questions)
-    twin = None
-    others = LineUp()
-    if peers and net.config.kind == "residual" and net.config.neuron == "lif":
-        twin = _twin(place, net, questions)
-        others = _peers(place, net, questions, twin)
+    alone = _alone(net, peers)
+    twin = None if alone else _twin(place, net, questions)
     return Contest(
         place=place,
         net=net,
@@ -63,8 +62,17 @@ def open_contest(place: Place, net: IntegerNet, questions: Requests, peers: bool
         ceilings=measure_ceilings(place.device, place.threads),
         own=own,
         twin=twin,
-        peers=others,
+        peers=LineUp() if twin is None else _peers(place, net, questions, twin),
+        alone=alone,
     )
+
+
+def _alone(net: IntegerNet, peers: bool) -> str:
+    if not peers:
+        return "not asked for"
+    if net.config.kind != "residual" or net.config.neuron != "lif":
+        return "peers are written for spiking residual networks"
+    return ""
 
 
 def _twin(place: Place, net: IntegerNet, questions: Requests) -> Twin:

@@ -16,7 +16,6 @@ from vecchess.bench.roofline import count_traffic, least_seconds
 from vecchess.snn.integer_net import IntegerNet
 
 SCHEMA = 1
-NOT_ASKED = "not asked for"
 
 
 def describe(contest: Contest, laps: Laps, ceilings: Ceilings) -> dict[str, Any]:
@@ -93,12 +92,10 @@ def _absent(name: str, reason: str) -> dict[str, Any]:
 
 def _missing(contest: Contest) -> dict[str, str]:
     """Name -> why it did not run."""
-    missing = dict(contest.peers.missing)
-    if contest.twin and contest.twin.missing:
-        missing[RELU_TWIN] = contest.twin.missing
     if contest.twin is None:
-        missing = dict.fromkeys((SNNTORCH, COMPILED, SPIKINGJELLY, RELU_TWIN), NOT_ASKED)
-    return missing
+        return dict.fromkeys((SNNTORCH, COMPILED, SPIKINGJELLY, RELU_TWIN), contest.alone)
+    twin = {RELU_TWIN: contest.twin.missing} if contest.twin.missing else {}
+    return twin | contest.peers.missing
 
 
 def _ratios(laps: Laps) -> dict[str, float | None]:
@@ -109,9 +106,11 @@ def _ratios(laps: Laps) -> dict[str, float | None]:
 
 def _energy(contest: Contest, laps: Laps) -> dict[str, float | None]:
     """Nanojoule a position: a proxy, see ``operations``."""
-    work, twin = contest.work, contest.twin
+    net, work, twin = contest.net, contest.work, contest.twin
+    if net.config.neuron == "relu":
+        return {FIXED: dense_energy_proxy(work)}
     return {
-        FIXED: energy_proxy(work, contest.net.config.time_steps),
+        FIXED: energy_proxy(work, net.config.time_steps),
         CONTINUOUS: energy_proxy(work, mean_steps(laps[CONTINUOUS])),
         RELU_TWIN: dense_energy_proxy(twin.work) if twin else None,
     }
