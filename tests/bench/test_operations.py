@@ -26,13 +26,13 @@ def test_neurons_that_always_fire_are_heard_everywhere() -> None:
     net = with_bias(small_net(), "stem", 1 << 14)  # x0 of about 16: over any threshold
     work = count_work(net, questions())
     assert work.spike_rates["block0.first"] == 1.0
-    assert by_name(work)["block0.first"].synaptic_ops == REACHED * 32 * 32
+    assert by_name(work)["block0.first"].synaptic_ops == (REACHED * 32 * 32,) * 4
 
 
 def test_neurons_that_never_fire_cost_nothing() -> None:
     work = count_work(with_bias(small_net(), "stem", -(1 << 14)), questions())
     assert work.spike_rates["block0.first"] == 0.0
-    assert by_name(work)["block0.first"].synaptic_ops == 0
+    assert by_name(work)["block0.first"].synaptic_ops == (0.0,) * 4
 
 
 def test_the_first_layer_hears_the_planes() -> None:
@@ -42,14 +42,15 @@ def test_the_first_layer_hears_the_planes() -> None:
     by_hand = (bits * reached.astype(np.uint64)).sum() * 32 / len(planes)
     stem = by_name(count_work(small_net(), questions()))["stem"]
     assert stem.once
-    assert stem.synaptic_ops == pytest.approx(float(by_hand), rel=1e-12)
+    assert stem.synaptic_ops == pytest.approx((float(by_hand),), rel=1e-12)
 
 
 def test_heads_hear_every_spike_once() -> None:
     work = count_work(small_net(), questions())
     layers, rates = by_name(work), work.spike_rates
-    assert layers["policy"].synaptic_ops == pytest.approx(rates["heads"] * 64 * 32 * 73)
-    assert layers["value.outcome"].synaptic_ops == pytest.approx(rates["value.outcome"] * 256 * 3)
+    policy, outcome = rates["heads"] * 64 * 32 * 73, rates["value.outcome"] * 256 * 3
+    assert layers["policy"].accumulates(4) == pytest.approx(4 * policy)
+    assert layers["value.outcome"].accumulates(4) == pytest.approx(4 * outcome)
     assert layers["policy"].macs == 64 * 73 * 32
     assert layers["value.outcome"].macs == 3 * 256
     assert layers["block1.second"].macs == 64 * 9 * 32 * 32
@@ -57,15 +58,16 @@ def test_heads_hear_every_spike_once() -> None:
 
 TWO = Work(
     (
-        LayerWork("stem", synaptic_ops=100.0, macs=1000, weight_bytes=50, once=True),
-        LayerWork("block0.first", synaptic_ops=200.0, macs=400, weight_bytes=80, once=False),
+        LayerWork("stem", (100.0,), macs=1000, weight_bytes=50, once=True),
+        LayerWork("block0.first", (100.0, 200.0, 300.0), macs=400, weight_bytes=80, once=False),
     ),
     {"block0.first": 0.1},
 )
 
 
 def test_energy_is_counted_as_papers_count_it() -> None:
-    assert TWO.synaptic_ops(3) == 100 + 3 * 200
+    assert TWO.synaptic_ops(3) == 100 + 100 + 200 + 300
+    assert TWO.synaptic_ops(1.5) == 100 + 100 + 0.5 * 200
     assert TWO.macs(3) == 1000 + 3 * 400
     assert energy_proxy(TWO, 3) == pytest.approx(0.7 * 0.9)
     assert dense_energy_proxy(TWO) == pytest.approx((100 * 0.9 + 400 * 4.6) / 1000)

@@ -7,7 +7,9 @@ they are heard, so one at the edge of the board, which fewer squares hear, count
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vecchess.inference.requests import Requests
@@ -26,17 +28,27 @@ A proxy: it leaves out memory, membranes and the machine this runs on."""
 
 @dataclass(frozen=True)
 class LayerWork:
-    """One layer, one position, one time step (the stem of a direct network: one position)."""
+    """One layer and one position, averages over positions."""
 
     name: str
-    synaptic_ops: float
-    """Mean number of accumulates: inputs that are not 0 times the neurons that hear them."""
+    synaptic_ops: tuple[float, ...]
+    """Accumulates at each time step: inputs that are not 0 times the neurons that hear them. Far
+    fewer at the first step, which starts from rest, than at later ones."""
     macs: int
-    """Multiply-accumulates of the dense form, squares off the board included."""
+    """Multiply-accumulates a step of the dense form, squares off the board included."""
     weight_bytes: int
     """int8 weights."""
     once: bool
-    """True for what is computed once a position, whatever the number of steps."""
+    """True for what is computed once a position, whatever the number of steps: one entry above."""
+
+    def times(self, steps: float) -> float:
+        """How often the layer is computed for a position that takes ``steps`` time steps."""
+        return 1.0 if self.once else steps
+
+    def accumulates(self, steps: float) -> float:
+        """Synaptic operations of that position; a step that half the positions take counts half."""
+        shares = np.clip(self.times(steps) - np.arange(len(self.synaptic_ops)), 0.0, 1.0)
+        return float(shares @ np.array(self.synaptic_ops))
 
 
 @dataclass(frozen=True)
@@ -48,17 +60,17 @@ class Work:
 
     def synaptic_ops(self, steps: float) -> float:
         """Accumulates of a position that takes ``steps`` time steps."""
-        return sum(layer.synaptic_ops * (1 if layer.once else steps) for layer in self.layers)
+        return sum(layer.accumulates(steps) for layer in self.layers)
 
     def macs(self, steps: float) -> float:
         """Multiply-accumulates of the same, computed densely."""
-        return sum(layer.macs * (1 if layer.once else steps) for layer in self.layers)
+        return sum(layer.macs * layer.times(steps) for layer in self.layers)
 
 
 def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work:
     """Run the first ``num`` questions through the torch module, all T steps, and count."""
     module = from_integers(net).eval()
-    heard = dict.fromkeys(net.layers, 0.0)
+    heard: dict[str, NDArray[np.float64]] = {}
     hooks = [
         module.layer(name).register_forward_pre_hook(_counter(heard, name)) for name in net.layers
     ]
@@ -69,7 +81,7 @@ def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work
         hook.remove()
     names = neuron_layers(net.config)
     return Work(
-        tuple(_layer_work(net, name, heard[name] / min(num, questions.num_rows)) for name in heard),
+        tuple(_layer_work(net, name, heard[name] / len(questions.planes[:num])) for name in heard),
         {name: float(rate) for name, rate in zip(names, rates, strict=True)},
     )
 
@@ -86,7 +98,7 @@ def dense_energy_proxy(work: Work) -> float:
     """
     first, *others = work.layers
     macs = sum(layer.macs for layer in others)
-    return (first.synaptic_ops * ACCUMULATE_PJ + macs * MULTIPLY_ACCUMULATE_PJ) / 1000
+    return (first.accumulates(1) * ACCUMULATE_PJ + macs * MULTIPLY_ACCUMULATE_PJ) / 1000
 
 
 def _input(module: SpikingNet, planes: Any) -> Tensor:
@@ -99,25 +111,26 @@ def _input(module: SpikingNet, planes: Any) -> Tensor:
     return torch.stack([unpack_planes(step) for step in coded])
 
 
-def _counter(heard: dict[str, float], name: str) -> Any:
-    """A hook that adds up how often an input that is not 0 is heard."""
+def _counter(heard: dict[str, NDArray[np.float64]], name: str) -> Any:
+    """A hook that counts how often an input that is not 0 is heard: float64[T], or [1] if once."""
 
-    def count(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        heard[name] += float((inputs[0] != 0).sum())
+    def count(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        (values,) = inputs
+        by_step = values[None] if name == "stem" and values.dim() == 4 else values
+        heard[name] = (by_step != 0).flatten(1).sum(1).double().numpy()
 
     return count
 
 
-def _layer_work(net: IntegerNet, name: str, heard: float) -> LayerWork:
-    """``heard``: inputs that are not 0 at all squares and, unless computed once, all T steps."""
+def _layer_work(net: IntegerNet, name: str, heard: NDArray[np.float64]) -> LayerWork:
+    """``heard``: inputs of a position that are not 0, at all squares, by time step."""
     config = net.config
     outputs, inputs = layer_shapes(config)[name]
-    once = name == "stem" and not config.is_rate_coded
     on_board = name != "value.outcome" and not (name == "policy" and config.kind == "plain")
     return LayerWork(
         name=name,
-        synaptic_ops=heard * outputs / (1 if once else config.time_steps),
+        synaptic_ops=tuple((heard * outputs).tolist()),
         macs=(64 if on_board else 1) * outputs * inputs,
         weight_bytes=outputs * inputs,
-        once=once,
+        once=name == "stem" and not config.is_rate_coded,
     )

@@ -61,8 +61,8 @@ def least_seconds(
         moved = traffic.weights[layer.name]
         if in_slots:
             moved += traffic.state.get(_heard_by(layer.name, traffic), 0.0)
-        seconds = max(_arithmetic(layer, ceilings), moved / ceilings.bytes_per_s)
-        total += seconds * (1 if layer.once else steps)
+        memory = layer.times(steps) * moved / ceilings.bytes_per_s
+        total += max(_arithmetic(layer, ceilings, steps), memory)
     return total
 
 
@@ -73,8 +73,8 @@ def _heard_by(layer: str, traffic: Traffic) -> str:
     return layer
 
 
-def _arithmetic(layer: LayerWork, ceilings: Ceilings) -> float:
-    dense = 2 * layer.macs / ceilings.int8_ops_per_s
+def _arithmetic(layer: LayerWork, ceilings: Ceilings, steps: float) -> float:
+    dense = layer.times(steps) * 2 * layer.macs / ceilings.int8_ops_per_s
     if not ceilings.int16_adds_per_s:
         return dense
-    return min(dense, layer.synaptic_ops / ceilings.int16_adds_per_s)
+    return min(dense, layer.accumulates(steps) / ceilings.int16_adds_per_s)
