@@ -23,5 +23,14 @@ class NetworkError(VecchessError):
     exit_code = 2
 
 
+class DeviceError(VecchessError):
+    """A GPU ran out of memory, or failed. A process may have to be started anew to use it again."""
+
+    def __init__(self, message: str, out_of_memory: bool = False) -> None:
+        """``out_of_memory``: fewer slots may help."""
+        super().__init__(message)
+        self.out_of_memory = out_of_memory
+
+
 class WorkerDied(VecchessError):  # noqa: N818  (the name says what happened)
     """A worker process ended, or stopped answering, and could not be replaced."""

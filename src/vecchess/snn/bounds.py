@@ -7,7 +7,7 @@ follow by interval arithmetic. float32 holds every integer below 2^24 (IEEE 754,
 significand), so when all bounds stay below it, float32 and int32 give the same bits in any order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -66,6 +66,11 @@ class Report:
     def exact(self) -> bool:
         """True when the network gives the same bits on any device, in any order."""
         return all(bound.exact for bound in self.bounds)
+
+    def largest(self, quantity: str, of: Callable[[str], bool] = lambda layer: True) -> int:
+        """The largest magnitude ``quantity`` can reach in any layer for which ``of`` holds."""
+        found = (b.bound for b in self.bounds if b.quantity == quantity and of(b.layer))
+        return max(found, default=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

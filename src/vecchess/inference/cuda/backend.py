@@ -1,0 +1,193 @@
+"""``Backend`` on an NVIDIA GPU: kernels that never wait for the host, and a host that never waits
+for the last time step.
+
+    host       admit n+1    read n-1    admit n+2    read n      ...
+                  |            ^           |           ^
+    device   [seat | step n+1 ............][seat | step n+2 ............]
+
+A time step is one CUDA graph over all S slots. Kernels list the busy slots themselves and take a
+slot off the list at the step it settles, so nothing has to be told by the host. Which slots have
+settled is read one step late: the answer of step n is taken while step n + 1 runs.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vecchess.errors import ConfigError
+from vecchess.inference.cuda.launches import Launches
+from vecchess.inference.cuda.staging import StagingBuffer
+from vecchess.inference.cuda.state import Answered, SlotState, Widths
+from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
+from vecchess.inference.cuda.tiles import Tile
+from vecchess.inference.cuda.tuning import choose_tile
+from vecchess.inference.cuda.weights import Weights
+from vecchess.inference.exit import ExitRule
+from vecchess.inference.faults import device_work
+from vecchess.inference.requests import Requests
+from vecchess.jit import kernel
+from vecchess.shapes import MAX_MOVES
+from vecchess.snn.integer_net import IntegerNet
+
+
+class CudaBackend:
+    """``Backend`` in Triton kernels. Refuses a network that is not proved exact."""
+
+    @device_work("opening the network")
+    def __init__(
+        self,
+        net: IntegerNet,
+        num_slots: int,
+        rule: ExitRule,
+        device: str = "cuda:0",
+        tile: Tile | None = None,
+    ) -> None:
+        """S = ``num_slots``. ``tile`` None takes the fastest one, tried out the first time.
+
+        On "cpu" the kernels run in Triton's interpreter, where TRITON_INTERPRET=1 was set before
+        they were imported: for tests. Raises NetworkError, ConfigError and DeviceError.
+        """
+        if num_slots < 1:
+            raise ConfigError("a backend needs at least one slot")
+        if net.config.kind != "residual":
+            raise ConfigError("backend 'cuda' computes residual networks only; take 'torch'")
+        report = net.check()
+        report.require_exact()
+        self.num_slots = num_slots
+        self.time_steps = net.config.time_steps
+        self._device = torch.device(device)
+        self._streams = open_streams(self._device)
+        self._answered = Answered(num_slots, self._streams.host_tensor)
+        self._staging = [
+            StagingBuffer(num_slots, net.config.num_planes, self._streams)
+            for _ in range(NUM_BUFFERS)
+        ]
+        self._buffer = 0
+        self._occupied = np.zeros(num_slots, np.bool_)
+        self._reported = 0
+        self._wanted_tile = tile
+        self._open(net, rule, Widths.proved_by(report))
+
+    @device_work("admitting positions")
+    def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
+        """See ``Backend.admit``."""
+        self._check(slots, requests.num_legal[rows])
+        if len(slots) == 0:
+            return
+        self._buffer = (self._buffer + 1) % NUM_BUFFERS
+        staging, streams = self._staging[self._buffer], self._streams
+        streams.wait_to_fill(self._buffer)
+        target, source = staging.write(slots, requests, rows)
+        with streams.computing():
+            streams.upload(self._buffer, target, source)
+            self._launches.seat(staging.device, len(slots))
+            streams.uploaded_is_read(self._buffer)
+        self._occupied[slots] = True
+
+    @device_work("taking a time step")
+    def advance(self) -> None:
+        """See ``Backend.advance``. Returns at once: the device is at it."""
+        with self._streams.computing():
+            self._step()
+            self._streams.mark_step()
+
+    @device_work("waiting for a time step")
+    def settled(self) -> NDArray[np.int32]:
+        """See ``Backend.settled``; a slot may be reported one call late."""
+        finished = self._streams.finished_steps()
+        settled_at = self._answered.settled_at.numpy()
+        slots = np.flatnonzero((settled_at > self._reported) & (settled_at <= finished))
+        self._reported = finished
+        self._occupied[slots] = False
+        return slots.astype(np.int32)
+
+    def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
+        """See ``Backend.read``. Settled answers lie in the host's memory already."""
+        answered = self._answered
+        _copy_answers(
+            slots,
+            rows,
+            answered.policy.numpy(),
+            answered.wdl.numpy(),
+            answered.steps.numpy(),
+            requests.num_legal,
+            requests.policy,
+            requests.wdl,
+            requests.steps,
+        )
+
+    @device_work("changing the network")
+    def replace_network(self, net: IntegerNet, rule: ExitRule | None = None) -> None:
+        """See ``Backend.replace_network``. The recorded graph goes on with the new weights,
+        unless they need wider membranes than the old ones."""
+        if net.config != self._config:
+            raise ValueError("the new network has other sizes; open a backend for it")
+        if self._occupied.any():
+            raise ValueError("the network can change only while all slots are free")
+        report = net.check()
+        report.require_exact()
+        self._streams.synchronize()
+        widths = Widths.proved_by(report)
+        if widths != self._widths:
+            self._open(net, rule or self._exit_rule, widths)
+            return
+        self._weights.load(net)
+        self._set_rule(rule or self._exit_rule)
+        self._set_scales(net)
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of state on the device, weights and staging not counted."""
+        return self._state.nbytes
+
+    def _open(self, net: IntegerNet, rule: ExitRule, widths: Widths) -> None:
+        """Allocate, compile, choose a tile, and record the time step."""
+        self._config = net.config
+        self._widths = widths
+        self._state = SlotState(net.config, self.num_slots, widths, self._device)
+        self._weights = Weights(net, self._device)
+        self._rule = torch.zeros(4, dtype=torch.int64, device=self._device)
+        self._set_rule(rule)
+        self._set_scales(net)
+        self._launches = Launches(
+            net.config, self._state, self._weights, self._rule, self._answered
+        )
+        with self._streams.computing():
+            self.tile = self._wanted_tile or choose_tile(net.config, self._launches, self._state)
+            self._launches.step(self.tile)  # compiles
+        self._streams.synchronize()
+        self._state.tick.fill_(self._streams.num_steps)
+        self._step: Callable[[], None] = self._streams.record(
+            lambda: self._launches.step(self.tile)
+        )
+
+    def _set_rule(self, rule: ExitRule) -> None:
+        self._exit_rule = rule
+        self._rule.copy_(torch.from_numpy(rule.as_integers()))
+
+    def _set_scales(self, net: IntegerNet) -> None:
+        self.policy_scale = net.policy_scale
+        self.value_scale = net.value_scale
+
+    def _check(self, slots: NDArray[np.int32], num_legal: NDArray[np.uint8]) -> None:
+        if self._occupied[slots].any() or len(np.unique(slots)) != len(slots):
+            raise ValueError("admitted to a slot that is not free")
+        if (num_legal == 0).any() or (num_legal > MAX_MOVES).any():
+            raise ValueError(f"a question needs 1 to {MAX_MOVES} legal moves")
+
+
+@kernel
+def _copy_answers(  # type: ignore[no-untyped-def]
+    slots, rows, policy, wdl, steps, num_legal, to_policy, to_wdl, to_steps
+):
+    """Rows of the requests from slots; columns of ``to_policy`` beyond the legal moves become 0."""
+    for k in range(slots.shape[0]):
+        slot, row = slots[k], rows[k]
+        count = num_legal[row]
+        for move in range(to_policy.shape[1]):
+            to_policy[row, move] = policy[slot, move] if move < count else 0
+        for outcome in range(to_wdl.shape[1]):
+            to_wdl[row, outcome] = wdl[slot, outcome]
+        to_steps[row] = steps[slot]

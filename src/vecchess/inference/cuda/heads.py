@@ -1,0 +1,182 @@
+"""Triton kernels around the tower: which slots take a step, what they answer, who may leave.
+
+The exit rule is that of ``inference/exit.py``, comparison by comparison.
+"""
+
+# mypy: disable-error-code="no-untyped-def,misc"
+
+import triton
+import triton.language as tl
+
+from vecchess.inference.cuda.tower import SQUARES, emit, to_current
+
+OUTCOMES = tl.constexpr(3)
+MOVES_AT_ONCE = tl.constexpr(32)
+NO_SECOND = tl.constexpr(-(2**31))
+NO_BEST = tl.constexpr(-1)
+
+
+@triton.jit
+def list_active(busy, active, num_active, tick, num_slots, BLOCK: tl.constexpr):
+    """active: int32[S] <- the busy slots, ascending; num_active: int32[1]; tick: int64[1] += 1.
+
+    Each program lists BLOCK slots and counts those before them itself: no order of programs
+    matters. Only listed slots take part in the step, so an empty slot costs nothing.
+    """
+    program = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    before, block = 0, 0
+    while block < program:
+        before += tl.sum(tl.load(busy + block * BLOCK + lane))
+        block += 1
+    slots = program * BLOCK + lane
+    takes_part = tl.load(busy + slots, mask=slots < num_slots, other=0)
+    places = before + tl.cumsum(takes_part, axis=0) - takes_part
+    tl.store(active + places, slots, mask=takes_part != 0)
+    if program == tl.num_programs(0) - 1:
+        tl.store(num_active, before + tl.sum(takes_part))
+        tl.store(tick, tl.load(tick) + 1)
+
+
+@triton.jit
+def add_policy(
+    fired, policy, legal, num_legal, weight, shift, bias, fresh,
+    CHANNELS: tl.constexpr, INPUTS: tl.constexpr, RELU: tl.constexpr,
+):  # fmt: skip
+    """Add one step's currents of the legal actions; returns (best move, its score, the second).
+
+    fired: int8[64, C] of one board; policy, legal: its rows [L]; ties go to the lowest index.
+    """
+    inputs = tl.arange(0, INPUTS)[None, :]
+    top, best, second, first = 0, NO_SECOND, NO_SECOND, 0
+    while first < num_legal:
+        move = first + tl.arange(0, MOVES_AT_ONCE)
+        valid = move < num_legal
+        action = tl.load(legal + move, mask=valid, other=0).to(tl.int32)
+        plane, square = action // SQUARES, action % SQUARES
+        total = tl.zeros((MOVES_AT_ONCE,), tl.int32)
+        for channel in range(0, CHANNELS, INPUTS):
+            spikes = tl.load(fired + square[:, None] * CHANNELS + channel + inputs)
+            synapses = tl.load(weight + plane[:, None] * CHANNELS + channel + inputs)
+            total += tl.sum(spikes.to(tl.int32) * synapses.to(tl.int32), axis=1)
+        current = to_current(total, tl.load(shift + plane), tl.load(bias + plane), RELU)
+        score = current + tl.load(policy + move, mask=valid & (fresh == 0), other=0)
+        tl.store(policy + move, score, mask=valid)
+        score = tl.where(valid, score, NO_SECOND)
+        highest, index = tl.max(score, axis=0), tl.argmax(score, axis=0, tie_break_left=True)
+        runner_up = tl.max(tl.where(move == first + index, NO_SECOND, score), axis=0)
+        second = tl.maximum(tl.minimum(best, highest), tl.maximum(second, runner_up))
+        top = tl.where(highest > best, first + index, top)
+        best = tl.maximum(best, highest)
+        first += MOVES_AT_ONCE
+    return top, best, second
+
+
+@triton.jit
+def squeeze(
+    fired, membrane, weight, shift, bias, fresh,
+    CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
+    GRID_BITS: tl.constexpr, RELU: tl.constexpr,
+):  # fmt: skip
+    """int32[64, VALUES]: what the neurons in front of win/draw/loss pass on, for one board."""
+    square = tl.arange(0, SQUARES)[:, None]
+    value = tl.arange(0, VALUES)
+    inputs = tl.arange(0, INPUTS)
+    total = tl.zeros((SQUARES, VALUES), tl.int32)
+    for first in range(0, CHANNELS, INPUTS):
+        spikes = tl.load(fired + square * CHANNELS + first + inputs[None, :])
+        synapses = tl.load(weight + value[None, :] * CHANNELS + first + inputs[:, None])
+        total = tl.dot(spikes, synapses, total, out_dtype=tl.int32)
+    current = to_current(
+        total, tl.load(shift + value)[None, :], tl.load(bias + value)[None, :], RELU
+    )
+    neurons = membrane + square * VALUES + value[None, :]
+    return emit(neurons, square >= 0, fresh, current, GRID_BITS, RELU)
+
+
+@triton.jit
+def add_outcomes(
+    fired, wdl, weight, shift, bias, fresh, t, VALUES: tl.constexpr, RELU: tl.constexpr
+):
+    """Add one step's current to wdl: int32[3]; returns the largest |w_t (t-1) - w_(t-1) t|."""
+    square = tl.arange(0, SQUARES)[:, None]
+    value = tl.arange(0, VALUES)[None, :]
+    drift = t * 0
+    for outcome in tl.static_range(OUTCOMES):
+        synapses = tl.load(weight + (outcome * SQUARES + square) * VALUES + value)
+        total = tl.sum(tl.sum(fired * synapses.to(tl.int32), axis=1), axis=0)
+        current = to_current(total, tl.load(shift + outcome), tl.load(bias + outcome), RELU)
+        before = tl.load(wdl + outcome, mask=fresh == 0, other=0)
+        after = before + current
+        tl.store(wdl + outcome, after)
+        moved = after.to(tl.int64) * (t - 1) - before.to(tl.int64) * t
+        drift = tl.maximum(drift, tl.abs(moved))
+    return drift
+
+
+@triton.jit
+def may_leave(rule, t, num_legal, margin, unchanged, drift):
+    """The exit rule before T; rule: int64[4] as ``ExitRule.as_integers``."""
+    sure = margin >= tl.load(rule + 1) * t
+    calm = unchanged | (tl.load(rule + 2) == 0)
+    limit = tl.load(rule + 3)
+    steady = (limit < 0) | ((t > 1) & (drift <= limit * t * (t - 1)))
+    return (t >= tl.load(rule)) & ((num_legal == 1) | (sure & calm & steady))
+
+
+@triton.jit
+def answer(
+    active, num_active, tick, busy, steps, legal, num_legal, policy, wdl, best_move,
+    spikes, value_membranes,
+    policy_weight, policy_shift, policy_bias,
+    squeeze_weight, squeeze_shift, squeeze_bias,
+    outcome_weight, outcome_shift, outcome_bias,
+    rule, answered_policy, answered_wdl, answered_steps, settled_at,
+    TIME_STEPS: tl.constexpr, MAX_MOVES: tl.constexpr,
+    CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
+    GRID_BITS: tl.constexpr, RELU: tl.constexpr,
+):  # fmt: skip
+    """Heads and exit rule of one busy slot; grid: positions.
+
+    By slot: busy, steps, num_legal, best_move int32[S], legal int16[S, L], policy int32[S, L],
+    wdl int32[S, 3], value_membranes int[S, 64, VALUES]. By position: spikes int8[S, 64, C].
+    A slot that settles is busy no longer: it takes no further step, and its answer goes to the
+    host's memory, answered_* [S, ...], with the number of the step in settled_at: int64[S].
+    """
+    position = tl.program_id(0)
+    if position >= tl.load(num_active):
+        return
+    slot = tl.load(active + position).to(tl.int64)
+    taken = tl.load(steps + slot)
+    fresh, t = taken == 0, (taken + 1).to(tl.int64)
+    count = tl.load(num_legal + slot)
+    fired = spikes + position.to(tl.int64) * SQUARES * CHANNELS
+    scores = policy + slot * MAX_MOVES
+    top, best, second = add_policy(
+        fired, scores, legal + slot * MAX_MOVES, count,
+        policy_weight, policy_shift, policy_bias, fresh, CHANNELS, INPUTS, RELU,
+    )  # fmt: skip
+    inner = squeeze(
+        fired, value_membranes + slot * SQUARES * VALUES,
+        squeeze_weight, squeeze_shift, squeeze_bias,
+        fresh, CHANNELS, INPUTS, VALUES, GRID_BITS, RELU,
+    )  # fmt: skip
+    outcomes = wdl + slot * OUTCOMES
+    drift = add_outcomes(
+        inner, outcomes, outcome_weight, outcome_shift, outcome_bias, fresh, t, VALUES, RELU
+    )
+    before = tl.load(best_move + slot, mask=fresh == 0, other=NO_BEST)
+    margin = best.to(tl.int64) - second.to(tl.int64)
+    leaves = may_leave(rule, t, count, margin, before == top, drift)
+    tl.store(best_move + slot, top)
+    tl.store(steps + slot, taken + 1)
+    if leaves | (t >= TIME_STEPS):
+        tl.debug_barrier()  # scores and outcomes were stored by other threads of this program
+        tl.store(busy + slot, 0)
+        move = tl.arange(0, 256)
+        score = tl.load(scores + move, mask=move < count, other=0)
+        tl.store(answered_policy + slot * MAX_MOVES + move, score, mask=move < count)
+        for outcome in tl.static_range(OUTCOMES):
+            tl.store(answered_wdl + slot * OUTCOMES + outcome, tl.load(outcomes + outcome))
+        tl.store(answered_steps + slot, taken + 1)
+        tl.store(settled_at + slot, tl.load(tick))

@@ -1,0 +1,138 @@
+"""The kernels with their arguments: what is launched to seat questions, and for a time step."""
+
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+
+from vecchess.inference.cuda import heads, tower
+from vecchess.inference.cuda.staging import record_words
+from vecchess.inference.cuda.state import Answered, SlotState
+from vecchess.inference.cuda.tiles import Tile, channels_at_once
+from vecchess.inference.cuda.weights import Weights, padded_values
+from vecchess.shapes import MAX_MOVES
+from vecchess.snn.presets import NetConfig
+
+SLOTS_TO_LIST = 1024
+"""Slots a program of ``heads.list_active`` looks at."""
+
+
+class Launches:
+    """Launches on the current stream; every tensor is where it was at the first launch."""
+
+    def __init__(
+        self,
+        config: NetConfig,
+        state: SlotState,
+        weights: Weights,
+        rule: Tensor,
+        answered: Answered,
+    ) -> None:
+        """rule: int64[4] on the device, see ``ExitRule.as_integers``."""
+        self._config = config
+        self._state = state
+        self._answered = answered
+        self._rule = rule
+        self._weights = weights
+        self._num_slots = len(state.busy)
+        self._inputs = channels_at_once(config)
+        self._shared: dict[str, Any] = {
+            "CHANNELS": config.channels,
+            "GRID_BITS": config.grid_bits,
+            "RELU": config.neuron == "relu",
+        }
+
+    def seat(self, staged: Tensor, count: int) -> None:
+        """Seat ``count`` questions from ``staged``: int64[., RECORD]."""
+        state, outputs = self._state, self._inputs
+        tower.seat[(count, self._config.channels // outputs)](
+            staged,
+            staged.view(torch.int16),
+            staged.view(torch.int32),
+            state.busy,
+            state.steps,
+            state.legal,
+            state.num_legal,
+            state.inflow,
+            *self._weights.of("stem"),
+            NUM_PLANES=self._config.num_planes,
+            MAX_MOVES=MAX_MOVES,
+            RECORD=record_words(self._config.num_planes),
+            CHANNELS=self._config.channels,
+            OUTPUTS=outputs,
+        )
+
+    def step(self, tile: Tile) -> None:
+        """One time step of every busy slot."""
+        self.tower(tile)
+        self._answer()
+
+    def tower(self, tile: Tile) -> None:
+        """The part of a time step that depends on the tile."""
+        self._list_active()
+        self._advance_tower(tile)
+
+    def _list_active(self) -> None:
+        state = self._state
+        heads.list_active[(triton.cdiv(self._num_slots, SLOTS_TO_LIST),)](
+            state.busy,
+            state.active,
+            state.num_active,
+            state.tick,
+            self._num_slots,
+            BLOCK=SLOTS_TO_LIST,
+        )
+
+    def _advance_tower(self, tile: Tile) -> None:
+        state = self._state
+        tower.advance_tower[(triton.cdiv(self._num_slots, tile.boards),)](
+            state.active,
+            state.num_active,
+            state.steps,
+            state.inflow,
+            state.membranes,
+            *self._weights.of("tower"),
+            state.stream,
+            state.spikes,
+            state.spikes_inside,
+            BLOCKS=self._config.blocks,
+            BOARDS=tile.boards,
+            OUTPUTS=tile.outputs,
+            INPUTS=tile.inputs,
+            SLICE=tile.slice,
+            BYTES=tile.bytes,
+            num_warps=tile.num_warps,
+            num_stages=tile.num_stages,
+            **self._shared,
+        )
+
+    def _answer(self) -> None:
+        state, answered = self._state, self._answered
+        heads.answer[(self._num_slots,)](
+            state.active,
+            state.num_active,
+            state.tick,
+            state.busy,
+            state.steps,
+            state.legal,
+            state.num_legal,
+            state.policy,
+            state.wdl,
+            state.best_move,
+            state.spikes,
+            state.value_membranes,
+            *self._weights.of("policy"),
+            *self._weights.of("squeeze"),
+            *self._weights.of("outcome"),
+            self._rule,
+            answered.policy,
+            answered.wdl,
+            answered.steps,
+            answered.settled_at,
+            TIME_STEPS=self._config.time_steps,
+            MAX_MOVES=MAX_MOVES,
+            INPUTS=self._inputs,
+            VALUES=padded_values(self._config),
+            **self._shared,
+        )

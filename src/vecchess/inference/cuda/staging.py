@@ -1,0 +1,59 @@
+"""How questions get to the device: as records in pinned memory, one copy for all that are admitted.
+
+A record is RECORD 64-bit words, P input planes, legal actions, slot and their number:
+
+    word  0 ......... P-1 | P ............. P+54 | P+55
+          planes uint64   | legal uint16[218]    | slot int32, num_legal int32
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vecchess.inference.cuda.streams import Streams
+from vecchess.inference.requests import Requests
+from vecchess.shapes import MAX_MOVES
+
+LEGAL_WORDS = -(-MAX_MOVES // 4)
+
+
+def record_words(num_planes: int) -> int:
+    """64-bit words of a record."""
+    return num_planes + LEGAL_WORDS + 1
+
+
+class StagingBuffer:
+    """Room for ``capacity`` records, in pinned host memory and on the device."""
+
+    def __init__(self, capacity: int, num_planes: int, streams: Streams) -> None:
+        """Raises torch.OutOfMemoryError."""
+        shape = (capacity, record_words(num_planes))
+        self.host = streams.host_tensor(shape, torch.int64)
+        self.device = torch.zeros(shape, dtype=torch.int64, device=streams.device)
+        kind = np.dtype(
+            {
+                "names": ["planes", "legal", "slot", "num_legal"],
+                "formats": [("<u8", num_planes), ("<u2", MAX_MOVES), "<i4", "<i4"],
+                "offsets": [
+                    0,
+                    8 * num_planes,
+                    8 * (num_planes + LEGAL_WORDS),
+                    8 * (num_planes + LEGAL_WORDS) + 4,
+                ],
+                "itemsize": 8 * shape[1],
+            }
+        )
+        self._records = self.host.numpy().view(kind)[:, 0]
+
+    def write(
+        self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]
+    ) -> tuple[Tensor, Tensor]:
+        """Fill one record a row; returns (target on the device, source on the host) to copy."""
+        count = len(slots)
+        records = self._records[:count]
+        records["planes"] = requests.planes[rows]
+        records["legal"] = requests.legal[rows]
+        records["slot"] = slots
+        records["num_legal"] = requests.num_legal[rows]
+        return self.device[:count], self.host[:count]

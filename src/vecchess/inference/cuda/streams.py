@@ -1,0 +1,173 @@
+"""Order of what the device does: a stream that computes, one that copies, and what is finished.
+
+``InlineStreams`` does the same in order on a processor, for Triton's interpreter. It too says
+that the last step is not known to be finished, so that tests see the order of things on a GPU.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+NUM_BUFFERS = 2
+"""Staging buffers: one is filled while the device reads the other."""
+
+
+class Streams(Protocol):
+    """What the backend has to know about time on a device."""
+
+    device: torch.device
+    num_steps: int
+    """Time steps marked so far."""
+
+    def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Zeros in host memory that host and device can both reach."""
+        ...
+
+    def computing(self) -> AbstractContextManager[object]:
+        """Inside, kernels are launched one after the other on the stream that computes."""
+        ...
+
+    def wait_to_fill(self, buffer: int) -> None:
+        """Wait until the host may fill staging ``buffer`` (0 or 1) again."""
+        ...
+
+    def upload(self, buffer: int, target: Tensor, source: Tensor) -> None:
+        """Copy beside the computation; what is launched from now on sees the copy."""
+        ...
+
+    def uploaded_is_read(self, buffer: int) -> None:
+        """All that reads the device's half of ``buffer`` has been launched."""
+        ...
+
+    def record(self, launch: Callable[[], None]) -> Callable[[], None]:
+        """The kernels that ``launch`` launches, to be launched again as one. Compiled before."""
+        ...
+
+    def mark_step(self) -> None:
+        """A time step has been launched."""
+        ...
+
+    def finished_steps(self) -> int:
+        """How many of the marked steps are known to be finished, all but the last at least."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for everything that was launched."""
+        ...
+
+
+def open_streams(device: torch.device) -> Streams:
+    """Those of ``device``."""
+    return CudaStreams(device) if device.type == "cuda" else InlineStreams(device)
+
+
+class CudaStreams:
+    """A stream for kernels and a stream for copies to the device, tied by events."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Two streams on ``device``."""
+        self.device = device
+        self._compute = torch.cuda.Stream(device)
+        self._copy = torch.cuda.Stream(device)
+        self._copied = _events(NUM_BUFFERS)
+        self._read = _events(NUM_BUFFERS)
+        self._done = _events(2)
+        self.num_steps = 0
+
+    def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Pinned, which with unified addressing means that kernels can write to it."""
+        return torch.zeros(shape, dtype=dtype, pin_memory=True)
+
+    def computing(self) -> AbstractContextManager[object]:
+        """See ``Streams``."""
+        return torch.cuda.stream(self._compute)
+
+    def wait_to_fill(self, buffer: int) -> None:
+        """See ``Streams``."""
+        self._copied[buffer].synchronize()
+
+    def upload(self, buffer: int, target: Tensor, source: Tensor) -> None:
+        """See ``Streams``."""
+        self._copy.wait_event(self._read[buffer])
+        with torch.cuda.stream(self._copy):
+            target.copy_(source, non_blocking=True)
+        self._copied[buffer].record(self._copy)
+        self._compute.wait_event(self._copied[buffer])
+
+    def uploaded_is_read(self, buffer: int) -> None:
+        """See ``Streams``."""
+        self._read[buffer].record(self._compute)
+
+    def record(self, launch: Callable[[], None]) -> Callable[[], None]:
+        """As a CUDA graph. Other threads may go on using the device meanwhile."""
+        self.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self._compute, capture_error_mode="thread_local"):
+            launch()
+        return graph.replay
+
+    def mark_step(self) -> None:
+        """See ``Streams``."""
+        self.num_steps += 1
+        self._done[self.num_steps % 2].record(self._compute)
+
+    def finished_steps(self) -> int:
+        """Waits for the step before the last, never for the last: the device stays busy."""
+        if self.num_steps == 0 or self._done[self.num_steps % 2].query():
+            return self.num_steps
+        self._done[(self.num_steps - 1) % 2].synchronize()
+        return self.num_steps - 1
+
+    def synchronize(self) -> None:
+        """See ``Streams``."""
+        torch.cuda.synchronize(self.device)
+
+
+def _events(count: int) -> list[torch.cuda.Event]:
+    """Waiting for them sleeps: the cores belong to the movers."""
+    return [torch.cuda.Event(blocking=True) for _ in range(count)]
+
+
+class InlineStreams:
+    """One thing after the other, at once."""
+
+    def __init__(self, device: torch.device) -> None:
+        """``device`` is the processor."""
+        self.device = device
+        self.num_steps = 0
+
+    def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Plain memory."""
+        return torch.zeros(shape, dtype=dtype)
+
+    def computing(self) -> AbstractContextManager[object]:
+        """See ``Streams``."""
+        return nullcontext()
+
+    def wait_to_fill(self, buffer: int) -> None:
+        """Nothing to wait for."""
+
+    def upload(self, buffer: int, target: Tensor, source: Tensor) -> None:
+        """See ``Streams``."""
+        target.copy_(source)
+
+    def uploaded_is_read(self, buffer: int) -> None:
+        """Nothing to remember."""
+
+    def record(self, launch: Callable[[], None]) -> Callable[[], None]:
+        """Launches again, one by one."""
+        return launch
+
+    def mark_step(self) -> None:
+        """See ``Streams``."""
+        self.num_steps += 1
+
+    def finished_steps(self) -> int:
+        """All but the last."""
+        return max(self.num_steps - 1, 0)
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""

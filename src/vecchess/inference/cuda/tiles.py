@@ -1,0 +1,59 @@
+"""How the tower's kernel is cut: which tile a program takes, tried on the device it runs on."""
+
+from dataclasses import dataclass
+
+from vecchess.snn.presets import NetConfig
+
+MOST_AT_ONCE = 128
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Shape of a program of ``tower.advance_tower``."""
+
+    boards: int
+    """Boards a program takes through the tower: 64 rows of the product each."""
+    outputs: int
+    """Output channels of a product."""
+    inputs: int
+    """Input channels of one step of the product, its K."""
+    slice: int
+    """Output channels that pass through their neurons together, see ``tower.pass_on``."""
+    num_warps: int = 4
+    num_stages: int = 3
+    """Steps of the product whose operands are fetched ahead."""
+    bytes: int = 8
+    """Spikes a thread fetches at a time: 8 by way of the first-level cache, 16 past it."""
+
+
+def interpreted_tile(config: NetConfig) -> Tile:
+    """For Triton's interpreter, whose time goes with the number of operations, not their size."""
+    channels = channels_at_once(config)
+    return Tile(8, channels, channels, channels)
+
+
+def candidates(config: NetConfig) -> list[Tile]:
+    """Tiles worth trying, the likeliest first.
+
+    More boards in a tile read the weights less often, and the second-level cache is what limits
+    a Hopper GPU first; fewer leave room for several programs on a multiprocessor, so that the
+    matrix units of one work while another reads membranes. All but the largest were compiled for
+    sm_90 without a register spilled.
+    """
+    channels = channels_at_once(config)
+    half = max(channels // 2, 32)
+    return [
+        Tile(2, channels, channels, 32, 8, 3),
+        Tile(2, channels, channels, 32, 8, 3, 16),
+        Tile(2, channels, channels, 32, 16, 3),
+        Tile(1, channels, channels, 32, 4, 3),
+        Tile(1, channels, channels, 32, 8, 3),
+        Tile(2, channels, half, 32, 8, 4),
+        Tile(4, channels, channels, min(channels, 32), 8, 3),
+        Tile(4, channels, half, 32, 16, 4),
+    ]
+
+
+def channels_at_once(config: NetConfig) -> int:
+    """The largest power of two that divides C, 128 at most."""
+    return min(config.channels & -config.channels, MOST_AT_ONCE)

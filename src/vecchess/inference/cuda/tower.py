@@ -1,0 +1,260 @@
+"""Triton kernels of the residual tower: stem at admission, then one time step of all its layers.
+
+The definition is ``snn/integer_net.py`` and ``snn/neuron.py``; numbers are int32 in units of 2^-F.
+A program owns a tile of boards and takes them through every layer by itself, so a time step is
+one launch: spikes and stream of a tile stay in the caches of the multiprocessor that made them,
+and only membranes and x0 come from memory. A convolution is an implicit GEMM: rows are squares,
+columns output channels, and K runs over (tap, input channel) in matrix-unit-sized pieces.
+
+    slot       where a position sits for all its time steps: membranes, x0
+    position   where its slot stands in the list of busy slots, in this step: spikes, stream
+"""
+
+# mypy: disable-error-code="no-untyped-def,misc"
+
+import triton
+import triton.language as tl
+
+SQUARES = tl.constexpr(64)
+TAPS = tl.constexpr(9)
+PLANES_AT_ONCE = tl.constexpr(32)
+"""Input planes a matrix product takes; the planes are padded to a multiple of it."""
+MAX_ACTION = tl.constexpr(73 * 64 - 1)
+RELU_BITS = tl.constexpr(6)
+"""An activation of the ReLU twin is an int8 in units of 2^-6."""
+
+
+@triton.jit
+def emit(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, RELU: tl.constexpr):
+    """What neurons pass on: spikes 0 or 1, membranes updated in place; or int8 activations.
+
+    pointers: where the membranes are; fresh: neurons of a new occupant, whose membrane counts
+    as 0 whatever is stored.
+    """
+    if RELU:
+        fired = tl.minimum(tl.maximum(current >> (GRID_BITS - RELU_BITS), 0), 127)
+    else:
+        threshold: tl.constexpr = 1 << GRID_BITS
+        old = tl.load(pointers, mask=mask & (fresh == 0), other=0).to(tl.int32)
+        charged = (old >> 1) + current
+        spikes = charged > tl.where(old > threshold, 2 * threshold, threshold)
+        tl.store(pointers, tl.where(spikes, charged - threshold, charged), mask=mask)
+        fired = spikes.to(tl.int32)
+    return fired
+
+
+@triton.jit
+def to_current(total, shift, bias, FROM_ACTIVATIONS: tl.constexpr):
+    """A weighted sum as a current: scale 2^(F - k), bias, units 2^-F."""
+    scaled = total << shift
+    if FROM_ACTIVATIONS:
+        scaled = scaled >> RELU_BITS
+    return scaled + bias
+
+
+@triton.jit
+def step_of_tap(tap):
+    """(rank step, file step) of a tap, each -1, 0 or 1."""
+    return tap // 3 - 1, tap % 3 - 1
+
+
+@triton.jit
+def lies_on_board(square, up, right):
+    """Whether the square ``up`` ranks and ``right`` files from ``square`` exists."""
+    rank, file = square // 8 + up, square % 8 + right
+    return (rank >= 0) & (rank < 8) & (file >= 0) & (file < 8)
+
+
+@triton.jit
+def convolve(
+    source, lane, square, seated, weight, outputs,
+    CHANNELS: tl.constexpr, INPUTS: tl.constexpr, BYTES: tl.constexpr,
+):  # fmt: skip
+    """int32[rows, outputs]: 3x3 sums over ``source`` int8[rows, C]; a row is a square of a board.
+
+    weight: one layer, int8[9, C, C], output-major, so that K lies contiguous for both operands,
+    as 8-bit matrix units want it.
+    """
+    inputs = tl.arange(0, INPUTS)
+    PIECES: tl.constexpr = CHANNELS // INPUTS
+    total = tl.zeros((lane.shape[0], outputs.shape[0]), tl.int32)
+    for piece in range(TAPS * PIECES):
+        tap = piece // PIECES
+        first = (piece - tap * PIECES) * INPUTS
+        up, right = step_of_tap(tap)
+        seen = (seated & lies_on_board(square, up, right))[:, None]
+        at = (lane + up * 8 + right) * CHANNELS + first
+        # nine taps read the same spikes: 8 bytes at a time they come by way of the
+        # multiprocessor's own cache (cp.async.ca), 16 at a time pass it by (cp.async.cg)
+        rows = source + at[:, None] + tl.max_contiguous(inputs, BYTES)[None, :]
+        fired = tl.load(rows, mask=seen, other=0, cache_modifier=".ca")
+        columns = weight + (tap * CHANNELS + outputs) * CHANNELS + first
+        synapses = tl.load(columns[None, :] + inputs[:, None])
+        total = tl.dot(fired, synapses, total, out_dtype=tl.int32)
+    return total
+
+
+@triton.jit
+def pass_on(
+    total, first, target, stream, membrane, shift, bias, lane, seated, fresh,
+    RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
+    RELU: tl.constexpr, SLICE: tl.constexpr,
+):  # fmt: skip
+    """target = LIF(current of ``total``), or with RESIDUAL of the stream that it is added to.
+
+    Works on SLICE output channels at a time: a thread then holds few membranes and addresses
+    besides its sums, and none of them leave its registers.
+    """
+    WIDTH: tl.constexpr = total.shape[1]
+    if WIDTH > SLICE:
+        halves = tl.permute(tl.reshape(total, (total.shape[0], 2, WIDTH // 2)), (0, 2, 1))
+        left, right = tl.split(halves)
+        pass_on(
+            left, first, target, stream, membrane, shift, bias, lane, seated, fresh,
+            RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
+        )  # fmt: skip
+        pass_on(
+            right, first + WIDTH // 2, target, stream, membrane, shift, bias, lane, seated, fresh,
+            RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
+        )  # fmt: skip
+    else:
+        mask = seated[:, None]
+        columns = first + tl.arange(0, WIDTH)
+        shifts, biases = tl.load(shift + columns)[None, :], tl.load(bias + columns)[None, :]
+        current = to_current(total, shifts, biases, RELU)
+        here = lane[:, None] * CHANNELS + columns[None, :]
+        if RESIDUAL:
+            current += tl.load(stream + here, mask=mask, other=0).to(tl.int32)
+            tl.store(stream + here, current, mask=mask)
+        neurons = membrane[:, None] + columns[None, :]
+        fired = emit(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
+        tl.store(target + here, fired.to(tl.int8), mask=mask)
+
+
+@triton.jit
+def half_block(
+    layer, source, target, stream, membrane, weight, shift, bias, lane, square, seated, fresh,
+    RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
+    RELU: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
+    SLICE: tl.constexpr, BYTES: tl.constexpr,
+):  # fmt: skip
+    """A 3x3 convolution of ``source`` and the neurons that hear it; see ``pass_on``."""
+    layer_weight = weight + layer * TAPS * CHANNELS * CHANNELS
+    for first in range(0, CHANNELS, OUTPUTS):
+        outputs = first + tl.arange(0, OUTPUTS)
+        total = convolve(
+            source, lane, square, seated, layer_weight, outputs, CHANNELS, INPUTS, BYTES
+        )
+        pass_on(
+            total, first, target, stream, membrane,
+            shift + layer * CHANNELS, bias + layer * CHANNELS, lane, seated, fresh,
+            RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
+        )  # fmt: skip
+    tl.debug_barrier()  # the next layer reads what other threads of this program have written
+
+
+@triton.jit
+def advance_tower(
+    active, num_active, steps, inflow, membranes, weight, shift, bias,
+    stream, spikes, spikes_inside,
+    BLOCKS: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
+    RELU: tl.constexpr, BOARDS: tl.constexpr, OUTPUTS: tl.constexpr,
+    INPUTS: tl.constexpr, SLICE: tl.constexpr, BYTES: tl.constexpr,
+):  # fmt: skip
+    """One time step of the tower for a tile of BOARDS busy slots; grid: positions / BOARDS.
+
+    active: int32[S] busy slots, num_active: int32[1], steps: int32[S] taken so far (0: membranes
+    are to count as silent), inflow: int[S, 64, C] (x0), membranes: int[S, 2 * blocks + 1, 64, C],
+    weight: int8[2 * blocks, 9, C, C], shift, bias: int32[2 * blocks, C]. By position: stream
+    int[S, 64, C], spikes_inside int8[S, 64, C] and, the result, spikes int8[S, 64, C].
+    """
+    count = tl.load(num_active)
+    tile = tl.program_id(0) * BOARDS
+    if tile >= count:
+        return
+    lane = tl.arange(0, BOARDS * SQUARES)
+    position, square = tile + lane // SQUARES, lane % SQUARES
+    seated = position < count
+    slot = tl.load(active + position, mask=seated, other=0).to(tl.int64)
+    fresh = tl.load(steps + slot, mask=seated, other=0) == 0
+    LAYERS: tl.constexpr = 2 * BLOCKS + 1
+    BOARD: tl.constexpr = SQUARES * CHANNELS
+    membrane = membranes + slot * LAYERS * BOARD + square * CHANNELS
+    first_board = tile.to(tl.int64) * BOARD
+    stream += first_board
+    spikes += first_board
+    spikes_inside += first_board
+    mask = seated[:, None]
+    for first in range(0, CHANNELS, SLICE):
+        outputs = first + tl.arange(0, SLICE)[None, :]
+        at_slot = (inflow + slot * BOARD + square * CHANNELS)[:, None] + outputs
+        current = tl.load(at_slot, mask=mask, other=0).to(tl.int32)
+        here = lane[:, None] * CHANNELS + outputs
+        tl.store(stream + here, current, mask=mask)
+        neurons = membrane[:, None] + outputs
+        fired = emit(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
+        tl.store(spikes + here, fired.to(tl.int8), mask=mask)
+    tl.debug_barrier()
+    for block in range(BLOCKS):
+        half_block(
+            2 * block, spikes, spikes_inside, stream, membrane + (2 * block + 1) * BOARD,
+            weight, shift, bias, lane, square, seated, fresh,
+            False, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
+        )  # fmt: skip
+        half_block(
+            2 * block + 1, spikes_inside, spikes, stream, membrane + (2 * block + 2) * BOARD,
+            weight, shift, bias, lane, square, seated, fresh,
+            True, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
+        )  # fmt: skip
+
+
+@triton.jit
+def seat(
+    staged_words, staged_shorts, staged_ints, busy, steps, legal, num_legal, inflow,
+    weight, shift, bias,
+    NUM_PLANES: tl.constexpr, MAX_MOVES: tl.constexpr, RECORD: tl.constexpr,
+    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr,
+):  # fmt: skip
+    """Seat one admitted question; grid: (K, C / OUTPUTS).
+
+    The three staged pointers are one buffer of K records of RECORD 64-bit words, see ``staging``.
+    Writes x0 into inflow int[S, 64, C], and marks the slot busy at step 0 with its legal moves.
+    weight: int8[9, C, padded planes]; shift, bias: int32[C].
+    """
+    record = tl.program_id(0).to(tl.int64)
+    LEGAL_WORDS: tl.constexpr = (MAX_MOVES + 3) // 4
+    head = staged_ints + record * RECORD * 2 + (NUM_PLANES + LEGAL_WORDS) * 2
+    slot = tl.load(head).to(tl.int64)
+    if tl.program_id(1) == 0:
+        tl.store(busy + slot, 1)
+        tl.store(steps + slot, 0)
+        tl.store(num_legal + slot, tl.load(head + 1))
+        moves = tl.arange(0, 256)
+        source = staged_shorts + record * RECORD * 4 + NUM_PLANES * 4 + moves
+        actions = tl.load(source, mask=moves < MAX_MOVES, other=0)
+        actions = tl.minimum(actions, MAX_ACTION).to(tl.int16)
+        tl.store(legal + slot * MAX_MOVES + moves, actions, mask=moves < MAX_MOVES)
+    square = tl.arange(0, SQUARES)
+    planes = tl.arange(0, PLANES_AT_ONCE)
+    outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
+    PIECES: tl.constexpr = (NUM_PLANES + PLANES_AT_ONCE - 1) // PLANES_AT_ONCE
+    total = tl.zeros((SQUARES, OUTPUTS), tl.int32)
+    for piece in range(TAPS * PIECES):
+        tap = piece // PIECES
+        first = (piece - tap * PIECES) * PLANES_AT_ONCE
+        up, right = step_of_tap(tap)
+        words = tl.load(
+            staged_words + record * RECORD + first + planes,
+            mask=first + planes < NUM_PLANES,
+            other=0,
+        )
+        there = ((square + up * 8 + right) & 63).to(tl.int64)
+        seen = lies_on_board(square, up, right)[:, None]
+        bits = tl.where(seen, (words[None, :] >> there[:, None]) & 1, 0).to(tl.int8)
+        rows = weight + (tap * CHANNELS + outputs) * PIECES * PLANES_AT_ONCE + first
+        total = tl.dot(bits, tl.load(rows[None, :] + planes[:, None]), total, out_dtype=tl.int32)
+    current = to_current(
+        total, tl.load(shift + outputs)[None, :], tl.load(bias + outputs)[None, :], False
+    )
+    here = (slot * SQUARES + square)[:, None] * CHANNELS + outputs[None, :]
+    tl.store(inflow + here, current)

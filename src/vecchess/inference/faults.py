@@ -1,0 +1,58 @@
+"""What a device says when it fails, as a typed error with one line."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from vecchess.errors import DeviceError
+
+OUT_OF_MEMORY = ("out of memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
+FAILED = (
+    "CUDA error",
+    "CUDA driver error",
+    "HIP error",
+    "Triton Error",
+    "cuBLAS",
+    "CUBLAS_STATUS",
+    "CUDNN_STATUS",
+    "AcceleratorError",
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def device_work(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator: failures of the device inside become ``DeviceError``; others pass unchanged."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except RuntimeError as error:
+                fault = as_device_error(error, what)
+                if fault is None:
+                    raise
+                raise fault from error
+
+        return guarded
+
+    return decorate
+
+
+def as_device_error(error: RuntimeError, what: str) -> DeviceError | None:
+    """``error`` as a DeviceError, None if it does not come from the device.
+
+    torch.OutOfMemoryError and torch.AcceleratorError are RuntimeErrors; older and other failures
+    are told apart by their text alone.
+    """
+    said = f"{type(error).__name__}: {error}"
+    first_line = str(error).strip().split("\n")[0]
+    if type(error).__name__ == "OutOfMemoryError" or any(sign in said for sign in OUT_OF_MEMORY):
+        advice = "use fewer --slots, or free memory on the device"
+        return DeviceError(f"out of device memory while {what}: {first_line}; {advice}", True)
+    if any(sign in said for sign in FAILED):
+        advice = "look at the driver's log (dmesg, nvidia-smi) if it happens again"
+        return DeviceError(f"the device failed while {what}: {first_line}; {advice}")
+    return None

@@ -1,0 +1,215 @@
+"""Triton kernels against the reference, to the bit: compiled on a GPU, otherwise interpreted."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from tests.inference.questions import answer, ask, same
+from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.inference.backends import open_backend
+from vecchess.inference.cuda.backend import CudaBackend
+from vecchess.inference.cuda.tiles import Tile
+from vecchess.inference.exit import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
+from vecchess.snn.initialise import new_network
+from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.presets import NetConfig
+
+DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
+NUM_ROWS = 10
+SURE = ExitRule(min_steps=1, policy_margin=2000, best_move_unchanged=False)
+DRIFT = ExitRule(value_drift=400)
+SMALL = {"num_planes": NUM_PLANES, "blocks": 1, "channels": 32}
+
+
+@cache
+def _new(config: NetConfig, seed: int = 1) -> IntegerNet:
+    planes = random_positions(16, 1)[0]
+    columns = np.arange(config.num_planes) % NUM_PLANES
+    return new_network(config, seed, planes[:, columns])
+
+
+def _net(seed: int = 1, **sizes: object) -> IntegerNet:
+    return _new(NetConfig.model_validate(SMALL | sizes), seed)
+
+
+def _quiet(net: IntegerNet) -> IntegerNet:
+    """The net with weights so small, and biases so large, that membranes fit 16 bits and fire."""
+
+    def quieten(layer: Layer) -> Layer:
+        bias = np.full_like(layer.bias, 700 << net.config.weight_bits >> net.config.grid_bits)
+        return Layer((layer.weight // 16).astype(np.int8), layer.shift, bias)
+
+    return replace(net, layers={name: quieten(layer) for name, layer in net.layers.items()})
+
+
+def _check(
+    net: IntegerNet,
+    rule: ExitRule,
+    tile: Tile | None = None,
+    requests: Requests | None = None,
+    num_slots: int = 9,
+    stride: int = 5,
+) -> CudaBackend:
+    """Staggered admissions into few slots give what the reference says of all rows at once."""
+    requests = requests or ask(NUM_ROWS)
+    rows = list(range(requests.num_rows))
+    backend = CudaBackend(net, num_slots, rule, DEVICE, tile)
+    got = answer(backend, requests, rows[::-1], stride)
+    alone = open_backend("reference", net, len(rows), rule)
+    assert same(got, answer(alone, requests, rows, len(rows)))
+    return backend
+
+
+CASES = {
+    "two blocks": ({"blocks": 2}, ExitRule()),
+    "all steps": ({"time_steps": 6}, ExitRule.never()),
+    "sure of the move": ({"channels": 64}, SURE),
+    "steady value": ({}, DRIFT),
+    "one step": ({"channels": 128, "time_steps": 1}, ExitRule()),
+    "three pieces of channels": ({"channels": 96, "time_steps": 2}, ExitRule()),
+    "many value channels": ({"value_channels": 20, "time_steps": 2}, DRIFT),
+    "coarse grid": ({"grid_bits": 10}, ExitRule()),
+    "activations": ({"neuron": "relu", "time_steps": 1, "blocks": 2}, ExitRule()),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_any_network_and_rule_gives_the_same_bits(case: str) -> None:
+    sizes, rule = CASES[case]
+    _check(_net(**sizes), rule)
+
+
+@pytest.mark.parametrize(
+    "tile", [Tile(1, 32, 32, 16), Tile(2, 32, 64, 32), Tile(4, 64, 32, 16, bytes=16)]
+)
+def test_any_tile_gives_the_same_bits(tile: Tile) -> None:
+    _check(_net(channels=64, time_steps=2), ExitRule(), tile, ask(4), num_slots=3, stride=2)
+
+
+def test_sixteen_bit_membranes_give_the_same_bits() -> None:
+    net = _quiet(_net(grid_bits=10, time_steps=4))
+    backend = _check(net, ExitRule.never())
+    widths = backend._widths
+    assert (widths.membranes, widths.value_membranes) == (torch.int16, torch.int16)
+    assert widths.stream == torch.int16
+    assert (backend._state.spikes.sum() > 0).item()
+
+
+def test_widest_questions() -> None:
+    """More planes than a product takes at a time, 218 moves, one move, the last action."""
+    rng = np.random.default_rng(4)
+    requests = Requests.empty(4, 40)
+    requests.planes[:] = rng.integers(0, 2**64, (4, 40), np.uint64)
+    requests.num_legal[:] = [MAX_MOVES, 1, 33, 32]
+    requests.legal[:] = rng.integers(0, NUM_ACTIONS, requests.legal.shape)
+    requests.legal[2, 32] = NUM_ACTIONS - 1
+    requests.legal[1, 1:] = 0xFFFF  # beyond the legal moves lies what was there before
+    _check(_net(num_planes=40, time_steps=3), ExitRule(), requests=requests)
+    assert requests.steps[1] == 2
+
+
+def test_a_step_without_occupied_slots_changes_nothing() -> None:
+    backend = CudaBackend(_net(), 4, ExitRule(), DEVICE)
+    requests = ask(4)
+    for _ in range(3):
+        backend.advance()
+        assert backend.settled().tolist() == []
+    answer(backend, requests, [0, 1, 2, 3], 4)
+    others = ask(4)
+    answer(open_backend("reference", _net(), 4, ExitRule()), others, [0, 1, 2, 3], 4)
+    assert np.array_equal(requests.policy, others.policy)
+
+
+def test_answers_come_one_step_late_and_slots_are_free_only_then() -> None:
+    backend, requests = CudaBackend(_net(time_steps=2), 4, ExitRule.never(), DEVICE), ask(4)
+    seat = np.array([2], np.int32), requests, np.array([0], np.int32)
+    backend.admit(*seat)
+    with pytest.raises(ValueError, match="not free"):
+        backend.admit(*seat)
+    backend.advance()
+    assert backend.settled().tolist() == []
+    backend.advance()
+    backend.advance()
+    assert backend.settled().tolist() == [2]
+    assert backend.settled().tolist() == []
+    backend.admit(*seat)
+    requests.num_legal[1] = 0
+    with pytest.raises(ValueError, match="legal moves"):
+        backend.admit(np.array([0], np.int32), requests, np.array([1], np.int32))
+
+
+def test_weights_are_swapped_under_the_recorded_step() -> None:
+    first, second = _net(seed=1), _net(seed=2)
+    backend = CudaBackend(first, 6, ExitRule(), DEVICE)
+    step, rows = backend._step, list(range(6))
+    for net, rule in ((first, None), (second, DRIFT), (first, ExitRule())):
+        backend.replace_network(net, rule)
+        got = answer(backend, ask(6), rows, 3)
+        reference = open_backend("reference", net, 6, rule or ExitRule())
+        assert same(got, answer(reference, ask(6), rows, 6))
+        assert backend.policy_scale == net.policy_scale
+    assert backend._step is step
+
+
+def test_wider_membranes_are_made_when_a_new_network_needs_them() -> None:
+    net = _net(grid_bits=10, time_steps=2)
+    backend = CudaBackend(_quiet(net), 6, ExitRule(), DEVICE)
+    answer(backend, ask(6), list(range(6)), 3)
+    backend.replace_network(net)
+    assert backend._widths.membranes == torch.int32
+    got = answer(backend, ask(6), list(range(6)), 3)
+    reference = open_backend("reference", net, 6, ExitRule())
+    assert same(got, answer(reference, ask(6), list(range(6)), 6))
+
+
+def test_a_network_changes_only_between_positions_and_to_the_same_sizes() -> None:
+    backend, requests = CudaBackend(_net(), 2, ExitRule(), DEVICE), ask(1)
+    with pytest.raises(ValueError, match="other sizes"):
+        backend.replace_network(_net(blocks=2))
+    backend.admit(np.array([0], np.int32), requests, np.array([0], np.int32))
+    with pytest.raises(ValueError, match="slots are free"):
+        backend.replace_network(_net(seed=2))
+
+
+def test_what_cannot_be_computed_is_refused() -> None:
+    with pytest.raises(ConfigError, match="slot"):
+        CudaBackend(_net(), 0, ExitRule(), DEVICE)
+    plain = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64))
+    with pytest.raises(ConfigError, match="residual"):
+        CudaBackend(_new(plain), 1, ExitRule(), DEVICE)
+    net = _net()
+    layer = net.layers["stem"]
+    broken = Layer(layer.weight, layer.shift, layer.bias + np.int32(1 << 22))
+    with pytest.raises(NetworkError, match="not exact"):
+        CudaBackend(replace(net, layers=net.layers | {"stem": broken}), 1, ExitRule(), DEVICE)
+
+
+def test_kernels_compile_for_hopper() -> None:
+    """What the interpreter cannot tell: types, layouts, shared memory. Needs no GPU."""
+    program = Path(__file__).with_name("compile_kernels.py")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
+    done = subprocess.run(
+        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device")
+def test_stepping_allocates_nothing_on_the_device() -> None:
+    backend = CudaBackend(_net(), 64, ExitRule(), DEVICE)
+    for _ in range(2):
+        before = torch.cuda.memory_stats()["allocation.all.allocated"]
+        answer(backend, ask(NUM_ROWS), list(range(NUM_ROWS)), 5)
+    assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
