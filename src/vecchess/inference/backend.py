@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.requests import Requests
+from vecchess.snn.integer_net import IntegerNet
 
 
 class Backend(Protocol):
@@ -48,10 +49,22 @@ class Backend(Protocol):
         ...
 
     def settled(self) -> NDArray[np.int32]:
-        """int32[K]: the slots that settled since the last call, ascending; they are free now."""
+        """int32[K]: the slots that settled since the last call, ascending; they are free now.
+
+        A device that works while the host does something else may report a slot one call late;
+        the slot has taken no further step meanwhile.
+        """
         ...
 
     def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """Write policy, wdl and steps of ``slots`` into ``rows``. Valid until the next admission
         to the slot."""
+        ...
+
+    def replace_network(self, net: IntegerNet) -> None:
+        """Answer with ``net`` from now on, by the same exit rule.
+
+        Raises ``ValueError`` unless all slots are free and its sizes are the same, and
+        ``NetworkError`` for a network that is not exact; the old one then stays.
+        """
         ...

@@ -1,11 +1,61 @@
 """Backends by name. Each is imported only when it is opened."""
 
+from importlib.util import find_spec
+from typing import NamedTuple
+
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit import ExitRule
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.presets import NetConfig
 
-BACKENDS = ("auto", "cpu", "reference")
+BACKENDS = ("auto", "cpu", "cuda", "torch", "reference")
+LEAST_CAPABILITY = (8, 0)
+"""Compute capability of the first GPUs with what our kernels need: asynchronous copies."""
+
+
+class Choice(NamedTuple):
+    """A backend, and why it was not the one that one would expect: a line for people, or ""."""
+
+    name: str
+    reason: str
+
+
+def choose_backend(name: str, config: NetConfig, device: str) -> Choice:
+    """What "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand."""
+    if name != "auto":
+        return Choice(name, "")
+    if device == "cpu":
+        return Choice("cpu", "")
+    obstacle = obstacle_to_cuda(config, device)
+    if obstacle:
+        return Choice("torch", f"using plain torch, which is slower: {obstacle}")
+    return Choice("cuda", "")
+
+
+def obstacle_to_cuda(config: NetConfig, device: str) -> str:
+    """Why backend "cuda" cannot compute the network on ``device``; "" where it can."""
+    if config.kind != "residual":
+        return f"the Triton kernels compute residual networks, not {config.kind} ones"
+    if find_spec("triton") is None:
+        return "Triton is not installed"
+    import torch
+
+    if device == "cpu":
+        import triton
+
+        interpreted = triton.knobs.runtime.interpret
+        return "" if interpreted else "the Triton kernels need a GPU (or TRITON_INTERPRET=1)"
+    if not torch.cuda.is_available():
+        return "torch finds no CUDA device"
+    if torch.version.hip:
+        return "the Triton kernels were made for NVIDIA GPUs, and this torch is built for ROCm"
+    capability = torch.cuda.get_device_capability(device)
+    if capability < LEAST_CAPABILITY:
+        have, need = (".".join(map(str, version)) for version in (capability, LEAST_CAPABILITY))
+        gpu = torch.cuda.get_device_name(device)
+        return f"{gpu} has compute capability {have}, the Triton kernels need {need}"
+    return ""
 
 
 def open_backend(
@@ -18,20 +68,26 @@ def open_backend(
 ) -> Backend:
     """The backend ``name`` with S = ``num_slots`` free slots.
 
-    exit_rule None takes the one stored with the network. device is "cpu" or "cuda:<n>" and
-    matters to ``reference`` alone; "auto" is ``cpu`` on a CPU. Raises ``ConfigError`` for an
-    unknown name or device, ``NetworkError`` for a network that is not exact.
+    exit_rule None takes the one stored with the network. device is "cpu" or "cuda:<n>"; "torch"
+    and "reference" are the same and run on either. Raises ``ConfigError`` for an unknown name or
+    device, ``NetworkError`` for a network that is not exact, ``DeviceError`` where the device has
+    too little memory, or fails.
     """
     rule = ExitRule.from_metadata(network.exit_rule) if exit_rule is None else exit_rule
-    if name == "auto":
-        name = "cpu" if device == "cpu" else "reference"
+    name = choose_backend(name, network.config, device).name
     if name == "cpu":
         from vecchess.inference.cpu import CpuBackend
 
         if device != "cpu":
             raise ConfigError(f"backend 'cpu' cannot run on device '{device}'")
         return CpuBackend(network, num_slots, rule, threads)
-    if name == "reference":
+    if name == "cuda":
+        if obstacle := obstacle_to_cuda(network.config, device):
+            raise ConfigError(f"backend 'cuda' cannot run here: {obstacle}; use 'auto'")
+        from vecchess.inference.cuda.backend import CudaBackend
+
+        return CudaBackend(network, num_slots, rule, device)
+    if name in ("torch", "reference"):
         from vecchess.inference.reference import ReferenceBackend
 
         return ReferenceBackend(network, num_slots, rule, device)

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
+from vecchess.snn.integer_net import IntegerNet
 
 
 class ConstantBackend:
@@ -34,6 +35,10 @@ class ConstantBackend:
     def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """Write zeros as answers: see ``Backend.read``."""
         _answer(rows, requests.num_legal, requests.policy, requests.wdl, requests.steps)
+
+    def replace_network(self, net: IntegerNet) -> None:
+        """There is no network to replace: always ``ValueError``."""
+        raise ValueError("the constant backend has no network to replace")
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The slow backend that is obviously right: the torch module itself, one step at a time.
 
-Runs on "cpu"; "cuda:<n>" is written with it in mind (matrix products only, since cuDNN may choose
-Winograd, which is not exact) but has not run on a GPU yet.
+Runs wherever torch does, with matrix products only, since cuDNN may choose Winograd, which is not
+exact. On a GPU that our kernels cannot use, an old one or one of another maker, it is the fallback.
 """
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from vecchess.errors import ConfigError
 from vecchess.inference.answers import Answers
 from vecchess.inference.exit import ExitRule
+from vecchess.inference.faults import device_work
 from vecchess.inference.requests import Requests
-from vecchess.shapes import NUM_ACTIONS
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.coding import rate_coded
 from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.integer_net import IntegerNet
@@ -22,10 +23,11 @@ from vecchess.snn.topology import stem_channels
 class ReferenceBackend:
     """``Backend`` in plain torch float32. Refuses a network that is not proved exact."""
 
+    @device_work("opening the network")
     def __init__(
         self, net: IntegerNet, num_slots: int, rule: ExitRule, device: str = "cpu"
     ) -> None:
-        """S = ``num_slots``; raises ``NetworkError`` and ``ConfigError``."""
+        """S = ``num_slots``; raises ``NetworkError``, ``ConfigError`` and ``DeviceError``."""
         if num_slots < 1:
             raise ConfigError("a backend needs at least one slot")
         net.check().require_exact()
@@ -41,19 +43,28 @@ class ReferenceBackend:
         channels = stem_channels(net.config)
         self._inflow = torch.zeros(num_slots, 8, 8, channels, device=self._device)
         self._membranes = self._module.at_rest(num_slots)
+        self._legal = torch.zeros(num_slots, MAX_MOVES, dtype=torch.int64, device=self._device)
+        self._num_legal = torch.zeros(num_slots, 1, dtype=torch.int64, device=self._device)
+        self._columns = torch.arange(MAX_MOVES, device=self._device)
         self._answers = Answers(num_slots, self.time_steps, rule)
 
+    @device_work("admitting positions")
     @torch.no_grad()
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""
         self._answers.open(slots, requests, rows)
         where = self._indices(slots)
         self._planes[slots] = requests.planes[rows]
+        actions = np.minimum(requests.legal[rows].astype(np.int64), NUM_ACTIONS - 1)
+        self._legal[where] = torch.from_numpy(actions).to(self._device)
+        counts = requests.num_legal[rows, None].astype(np.int64)
+        self._num_legal[where] = torch.from_numpy(counts).to(self._device)
         if not self._config.is_rate_coded:
             self._inflow[where] = self._current(requests.planes[rows])
         for membrane in self._membranes:
             membrane[where] = 0
 
+    @device_work("taking a time step")
     @torch.no_grad()
     def advance(self) -> None:
         """See ``Backend.advance``."""
@@ -66,10 +77,8 @@ class ReferenceBackend:
         output = self._module.advance(inflow, before, 1)
         for membrane, after in zip(self._membranes, output.membranes, strict=True):
             membrane[where] = after
-        actions = np.minimum(answers.legal[slots].astype(np.int64), NUM_ACTIONS - 1)
-        answers.policy[slots] += np.take_along_axis(self._integers(output.policy), actions, axis=1)
-        answers.wdl[slots] += self._integers(output.wdl)
-        self._erase_unused(slots)
+        answers.policy[slots] += self._integers(self._of_legal_moves(output.policy[0], where))
+        answers.wdl[slots] += self._integers(output.wdl[0])
         answers.judge(slots)
 
     def settled(self) -> NDArray[np.int32]:
@@ -80,6 +89,16 @@ class ReferenceBackend:
         """See ``Backend.read``."""
         self._answers.write(slots, requests, rows)
 
+    @device_work("replacing the network")
+    def replace_network(self, net: IntegerNet) -> None:
+        """See ``Backend.replace_network``."""
+        if net.config != self._config:
+            raise ValueError("the new network has other sizes; open a backend for it")
+        self._answers.require_free()
+        net.check().require_exact()
+        self._module = from_integers(net).to(self._device).eval()
+        self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
+
     def _current(self, planes: NDArray[np.uint64]) -> torch.Tensor:
         """x0 of ``planes: uint64[B, P]``."""
         return self._module.inflow(unpack_planes(planes, self._device))
@@ -89,18 +108,16 @@ class ReferenceBackend:
         steps, rate = self._answers.steps[slots], self._config.input_rate
         return self._current(rate_coded(self._planes[slots], steps, rate))[None]
 
-    def _erase_unused(self, slots: NDArray[np.int32]) -> None:
-        """Columns beyond the legal moves stay 0."""
-        answers = self._answers
-        columns = np.arange(answers.policy.shape[1])
-        answers.policy[slots] *= columns < answers.num_legal[slots, None]
+    def _of_legal_moves(self, policy: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+        """[B, L] of [B, 4672]: chosen on the device; columns beyond the legal moves are 0."""
+        return policy.gather(1, self._legal[where]) * (self._columns < self._num_legal[where])
 
     def _indices(self, slots: NDArray[np.int32]) -> torch.Tensor:
         return torch.from_numpy(slots.astype(np.int64)).to(self._device)
 
     def _integers(self, accumulators: torch.Tensor) -> NDArray[np.int32]:
-        """The one step of [1, B, ...] in units of 2^-F."""
-        return (accumulators[0] * self._unit).to(torch.int32).cpu().numpy()
+        """In units of 2^-F."""
+        return (accumulators * self._unit).to(torch.int32).cpu().numpy()
 
 
 def _device(name: str) -> torch.device:

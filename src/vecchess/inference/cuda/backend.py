@@ -68,7 +68,8 @@ class CudaBackend:
         self._occupied = np.zeros(num_slots, np.bool_)
         self._reported = 0
         self._wanted_tile = tile
-        self._open(net, rule, Widths.proved_by(report))
+        self._rule = torch.from_numpy(rule.as_integers()).to(self._device)
+        self._open(net, Widths.proved_by(report))
 
     @device_work("admitting positions")
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
@@ -119,37 +120,35 @@ class CudaBackend:
         )
 
     @device_work("changing the network")
-    def replace_network(self, net: IntegerNet, rule: ExitRule | None = None) -> None:
+    def replace_network(self, net: IntegerNet) -> None:
         """See ``Backend.replace_network``. The recorded graph goes on with the new weights,
-        unless they need wider membranes than the old ones."""
+        unless they are proved for other widths of membranes than the old ones."""
         if net.config != self._config:
             raise ValueError("the new network has other sizes; open a backend for it")
         if self._occupied.any():
-            raise ValueError("the network can change only while all slots are free")
+            raise ValueError("the network can be replaced only while no slot is occupied")
         report = net.check()
         report.require_exact()
         self._streams.synchronize()
         widths = Widths.proved_by(report)
         if widths != self._widths:
-            self._open(net, rule or self._exit_rule, widths)
+            self._open(net, widths)
             return
         self._weights.load(net)
-        self._set_rule(rule or self._exit_rule)
         self._set_scales(net)
 
     @property
-    def device_bytes(self) -> int:
-        """Bytes of state on the device, weights and staging not counted."""
-        return self._state.nbytes
+    def nbytes(self) -> int:
+        """Bytes on the device: state of the slots, weights, questions on their way."""
+        staged = sum(buffer.device.nbytes for buffer in self._staging)
+        return self._state.nbytes + self._weights.nbytes + staged
 
-    def _open(self, net: IntegerNet, rule: ExitRule, widths: Widths) -> None:
+    def _open(self, net: IntegerNet, widths: Widths) -> None:
         """Allocate, compile, choose a tile, and record the time step."""
         self._config = net.config
         self._widths = widths
         self._state = SlotState(net.config, self.num_slots, widths, self._device)
         self._weights = Weights(net, self._device)
-        self._rule = torch.zeros(4, dtype=torch.int64, device=self._device)
-        self._set_rule(rule)
         self._set_scales(net)
         self._launches = Launches(
             net.config, self._state, self._weights, self._rule, self._answered
@@ -162,10 +161,6 @@ class CudaBackend:
         self._step: Callable[[], None] = self._streams.record(
             lambda: self._launches.step(self.tile)
         )
-
-    def _set_rule(self, rule: ExitRule) -> None:
-        self._exit_rule = rule
-        self._rule.copy_(torch.from_numpy(rule.as_integers()))
 
     def _set_scales(self, net: IntegerNet) -> None:
         self.policy_scale = net.policy_scale

@@ -42,6 +42,11 @@ class Weights:
         for name, array in pack(net).items():
             self._tensors[name].copy_(torch.from_numpy(array))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(tensor.nbytes for tensor in self._tensors.values())
+
     def of(self, part: str) -> tuple[Tensor, Tensor, Tensor]:
         """Weight, shift and bias of ``part``."""
         tensors = self._tensors
