@@ -1,7 +1,10 @@
 """Writes a worker's finished games as shards, in a thread of its own."""
 
+import ctypes
+import os
 from collections.abc import Callable
 from enum import Enum, auto
+from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -89,6 +92,10 @@ class ShardWriter:
         return full or monotonic() - self._last_write >= self._interval_s
 
     def _write(self) -> None:
+        self._write_waiting()
+        return_freed_memory()
+
+    def _write_waiting(self) -> None:
         name = f"{self._prefix}-{self._num_written:06d}.npz"
         records = concatenate(self._waiting).by_number()
         sha256 = write_shard(self._folder / name, records)
@@ -96,3 +103,19 @@ class ShardWriter:
         self._num_written += 1
         self._last_write = monotonic()
         self._report(ShardEntry(name, sha256, GameStats.of(records)))
+
+
+def return_freed_memory() -> None:
+    """Give pages that hold nothing back to the system, where the C library has a word for it.
+
+    Writing a shard takes several times its size for a moment. glibc would keep the most there
+    ever was, in pieces, so the process would grow for minutes before it stays as it is.
+    """
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _c_library() -> ctypes.CDLL | None:
+    return ctypes.CDLL(None) if os.name == "posix" else None
