@@ -104,8 +104,9 @@ def _gpu(gpus: list[str], index: int) -> Device:
 
 
 def see_only(device: Device) -> None:
-    """Let this process use ``device`` alone; to be called before it touches a GPU."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = device.visible
+    """Let this process use no other GPU than ``device``; to be called before it touches one."""
+    if device != CPU:
+        os.environ["CUDA_VISIBLE_DEVICES"] = device.visible
 
 
 def share_out(config: SelfplayConfig, devices: list[Device], num_games: int) -> Share:
