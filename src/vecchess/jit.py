@@ -80,7 +80,38 @@ def inline(function: Callable[..., Any]) -> Any:
     return numba.njit(forceinline=True, **_OPTIONS)(function)
 
 
+def part(function: Callable[..., Any]) -> Any:
+    """Compile a larger part of kernels: once for all of them, called rather than copied in."""
+    return numba.njit(**_OPTIONS)(function)
+
+
+@cache
+def cpu_features() -> frozenset[str]:
+    """Instruction sets that kernels may use, as LLVM names them.
+
+    Those of this processor, or what ``NUMBA_CPU_FEATURES`` says ("+avx2,+bmi2,-avx512f"); with
+    ``NUMBA_CPU_NAME`` alone none, because only LLVM knows what that processor has.
+    """
+    from numba.core.codegen import get_host_cpu_features
+
+    chosen, name = _overrides()
+    if chosen is None:
+        chosen = "" if name else get_host_cpu_features()
+    flags = (flag.strip() for flag in chosen.split(","))
+    return frozenset(flag[1:] for flag in flags if flag.startswith("+"))
+
+
+def cpu_has(*features: str) -> bool:
+    """Whether kernels may use all of these instruction sets."""
+    return cpu_features().issuperset(features)
+
+
 def _cpu_name() -> str:
     import llvmlite.binding as llvm
 
-    return f"{llvm.get_host_cpu_name()}:{llvm.get_host_cpu_features().flatten()}"
+    return f"{_overrides()[1] or llvm.get_host_cpu_name()}:{sorted(cpu_features())}"
+
+
+def _overrides() -> tuple[str | None, str | None]:
+    """NUMBA_CPU_FEATURES and NUMBA_CPU_NAME."""
+    return getattr(numba_config, "CPU_FEATURES", None), getattr(numba_config, "CPU_NAME", None)

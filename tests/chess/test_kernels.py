@@ -79,8 +79,8 @@ import numpy as np
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.perft import perft
-from vecchess.chess.bits import host_has
-assert not host_has("bmi2") and not host_has("avx512vbmi2")
+from vecchess.jit import cpu_has
+assert not cpu_has("bmi2") and not cpu_has("avx512vbmi2")
 print(perft("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 4))
 print(perft("r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", 4))
 """

@@ -14,11 +14,15 @@ from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import open_backend
+from vecchess.inference.cpu import CpuBackend
+from vecchess.inference.density import MEMBERS_TO_LEARN, Costs, KernelChoice
 from vecchess.inference.exit import ExitRule
+from vecchess.inference.fixed import FixedCpu
 from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig, preset
+from vecchess.snn.topology import neuron_layers
 
 NUM_ROWS = 24
 RULES = [
@@ -90,6 +94,84 @@ def test_sizes_and_step_counts_agree(key: tuple[int, int, int, bool]) -> None:
     got = answer(backend, ask(NUM_ROWS), list(range(NUM_ROWS)), 4)
     assert same(got, _expected(key, ExitRule.never()))
     assert _net(*key).check().int16_sums is not key[3]
+
+
+KINDS = {
+    "residual": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=64, time_steps=3),
+    "twin": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=64, neuron="relu", time_steps=1),
+    "plain": NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64, 96), time_steps=6),
+    "rate-coded": NetConfig(
+        num_planes=NUM_PLANES, kind="plain", widths=(32, 96), time_steps=5, input_rate=9
+    ),
+}
+
+
+@cache
+def _kind(name: str) -> IntegerNet:
+    return new_network(KINDS[name], 1, random_positions(16, 1)[0])
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("rule", [ExitRule.never(), ExitRule()])
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_kinds_of_networks_agree_whatever_the_kernel(
+    kind: str, rule: ExitRule, dense: bool
+) -> None:
+    rows = list(range(NUM_ROWS))
+    expected = answer(open_backend("reference", _kind(kind), 7, rule), ask(NUM_ROWS), rows, 7)
+    backend = open_backend("cpu", _kind(kind), 5, rule)
+    assert isinstance(backend, CpuBackend)
+    if kind != "twin":  # its activations are no events
+        backend.take_dense_kernels(dense)
+    assert same(answer(backend, ask(NUM_ROWS), rows, 5), expected)
+    assert len(np.unique(expected[0])) > 50
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("threads", [1, 2])
+def test_all_steps_of_a_layer_at_once_are_the_same(kind: str, threads: int) -> None:
+    rows, requests = list(range(NUM_ROWS)), ask(NUM_ROWS)
+    reference = open_backend("reference", _kind(kind), 7, ExitRule.never())
+    expected = answer(reference, ask(NUM_ROWS), rows, 7)
+    FixedCpu(_kind(kind), 5, threads).answer(requests, np.array(rows, np.int32))
+    assert same((requests.policy, requests.wdl, requests.steps), expected)
+
+
+def test_another_network_takes_the_place_of_the_first() -> None:
+    rows = list(range(NUM_ROWS))
+    other = new_network(KINDS["residual"], 2, random_positions(16, 1)[0])
+    backend = open_backend("cpu", _kind("residual"), 5, ExitRule())
+    first = answer(backend, ask(NUM_ROWS), rows, 5)
+    with pytest.raises(ValueError, match="other sizes"):
+        backend.replace_network(_kind("plain"))
+    backend.replace_network(other)
+    second = answer(backend, ask(NUM_ROWS), rows, 5)
+    assert same(second, answer(open_backend("cpu", other, 5, ExitRule()), ask(NUM_ROWS), rows, 5))
+    assert not same(second, first)
+    backend.admit(_ints(0), ask(1), _ints(0))
+    with pytest.raises(ValueError, match="occupied"):
+        backend.replace_network(other)
+
+
+def test_kernels_follow_the_density_of_spikes() -> None:
+    config = KINDS["residual"]
+    choice = KernelChoice(config, np.int16)
+    choice.costs = [Costs(dense=10.0, silent=1.0, per_density=30.0)] * 4  # even at 0.3
+    neurons = np.array(list(neuron_layers(config).values()))
+    fired = np.zeros(len(neurons), np.int64)
+
+    def live(density: float) -> list[bool]:
+        fired[:] += (density * MEMBERS_TO_LEARN * neurons).astype(np.int64)
+        choice.learn(MEMBERS_TO_LEARN, [fired // 2, fired - fired // 2])
+        return choice.is_dense.tolist()
+
+    assert live(0.1) == [False] * 5
+    assert live(0.5) == [False] + [True] * 4
+    assert live(0.305) == [False] + [True] * 4  # nearly even: stays
+    assert live(0.2) == [False] * 5
+    rates = choice.spike_rates()
+    assert list(rates) == list(neuron_layers(config))
+    assert rates["heads"] == pytest.approx((0.1 + 0.5 + 0.305 + 0.2) / 4, rel=0.01)
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import config
-from numba.core.codegen import get_host_cpu_features
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import intrinsic
+
+from vecchess.jit import cpu_has
 
 I64 = ir.IntType(64)
 I16 = ir.IntType(16)
@@ -27,13 +27,6 @@ def instruction(typer: Callable[..., Any]) -> Any:
 
 tz: Any = trailing_zeros
 """``tz(word) -> int``: the lowest set bit's number; 64 for 0."""
-
-
-def host_has(feature: str) -> bool:
-    """True when the processor numba compiles for has this LLVM feature, such as ``bmi2``."""
-    chosen = getattr(config, "CPU_FEATURES", None)  # NUMBA_CPU_FEATURES, if that is set
-    features = get_host_cpu_features() if chosen is None else chosen
-    return f"+{feature}" in features.split(",")
 
 
 def call(builder: Any, name: str, result: Any, args: list[Any]) -> Any:
@@ -125,7 +118,7 @@ def has_bmi2(typing: Any) -> Any:
     """A compile-time constant: False folds the ``pext`` branch away."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(ir.IntType(1), int(host_has("bmi2")))
+        return ir.Constant(ir.IntType(1), int(cpu_has("bmi2")))
 
     return types.boolean(), codegen
 
@@ -135,7 +128,7 @@ def pext(typing: Any, word: Any, mask: Any) -> Any:
     """``pext(word, mask) -> uint64``: the bits of ``word`` under ``mask``, packed. BMI2 only."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if not host_has("bmi2"):  # LLVM aborts on it; the branch is dead and goes away
+        if not cpu_has("bmi2"):  # LLVM aborts on it; the branch is dead and goes away
             return ir.Constant(I64, 0)
         return call(builder, "llvm.x86.bmi.pext.64", I64, list(args))
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from vecchess.chess.bits import I16, I64, U64, call, host_has, instruction, popcount, store16, tz
-from vecchess.jit import inline
+from vecchess.chess.bits import I16, I64, U64, call, instruction, popcount, store16, tz
+from vecchess.jit import cpu_has, inline
 
 EMIT_SLACK = 16
 """Items that may be written past the end of the list, and mean nothing."""
@@ -65,7 +65,7 @@ def _emitter(width: int) -> Any:
         signature = U64(U64, U64, U64, U64)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if host_has("avx512vbmi2"):
+            if cpu_has("avx512vbmi2"):
                 return _emit_compressed(builder, args, width)
             return context.compile_internal(builder, _emit_in_fours.py_func, signature, args)
 

@@ -50,6 +50,11 @@ class Answers:
         self._previous_wdl[slots] = 0
         self.state[slots] = BUSY
 
+    def require_free(self) -> None:
+        """Raise ``ValueError`` unless every slot is free."""
+        if (self.state != FREE).any():
+            raise ValueError("the network can be replaced only while no slot is occupied")
+
     def busy(self) -> NDArray[np.int32]:
         """int32[K]: the occupied slots, ascending."""
         return np.flatnonzero(self.state == BUSY).astype(np.int32)

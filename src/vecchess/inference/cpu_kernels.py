@@ -1,7 +1,14 @@
-"""One time step, and one admission, of the integer network on the CPU, slot by slot.
+"""One time step, and one admission, of the integer network on the CPU.
 
-The definition is ``snn/integer_net.py``; all numbers are int32 in units of 2^-F, and the bounds
-the exporter proves say that none overflows.
+The definition is ``snn/integer_net.py``; currents and membranes are int32 in units of 2^-F, and the
+bounds the exporter proves say that nothing overflows.
+
+A *member* is a board at a time step. Members pass through the layers together, a group at a time,
+so that weights are fetched once a group. Slots at whatever step they are make one kind of group;
+all steps of a few boards, in order, another: the neurons of a layer see the steps one after the
+other, and the whole layer is done before the next begins.
+
+Parts take plain arrays and are compiled once; passing whole structures down costs seconds of that.
 """
 
 from typing import Any, NamedTuple
@@ -9,165 +16,228 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.events import convolve, fire, list_planes
-from vecchess.jit import inline, kernel
-
-GROUP = 8
-"""Slots that pass a block together: its weights are fetched once for all of them, and their
-residual streams (8 * 64 * C * 4 bytes) stay in the second-level cache beside the weights."""
+from vecchess.inference.dense import convolve_dense
+from vecchess.inference.events import TILE, convolve_events, list_planes, list_spikes
+from vecchess.inference.neurons import ClippedRelu, Leaky, update_board
+from vecchess.inference.readout import Heads, add_policy, add_pooled, add_value
+from vecchess.jit import inline, kernel, part
+from vecchess.snn.coding import rate_code
+from vecchess.snn.presets import DIRECT
 
 
 class Convolutions(NamedTuple):
-    """weight: int16|int32[N, 9 * I * O], input-major; scale, bias: int32[N, O] (units 2^-F)."""
+    """Stem and hidden 3x3 layers, N of them; layer n's weights begin at ``offset[n]``.
 
-    weight: NDArray[Any]
+    event, dense: int8[...]        the weights in the order of either kernel
+    scale, bias: int32[N, max O]   units 2^-F
+    inputs, outputs, offset: int64[N];  adds: bool[N], to the residual stream
+    bits: int32[N], inputs are in units of 2^-bits
+    """
+
+    event: NDArray[np.int8]
+    dense: NDArray[np.int8]
     scale: NDArray[np.int32]
     bias: NDArray[np.int32]
+    inputs: NDArray[np.int64]
+    outputs: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    adds: NDArray[np.bool_]
+    bits: NDArray[np.int32]
 
 
-class Heads(NamedTuple):
-    """Weights of policy [73, C], squeeze [C, V], outcome [64 * V, 3], scale and bias of each."""
+class Network(NamedTuple):
+    """What does not change while the network thinks. is_plain: heads on the mean over the board;
+    is_leaky, level: as in ``readout``; rate: sixteenths at which input planes spike."""
 
-    policy: NDArray[np.int32]
-    policy_scale: NDArray[np.int32]
-    policy_bias: NDArray[np.int32]
-    squeeze: NDArray[np.int32]
-    squeeze_scale: NDArray[np.int32]
-    squeeze_bias: NDArray[np.int32]
-    outcome: NDArray[np.int32]
-    outcome_scale: NDArray[np.int32]
-    outcome_bias: NDArray[np.int32]
+    convolutions: Convolutions
+    neuron: Leaky | ClippedRelu
+    heads: Heads
+    is_plain: bool
+    is_leaky: bool
+    level: np.int32
+    rate: int
 
 
-class Membranes(NamedTuple):
-    """current: int32[S, 64, C] (x0); tower: int32[2 * blocks + 1, S, 64, C], the last before the
-    heads; value: int32[S, 64, V]."""
+class State(NamedTuple):
+    """What slots remember. stem: int16|int32[S, 64 * O], sums of the stem, units of the row;
+    planes: uint64[S, P]; membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``;
+    value: int32[S, 64 * V]."""
 
-    current: NDArray[np.int32]
-    tower: NDArray[np.int32]
+    stem: NDArray[Any]
+    planes: NDArray[np.uint64]
+    membrane: NDArray[np.int32]
+    membrane_at: NDArray[np.int64]
     value: NDArray[np.int32]
 
 
-class Scratch(NamedTuple):
-    """What one thread needs: stream int32[GROUP, 64, C], inner int32[64, C], total [C] in the
-    dtype of the weights, fired uint8[C], rows int32[64 * max(C, P) + 1], starts int32[65],
-    sums int32[3]."""
+class Asked(NamedTuple):
+    """The slots' questions and answers: legal uint16[S, L], num_legal uint8[S],
+    policy int32[S, L], wdl int32[S, 3]; one step's currents are added to the answers."""
 
+    legal: NDArray[np.uint16]
+    num_legal: NDArray[np.uint8]
+    policy: NDArray[np.int32]
+    wdl: NDArray[np.int32]
+
+
+class Scratch(NamedTuple):
+    """What one thread needs for a group of M members; W is the widest layer.
+
+    sums: int16|int32[M, 64 * W]    of a convolution, units of its rows
+    stream: int32[M, 64 * W]        residual stream
+    spikes: uint8[M, 80 * W]        masks: uint32[M, 2 * W]
+    rows: int32[M, 64 * W + 1]      starts: int32[M, 65]
+    own: int32[M], 0, 1, 2 ...      silent: int32[64 * W], membranes at rest
+    coded: uint64[P]                pooled: int32[W]          values: int32[V + 3]
+    fired: int64[N or N + 1]        spikes by neuron layer since the start, the value's last
+    """
+
+    sums: NDArray[Any]
     stream: NDArray[np.int32]
-    inner: NDArray[np.int32]
-    total: NDArray[Any]
-    fired: NDArray[np.uint8]
+    spikes: NDArray[np.uint8]
+    masks: NDArray[np.uint32]
     rows: NDArray[np.int32]
     starts: NDArray[np.int32]
-    sums: NDArray[np.int32]
+    own: NDArray[np.int32]
+    silent: NDArray[np.int32]
+    coded: NDArray[np.uint64]
+    pooled: NDArray[np.int32]
+    values: NDArray[np.int32]
+    fired: NDArray[np.int64]
+
+
+@inline
+def _tile_width(num_outputs):  # type: ignore[no-untyped-def]
+    return 2 * TILE if num_outputs % (2 * TILE) == 0 else TILE
+
+
+@part
+def _stem(planes, weight, num_outputs, rows, starts, sums, out):  # type: ignore[no-untyped-def]
+    """The stem's sums of one position: out [64 * O]; rows, starts, sums: scratch of one member."""
+    list_planes(planes, _tile_width(num_outputs), rows[0], starts[0])
+    convolve_events(rows, starts, 1, weight, 0, planes.shape[0], num_outputs, sums)
+    for i in range(64 * num_outputs):
+        out[i] = sums[0, i]
 
 
 @kernel
-def seat(slots, planes, requests, stem, membranes, scratch):  # type: ignore[no-untyped-def]
-    """Silence the membranes of ``slots`` and compute x0 from ``planes[requests[k]]``."""
-    num_channels = membranes.current.shape[2]
+def seat(slots, planes, rows, network, state, scratch):  # type: ignore[no-untyped-def]
+    """Take the positions ``planes[rows[k]]`` into ``slots``."""
+    weight, outputs = network.convolutions.event, network.convolutions.outputs[0]
     for k in range(slots.shape[0]):
-        slot = slots[k]
-        membranes.tower[:, slot] = 0
-        membranes.value[slot] = 0
-        question = planes[requests[k]]
-        list_planes(question, num_channels, scratch.rows, scratch.starts)
-        convolve(
-            scratch.rows,
-            scratch.starts,
-            stem.weight[0],
-            planes.shape[1],
-            stem.scale[0],
-            stem.bias[0],
-            scratch.total,
-            membranes.current[slot],
-            False,
+        question, slot = planes[rows[k]], slots[k]
+        if network.rate == DIRECT:
+            _stem(
+                question, weight, outputs, scratch.rows, scratch.starts, scratch.sums,
+                state.stem[slot],
+            )  # fmt: skip
+        else:
+            for plane in range(question.shape[0]):
+                state.planes[slot, plane] = question[plane]
+
+
+@part
+def _code_stem(slots, times, rate, planes, coded, weight, outputs, rows, starts, sums):  # type: ignore[no-untyped-def]
+    """The stem's sums of a rate-coded group, whose planes spike anew at every step."""
+    for m in range(slots.shape[0]):
+        rate_code(planes[slots[m]], np.int64(times[m]), rate, coded)
+        _stem(
+            coded, weight, outputs, rows[m : m + 1], starts[m : m + 1], sums[m : m + 1], sums[m]
+        )  # fmt: skip
+
+
+@part
+def _update(  # type: ignore[no-untyped-def]
+    slots, times, totals, which, scale, bias, bits, begins, adds, stream, membrane, at, silent,
+    channels, neuron, spikes, masks, fired,
+):  # fmt: skip
+    """The neurons behind a convolution, of a group: member m's sums are ``totals[which[m]]``.
+
+    A slot at time 0 starts from rest, and x0 begins the residual stream.
+    """
+    for m in range(slots.shape[0]):
+        after = membrane[slots[m]]
+        before, old = after, at
+        if times[m] == 0:
+            before, old = silent, 0
+        base = silent if begins else stream[m]
+        update_board(
+            totals[which[m]], scale, bias, bits, begins or adds, base, stream[m], before, old,
+            after, at, channels, neuron, spikes[m], masks[m].view(np.uint16), fired,
+        )  # fmt: skip
+
+
+@part
+def _sum(  # type: ignore[no-untyped-def]
+    count, is_dense, spikes, masks, dense, event, offset, inputs, outputs, rows, starts, sums
+):
+    """A convolution of a group."""
+    if is_dense:
+        for m in range(count):
+            convolve_dense(spikes[m], dense, offset, inputs, outputs, sums[m])
+        return
+    for m in range(count):
+        list_spikes(masks[m], inputs, _tile_width(outputs), rows[m], starts[m])
+    convolve_events(rows, starts, count, event, offset, inputs, outputs, sums)
+
+
+@part
+def _answer(slots, times, network, value, asked, spikes, masks, pooled, values, fired):  # type: ignore[no-untyped-def]
+    """What one step of a group says."""
+    heads, channels = network.heads, network.convolutions.outputs[-1]
+    for m in range(slots.shape[0]):
+        slot, seen = slots[m], spikes[m]
+        legal, count, policy, wdl = (
+            asked.legal[slot],
+            asked.num_legal[slot],
+            asked.policy[slot],
+            asked.wdl[slot],
         )
-
-
-@inline
-def _half_block(layer, slot, threshold, current, out, add, tower, membranes, scratch):  # type: ignore[no-untyped-def]
-    """out (+)= conv3x3(LIF(current)) of one slot."""
-    num_channels = current.shape[1]
-    fire(
-        membranes.tower[layer, slot],
-        current,
-        threshold,
-        num_channels,
-        scratch.fired,
-        scratch.rows,
-        scratch.starts,
-    )
-    convolve(
-        scratch.rows,
-        scratch.starts,
-        tower.weight[layer],
-        num_channels,
-        tower.scale[layer],
-        tower.bias[layer],
-        scratch.total,
-        out,
-        add,
-    )
-
-
-@inline
-def _add_policy(heads, legal, num_legal, num_channels, rows, starts, policy):  # type: ignore[no-untyped-def]
-    """Add one step's current to ``policy: int32[L]``, for legal actions only."""
-    for move in range(num_legal):
-        plane, square = np.int64(legal[move]) >> 6, np.int64(legal[move]) & 63
-        first = (square & 7) * num_channels
-        total = np.int32(0)
-        for event in range(starts[square], starts[square + 1]):
-            total += heads.policy[plane, rows[event] - first]
-        policy[move] += total * heads.policy_scale[plane] + heads.policy_bias[plane]
-
-
-@inline
-def _add_value(heads, membrane, threshold, num_channels, rows, starts, sums, wdl):  # type: ignore[no-untyped-def]
-    """Add one step's current to ``wdl: int32[3]``; membrane: int32[64, V]; sums: scratch."""
-    sums[:] = 0
-    for square in range(64):
-        first = (square & 7) * num_channels
-        for v in range(membrane.shape[1]):
-            total = np.int32(0)
-            for event in range(starts[square], starts[square + 1]):
-                total += heads.squeeze[rows[event] - first, v]
-            inflow = total * heads.squeeze_scale[v] + heads.squeeze_bias[v]
-            limit = 2 * threshold if membrane[square, v] > threshold else threshold
-            potential = (membrane[square, v] >> 1) + inflow
-            if potential > limit:
-                potential -= threshold
-                for outcome in range(wdl.shape[0]):
-                    sums[outcome] += heads.outcome[square * membrane.shape[1] + v, outcome]
-            membrane[square, v] = potential
-    for outcome in range(wdl.shape[0]):
-        wdl[outcome] += sums[outcome] * heads.outcome_scale[outcome] + heads.outcome_bias[outcome]
+        if network.is_plain:
+            add_pooled(heads, legal, count, channels, seen, pooled, values, policy, wdl)
+            continue
+        membrane = value[slot]
+        if times[m] == 0:
+            for v in range(membrane.shape[0]):
+                membrane[v] = 0
+        add_policy(heads, legal, count, channels, seen, policy)
+        add_value(
+            heads, membrane, network.level, network.is_leaky, channels, seen, masks[m], values,
+            wdl, fired,
+        )  # fmt: skip
 
 
 @kernel
-def step(slots, threshold, tower, heads, membranes, scratch, legal, num_legal, policy, wdl):  # type: ignore[no-untyped-def]
-    """One time step of ``slots: int32[K]``: work is proportional to K and to the spikes."""
-    num_layers, num_channels = tower.weight.shape[0], membranes.current.shape[2]
-    for start in range(0, slots.shape[0], GROUP):
-        group = slots[start : start + GROUP]
-        for k in range(group.shape[0]):
-            for square in range(64):  # an array assignment would allocate
-                for c in range(num_channels):
-                    scratch.stream[k, square, c] = membranes.current[group[k], square, c]
-        for first in range(0, num_layers, 2):
-            for k in range(group.shape[0]):
-                stream, slot = scratch.stream[k], group[k]
-                inner = scratch.inner
-                _half_block(first, slot, threshold, stream, inner, False, tower, membranes, scratch)
-                _half_block(
-                    first + 1, slot, threshold, inner, stream, True, tower, membranes, scratch
-                )
-        for k in range(group.shape[0]):
-            slot, rows, starts = group[k], scratch.rows, scratch.starts
-            last = membranes.tower[num_layers, slot]
-            fire(last, scratch.stream[k], threshold, 1, scratch.fired, rows, starts)
-            count = num_legal[slot]
-            _add_policy(heads, legal[slot], count, num_channels, rows, starts, policy[slot])
-            value = membranes.value[slot]
-            _add_value(heads, value, threshold, num_channels, rows, starts, scratch.sums, wdl[slot])
+def step(slots, times, group, is_dense, network, state, asked, scratch):  # type: ignore[no-untyped-def]
+    """Advance members (slots[i]: int32, at time step times[i]: 0 first) by one step each.
+
+    group: members that go through the layers together, at most M; is_dense: bool[N], the kernel of
+    each layer. Work is proportional to the members and, by events, to their spikes.
+    """
+    layers, neuron, s = network.convolutions, network.neuron, scratch
+    num_layers = layers.outputs.shape[0]
+    for start in range(0, slots.shape[0], group):
+        now, at = slots[start : start + group], times[start : start + group]
+        totals, which = state.stem, now
+        if network.rate != DIRECT:
+            totals, which = s.sums, s.own
+            _code_stem(
+                now, at, network.rate, state.planes, s.coded, layers.event, layers.outputs[0],
+                s.rows, s.starts, s.sums,
+            )  # fmt: skip
+        for n in range(num_layers):
+            if n > 0:
+                totals, which = s.sums, s.own
+                _sum(
+                    now.shape[0], is_dense[n], s.spikes, s.masks, layers.dense, layers.event,
+                    layers.offset[n], layers.inputs[n], layers.outputs[n], s.rows, s.starts, s.sums,
+                )  # fmt: skip
+            _update(
+                now, at, totals, which, layers.scale[n], layers.bias[n], layers.bits[n], n == 0,
+                layers.adds[n], s.stream, state.membrane, state.membrane_at[n], s.silent,
+                layers.outputs[n], neuron, s.spikes, s.masks, s.fired[n:],
+            )  # fmt: skip
+        _answer(
+            now, at, network, state.value, asked, s.spikes, s.masks, s.pooled, s.values,
+            s.fired[num_layers:],
+        )  # fmt: skip

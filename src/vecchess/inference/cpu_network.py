@@ -1,0 +1,139 @@
+"""From a stored network to what the kernels of the processor read, and the memory they work in."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.inference.cpu_kernels import Convolutions, Network, Scratch, State
+from vecchess.inference.dense import dense_weights
+from vecchess.inference.events import event_weights
+from vecchess.inference.neurons import PADDED_FILES, ClippedRelu, Leaky
+from vecchess.inference.readout import Head, Heads
+from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.presets import ACTIVATION_BITS, NetConfig
+from vecchess.snn.topology import Hidden, hidden_layers, input_bits, neuron_layers, stem_channels
+
+GROUP_NEURONS = 64 * 1024
+"""Neurons of a layer in a group of members: what the group works on fits the second-level cache,
+and the weights that are fetched for it are used often."""
+PADDED_SQUARES = 8 * PADDED_FILES
+Sums = Any
+"""dtype of weighted sums: np.int16 where it is proved to hold them, else np.int32."""
+
+
+def group_size(config: NetConfig) -> int:
+    """Members that go through the layers together."""
+    return max(1, GROUP_NEURONS // (NUM_SQUARES * widest(config)))
+
+
+def widest(config: NetConfig) -> int:
+    """Channels of the widest layer."""
+    return max(config.channels, stem_channels(config), *config.widths)
+
+
+def cpu_network(net: IntegerNet) -> Network:
+    """Weights, scales and neurons of ``net``."""
+    config = net.config
+    is_leaky = config.neuron == "lif"
+    level = 1 << config.grid_bits if is_leaky else config.grid_bits - ACTIVATION_BITS
+    return Network(
+        convolutions=_convolutions(net),
+        neuron=Leaky(np.int32(level)) if is_leaky else ClippedRelu(np.int32(level)),
+        heads=_heads(net),
+        is_plain=config.kind == "plain",
+        is_leaky=is_leaky,
+        level=np.int32(level),
+        rate=config.input_rate,
+    )
+
+
+def _convolutions(net: IntegerNet) -> Convolutions:
+    config = net.config
+    stem = Hidden("stem", config.num_planes, stem_channels(config), adds=False)
+    layers = [stem, *hidden_layers(config)]
+    stored = [net.layers[layer.name] for layer in layers]
+    unused = np.zeros(stored[0].weight.size, np.int8)  # the stem is always done by events
+    width = widest(config)
+    return Convolutions(
+        event=np.concatenate([event_weights(layer.weight) for layer in stored]),
+        dense=np.concatenate([unused, *(dense_weights(layer.weight) for layer in stored[1:])]),
+        scale=np.stack([_padded(_scale(config, layer), width) for layer in stored]),
+        bias=np.stack([_padded(_bias(config, layer), width) for layer in stored]),
+        inputs=np.array([layer.inputs for layer in layers]),
+        outputs=np.array([layer.outputs for layer in layers]),
+        offset=np.cumsum([0, *(layer.weight.size for layer in stored[:-1])]),
+        adds=np.array([layer.adds for layer in layers]),
+        bits=np.array([input_bits(config, layer.name) for layer in layers], np.int32),
+    )
+
+
+def _heads(net: IntegerNet) -> Heads:
+    config = net.config
+    policy, outcome = net.layers["policy"], net.layers["value.outcome"]
+    nothing = Layer(np.zeros((0, 0), np.int8), np.zeros(0, np.uint8), np.zeros(0, np.int32))
+    squeeze = net.layers.get("value.squeeze", nothing)
+    return Heads(
+        policy=Head(policy.weight, _scale(config, policy), _bias(config, policy)),
+        squeeze=_transposed(config, squeeze),
+        outcome=_transposed(config, outcome),
+        bits=np.int32(input_bits(config, "policy")),
+    )
+
+
+def _transposed(config: NetConfig, layer: Layer) -> Head:
+    weight = np.ascontiguousarray(layer.weight.T)
+    return Head(weight, _scale(config, layer), _bias(config, layer))
+
+
+def _scale(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
+    """int32[O]: what a sum in units of 2^-shift is multiplied by to be in units of 2^-F."""
+    return np.left_shift(1, config.grid_bits - layer.shift.astype(np.int32)).astype(np.int32)
+
+
+def _bias(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
+    return (layer.bias << (config.grid_bits - config.weight_bits)).astype(np.int32)
+
+
+def _padded(values: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+    return np.pad(values, (0, width - len(values)))
+
+
+def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool = True) -> State:
+    """Empty slots. Without ``keep_layers`` the neuron layers share one place: good for groups that
+    hold all steps of their boards, which are done with a layer before the next begins."""
+    sizes = list(neuron_layers(config).values())
+    tower = sizes[: len(hidden_layers(config)) + 1]
+    starts = np.cumsum([0, *tower[:-1]]) if keep_layers else np.zeros(len(tower), np.int64)
+    membranes = sum(tower) if keep_layers else max(tower)
+    stem = 0 if config.is_rate_coded else NUM_SQUARES * stem_channels(config)
+    value = NUM_SQUARES * config.value_channels if config.kind == "residual" else 0
+    return State(
+        stem=np.zeros((num_slots, stem), sums),
+        planes=np.zeros((num_slots, config.num_planes), np.uint64),
+        membrane=np.zeros((num_slots, membranes if config.neuron == "lif" else 0), np.int32),
+        membrane_at=starts,
+        value=np.zeros((num_slots, value), np.int32),
+    )
+
+
+def new_scratch(config: NetConfig, members: int, sums: Sums) -> Scratch:
+    """Memory of one thread for groups of so many members; ``sums``: dtype of weighted sums."""
+    width = widest(config)
+    board = NUM_SQUARES * width
+    listed = NUM_SQUARES * max(width, config.num_planes) + 1
+    return Scratch(
+        sums=np.zeros((members, board), sums),
+        stream=np.zeros((members, board), np.int32),
+        spikes=np.zeros((members, PADDED_SQUARES * width), np.uint8),
+        masks=np.zeros((members, board // 32), np.uint32),
+        rows=np.zeros((members, listed), np.int32),
+        starts=np.zeros((members, NUM_SQUARES + 1), np.int32),
+        own=np.arange(members, dtype=np.int32),
+        silent=np.zeros(board, np.int32),
+        coded=np.zeros(config.num_planes, np.uint64),
+        pooled=np.zeros(width, np.int32),
+        values=np.zeros(config.value_channels + NUM_OUTCOMES, np.int32),
+        fired=np.zeros(len(neuron_layers(config)), np.int64),
+    )

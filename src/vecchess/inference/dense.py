@@ -1,0 +1,175 @@
+"""Dense convolution on 8x8 boards: int8 dot products of four, the instruction made for them.
+
+    spikes: uint8[8, 10, I]                       a board with an empty file on either side
+    weight: int8[O / 32][3 ranks][3 files][I / 4][32][4]
+
+A tile is one rank of eight squares and 32 outputs; its sums stay in registers while it walks over
+the taps. Where the processor has VNNI a product is one instruction (vpdpbusd); with AVX2 alone
+three (vpmaddubsw adds pairs in int16: 127 * 127 * 2 fits, so nothing saturates); elsewhere LLVM
+makes what it can of plain arithmetic.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from vecchess.inference.lanes import (
+    I8,
+    I16,
+    I32,
+    Loop,
+    build,
+    load,
+    load_wide,
+    splat,
+    store_narrow,
+    vector,
+)
+from vecchess.inference.neurons import PADDED_FILES
+from vecchess.jit import cpu_has, part
+
+WIDTH = 32
+"""Outputs of a tile."""
+GROUP = 4
+"""Inputs that are multiplied and added in one go."""
+
+
+def dense_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
+    """int8[O, 9 * I] -> int8[9 * I * O] in the order above."""
+    outputs, inputs = weight.shape
+    tiles = weight.reshape(outputs // WIDTH, WIDTH, inputs // GROUP, GROUP)
+    return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).ravel()
+
+
+def _declared(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    return builder.module.declare_intrinsic(name, (), ir.FunctionType(result, arguments))
+
+
+DotProduct = tuple[int, Callable[..., Any]]
+"""Outputs a vector holds, and what emits ``sums + products of bytes, four by four``."""
+
+
+def _by_vnni(name: str, lanes: int) -> DotProduct:
+    """One instruction for ``lanes`` outputs."""
+
+    def add_products(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
+        dot = _declared(builder, name, sums.type, sums.type, inputs.type, weights.type)
+        return builder.call(dot, [sums, inputs, weights])
+
+    return lanes, add_products
+
+
+def _by_pairs() -> DotProduct:
+    """AVX2: products of unsigned and signed bytes, added in pairs, then pairs of pairs."""
+
+    def add_products(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
+        pairs = vector(I16, 16)
+        multiply = _declared(builder, "llvm.x86.avx2.pmadd.ub.sw", pairs, inputs.type, weights.type)
+        join = _declared(builder, "llvm.x86.avx2.pmadd.wd", sums.type, pairs, pairs)
+        products = builder.call(multiply, [inputs, weights])
+        ones = ir.Constant(pairs, [1] * 16)
+        return builder.add(sums, builder.call(join, [products, ones]))
+
+    return 8, add_products
+
+
+def _by_arithmetic() -> DotProduct:
+    """Any processor."""
+
+    def add_products(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
+        lanes, wide = 8, vector(I32, 8 * GROUP)
+        products = builder.mul(builder.zext(inputs, wide), builder.sext(weights, wide))
+        for nth in range(GROUP):
+            order = ir.Constant(vector(I32, lanes), [GROUP * i + nth for i in range(lanes)])
+            sums = builder.add(sums, builder.shuffle_vector(products, products, order))
+        return sums
+
+    return 8, add_products
+
+
+def dot_product() -> DotProduct:
+    """The best this processor has."""
+    if cpu_has("avx512vnni", "avx512f"):
+        return _by_vnni("llvm.x86.avx512.vpdpbusd.512", 16)
+    if cpu_has("avxvnni") or cpu_has("avx512vnni", "avx512vl"):
+        return _by_vnni("llvm.x86.avx512.vpdpbusd.256", 8)
+    return _by_pairs() if cpu_has("avx2") else _by_arithmetic()
+
+
+def _emit_tile(
+    builder: Any,
+    spikes: Any,
+    place: Any,
+    weight: Any,
+    first: Any,
+    inputs: Any,
+    total: Any,
+    at: Any,
+    outputs: Any,
+) -> None:
+    """Add one kernel rank to the sums of 8 squares and WIDTH outputs; ``inputs`` is 3 * I."""
+    lanes, add_products = dot_product()
+
+    def offset(start: Any, times: int, step: Any) -> Any:
+        return builder.add(start, builder.mul(ir.Constant(start.type, times), step))
+
+    one = ir.Constant(place.type, 1)
+    parts = range(0, WIDTH, lanes)
+    places = [offset(offset(at, f, outputs), part, one) for f in range(8) for part in parts]
+    zero = ir.Constant(place.type, 0)
+    loop = Loop(builder, zero, inputs, GROUP, [load_wide(builder, total, p, lanes) for p in places])
+    row = offset(first, WIDTH, loop.index)
+    weights = [load(builder, weight, offset(row, p * GROUP, one), lanes * GROUP) for p in parts]
+    channels = builder.udiv(inputs, ir.Constant(inputs.type, 3))
+    before, after = iter(loop.carried), []
+    for file in range(8):
+        here = builder.add(offset(place, file, channels), loop.index)
+        four = _spread_four(builder, spikes, here, lanes)
+        after += [add_products(builder, next(before), four, row) for row in weights]
+    for sums, p in zip(loop.close(after), places, strict=True):
+        store_narrow(builder, sums, total, p)
+
+
+def _spread_four(builder: Any, spikes: Any, place: Any, lanes: int) -> Any:
+    """Four bytes from ``spikes[place]`` on, ``lanes`` times over."""
+    word = builder.bitcast(builder.gep(spikes, [place]), I32.as_pointer())
+    spread = splat(builder, builder.load(word, align=1), lanes)
+    return builder.bitcast(spread, vector(I8, lanes * GROUP))
+
+
+@intrinsic
+def _tile_adder(typing, spikes, place, weight, first, inputs, total, at, outputs):  # type: ignore[no-untyped-def]
+    n = types.intp
+    return build(_emit_tile, spikes, n, weight, n, n, total, n, n)
+
+
+_add_tile: Any = _tile_adder
+
+
+@part
+def convolve_dense(  # type: ignore[no-untyped-def]
+    spikes, weight, offset, num_inputs, num_outputs, total
+):
+    """Weighted sums of one board: total int16|int32[64 * O] (units of the row)."""
+    for i in range(64 * num_outputs):
+        total[i] = 0
+    rank_inputs = 3 * num_inputs
+    for tile in range(0, num_outputs, WIDTH):
+        for kernel_rank in range(3):
+            for rank in range(max(0, 1 - kernel_rank), min(8, 9 - kernel_rank)):
+                _add_tile(
+                    spikes,
+                    (rank + kernel_rank - 1) * PADDED_FILES * num_inputs,
+                    weight,
+                    offset,
+                    rank_inputs,
+                    total,
+                    rank * 8 * num_outputs + tile,
+                    num_outputs,
+                )
+            offset += rank_inputs * WIDTH

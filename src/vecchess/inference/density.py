@@ -1,0 +1,142 @@
+"""Which kernel a layer takes: events while few neurons spike, dense products when many do.
+
+What either costs is measured when a network is opened, some milliseconds a size of layer: events
+at two densities, with a straight line through them; dense once. The choice is looked at again as
+spikes are counted. Both kernels give the same bits, so speed alone depends on it.
+"""
+
+from functools import cache
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.inference.dense import convolve_dense
+from vecchess.inference.events import convolve_events, list_planes, tile_width
+from vecchess.inference.neurons import PADDED_FILES
+from vecchess.jit import kernel
+from vecchess.shapes import NUM_SQUARES
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import hidden_layers, neuron_layers
+
+MEMBERS_TO_LEARN = 4096
+"""Boards that have to take a step before the choice is looked at again."""
+MARGIN = 0.95
+"""A layer changes its kernel where the other is expected to take less than this share."""
+SPARSE, FULL = 0.05, 0.40
+"""Densities at which events are timed."""
+BOARDS = 8
+ROUNDS = 5
+Sums = Any
+"""dtype of the event kernel's sums: np.int16 or np.int32."""
+
+
+class Costs(NamedTuple):
+    """Nanoseconds a board: dense, and events at density d = ``silent + per_density * d``."""
+
+    dense: float
+    silent: float
+    per_density: float
+
+    def prefers_dense(self, density: float, is_dense: bool) -> bool:
+        """The better kernel at ``density``, where the layer now takes dense or not."""
+        events = self.silent + self.per_density * density
+        return self.dense * MARGIN < events if is_dense else self.dense < events * MARGIN
+
+
+class KernelChoice:
+    """``is_dense: bool[N]`` for the convolutions of a network, the stem (always events) first."""
+
+    def __init__(self, config: NetConfig, sums: Sums) -> None:
+        """Nothing has spiked yet: events everywhere."""
+        self._sizes = neuron_layers(config)
+        hidden = hidden_layers(config)
+        self.is_dense = np.zeros(len(hidden) + 1, np.bool_)
+        self._spikes = np.zeros(len(self._sizes), np.int64)
+        self._members = self._members_then = 0
+        self.costs: list[Costs] = []
+        if config.neuron == "relu":
+            self.is_dense[1:] = True  # an activation is no event
+        else:
+            self.costs = [measure(layer.inputs, layer.outputs, sums) for layer in hidden]
+
+    def spike_rates(self) -> dict[str, float]:
+        """Spikes per neuron and time step so far, by the layer that hears them."""
+        sizes = list(self._sizes.values())
+        seen = max(self._members_then, 1)
+        rates = [spikes / size / seen for spikes, size in zip(self._spikes, sizes, strict=True)]
+        return dict(zip(self._sizes, map(float, rates), strict=True))
+
+    def learn(self, members: int, spikes_seen: list[NDArray[np.int64]]) -> None:
+        """``members`` boards took a step; ``spikes_seen``: sums by neuron layer since the start."""
+        self._members += members
+        if self._members - self._members_then >= MEMBERS_TO_LEARN:
+            self._choose(np.sum(spikes_seen, axis=0)[: len(self._sizes)])
+
+    def _choose(self, spikes: NDArray[np.int64]) -> None:
+        sizes = np.array(list(self._sizes.values()))
+        lately = (spikes - self._spikes) / (sizes * (self._members - self._members_then))
+        self._spikes, self._members_then = spikes, self._members
+        for layer, costs in enumerate(self.costs, start=1):
+            is_dense = bool(self.is_dense[layer])
+            self.is_dense[layer] = costs.prefers_dense(float(lately[layer - 1]), is_dense)
+
+
+@cache
+def measure(num_inputs: int, num_outputs: int, sums: Sums) -> Costs:
+    """Time both kernels on a layer of this size, on this machine, now."""
+    rng = np.random.default_rng(0)
+    size = 9 * num_inputs * num_outputs
+    weight = rng.integers(-127, 128, size).astype(np.int8)
+    few = np.zeros((BOARDS, NUM_SQUARES * num_outputs), sums)
+    spikes = np.ones((BOARDS, 8 * PADDED_FILES * num_inputs), np.uint8)
+    dense = _fastest(_dense, spikes, weight, num_inputs, num_outputs, few[0])
+    sparse, full = (
+        _fastest(_events, *_lists(rng, density, num_inputs, num_outputs), weight, num_outputs, few)
+        for density in (SPARSE, FULL)
+    )
+    slope = max((full - sparse) / (FULL - SPARSE), 0.0)
+    return Costs(dense, sparse - slope * SPARSE, slope)
+
+
+def _fastest(run: Any, *arguments: Any) -> float:
+    """Nanoseconds a board, the best of some rounds after one to compile."""
+    run(*arguments)
+    spent = []
+    for _ in range(ROUNDS):
+        start = perf_counter_ns()
+        run(*arguments)
+        spent.append(perf_counter_ns() - start)
+    return min(spent) / BOARDS
+
+
+def _lists(
+    rng: np.random.Generator, density: float, num_inputs: int, num_outputs: int
+) -> tuple[Any, ...]:
+    """Random spikes as lists: rows, starts, and the number of inputs."""
+    spikes = rng.random((BOARDS, num_inputs, NUM_SQUARES)) < density
+    bits = np.left_shift(np.uint64(1), np.arange(NUM_SQUARES, dtype=np.uint64))
+    planes = (spikes * bits).sum(axis=2, dtype=np.uint64)
+    rows = np.zeros((BOARDS, NUM_SQUARES * num_inputs + 1), np.int32)
+    starts = np.zeros((BOARDS, NUM_SQUARES + 1), np.int32)
+    _list(planes, tile_width(num_outputs), rows, starts)
+    return rows, starts, num_inputs
+
+
+@kernel
+def _list(planes, width, rows, starts):  # type: ignore[no-untyped-def]
+    for board in range(planes.shape[0]):
+        list_planes(planes[board], width, rows[board], starts[board])
+
+
+@kernel
+def _events(rows, starts, num_inputs, weight, num_outputs, totals):  # type: ignore[no-untyped-def]
+    count = rows.shape[0]
+    convolve_events(rows, starts, count, weight, 0, num_inputs, num_outputs, totals)
+
+
+@kernel
+def _dense(spikes, weight, num_inputs, num_outputs, total):  # type: ignore[no-untyped-def]
+    for board in range(spikes.shape[0]):
+        convolve_dense(spikes[board], weight, 0, num_inputs, num_outputs, total)
