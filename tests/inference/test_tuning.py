@@ -80,6 +80,21 @@ def test_speed_and_latency_are_those_of_the_device() -> None:
     assert (rung.slots, rung.nbytes) == (200, 3000)
 
 
+def test_every_size_is_asked_the_same_questions_in_turn() -> None:
+    class Listener(TimedBackend):
+        def admit(self, slots, requests, rows):
+            super().admit(slots, requests, rows)
+            heard.extend(requests.planes[rows, 0].tolist())
+
+    questions = Requests.empty(10, 1)
+    questions.planes[:, 0] = np.arange(10)
+    for slots in (3, 25):
+        heard: list[int] = []
+        device = Device(fixed_s=1e-2, each_s=1e-5)
+        measure(Listener(slots, device), questions, clock=lambda clocked=device: clocked.seconds)
+        assert heard == [index % 10 for index in range(len(heard))]
+
+
 def test_the_smallest_that_is_nearly_the_fastest() -> None:
     """Speed is 1 / (each + fixed / S): within 2 % of the limit from S = 49 fixed / each on."""
     device = Device(fixed_s=1e-3, each_s=1e-4)

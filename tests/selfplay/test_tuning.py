@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from vecchess.config import SelfplayConfig
+from vecchess.inference.backends import Choice
 from vecchess.inference.remembered import remember
 from vecchess.inference.tuning import Limits, Rung
 from vecchess.selfplay import tuning
@@ -39,6 +40,8 @@ def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
     assert with_remembered_slots(config, network, [CPU]).slots == tuned.chosen.slots
     assert with_remembered_slots(config, None, [CPU]) is config
     assert with_remembered_slots(config, network, [GPU]) is config
+    named = config.model_copy(update={"backend": "cpu"})
+    assert with_remembered_slots(named, network, [CPU]).slots == tuned.chosen.slots
     two = config.model_copy(update={"threads": 2})
     assert with_remembered_slots(two, network, [CPU]) is two
     chosen = config.model_copy(update={"slots": 3})
@@ -49,6 +52,7 @@ def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
 def gpu(network: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A GPU of a made-up model; returns a network file."""
     monkeypatch.setattr(tuning, "_model", lambda device, threads: "made-up")
+    monkeypatch.setattr(tuning, "choose_backend", lambda *_: Choice("cuda", ""))
     network.save(tmp_path / "net")
     return tmp_path / "net"
 

@@ -143,37 +143,52 @@ def measure(
     clock: Clock = perf_counter,
 ) -> Rung:
     """One rung: the speed of ``backend`` full of ``questions``, over and over."""
-    requests = _repeated(questions, backend.num_slots)
-    engine = SlotEngine(backend, requests)
+    stream = _Stream(backend, questions)
     for part in np.array_split(np.arange(backend.num_slots, dtype=np.int32), backend.time_steps):
-        engine.submit(part)
-        engine.submit(engine.step())  # so that the slots come to stand at different steps
-    _turn(engine, 2 * backend.time_steps, 0.0, clock)
-    windows = [_turn(engine, 2 * backend.time_steps, WINDOW_S, clock) for _ in range(NUM_WINDOWS)]
+        stream.ask(part)
+        stream.run(1, 0.0, clock)  # so that the slots come to stand at different steps
+    stream.run(2 * backend.time_steps, 0.0, clock)
+    windows = [stream.run(2 * backend.time_steps, WINDOW_S, clock) for _ in range(NUM_WINDOWS)]
     speed, step_s = max(windows)
     nbytes = (held or held_bytes)(backend)
     return Rung(backend.num_slots, speed, 1e3 * backend.time_steps * step_s, nbytes)
 
 
-def _turn(
-    engine: SlotEngine, least_steps: int, least_s: float, clock: Clock
-) -> tuple[float, float]:
-    """Steps with every answered row asked again; returns positions/s and seconds a step."""
-    steps = answered = 0
-    start = clock()
-    while steps < least_steps or clock() - start < least_s:
-        rows = engine.step()
-        engine.submit(rows)
-        answered += len(rows)
-        steps += 1
-    spent = max(clock() - start, 1e-9)
-    return answered / spent, spent / steps
+class _Stream:
+    """A row a slot, and a question for it whenever it was answered: all questions in turn.
 
+    If answered rows asked the same again, quick questions would come more often than others.
+    """
 
-def _repeated(questions: Requests, num: int) -> Requests:
-    """``num`` rows with the questions in turn."""
-    rows: NDArray[np.int64] = np.arange(num) % questions.num_rows
-    return Requests(**{name: array[rows] for name, array in vars(questions).items()})
+    def __init__(self, backend: Backend, questions: Requests) -> None:
+        self._questions = questions
+        self._requests = Requests.empty(backend.num_slots, questions.planes.shape[1])
+        self._engine = SlotEngine(backend, self._requests)
+        self._asked = 0
+
+    def ask(self, rows: NDArray[np.int32]) -> None:
+        """Put the next questions to ``rows``."""
+        which = np.arange(self._asked, self._asked + len(rows)) % self._questions.num_rows
+        self._asked += len(rows)
+        for name in ("planes", "legal", "num_legal"):
+            getattr(self._requests, name)[rows] = getattr(self._questions, name)[which]
+        self._engine.submit(rows)
+
+    def run(self, least_steps: int, least_s: float, clock: Clock) -> tuple[float, float]:
+        """Positions/s and seconds a step, over so many steps and seconds at the least.
+
+        Asking again is left out: in play the movers' threads do it.
+        """
+        steps = answered = 0
+        spent = 0.0
+        while steps < least_steps or spent < least_s:
+            start = clock()
+            rows = self._engine.step()
+            spent += clock() - start
+            self.ask(rows)
+            answered += len(rows)
+            steps += 1
+        return answered / max(spent, 1e-9), spent / steps
 
 
 def _expected_nbytes(rungs: list[Rung], slots: int) -> float:

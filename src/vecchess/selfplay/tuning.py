@@ -9,7 +9,7 @@ from typing import Any
 
 from vecchess.config import SelfplayConfig
 from vecchess.inference.backend import Backend
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backends import choose_backend, open_backend
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.remembered import Place, recall, remember
 from vecchess.inference.tuning import Limits, Rung, choose, climb, held_bytes, ladder
@@ -154,7 +154,8 @@ def _held(device: Device) -> Callable[[Backend], int]:
 
 
 def _place(config: SelfplayConfig, network: IntegerNet, device: Device, share: Share) -> Place:
-    return Place.of(_model(device, share.threads), config.backend, network.config)
+    backend = choose_backend(config.backend, network.config, device.name).name
+    return Place.of(_model(device, share.threads), backend, network.config)
 
 
 def _model(device: Device, threads: int) -> str:
