@@ -6,6 +6,9 @@ from rich.table import Table
 
 from vecchess_cli.output import people
 
+BUSY = 0.9
+"""Share of the threads that must have had a core for the figures to mean much."""
+
 
 def print_inference(facts: dict[str, Any]) -> None:
     """Speeds, exit patterns, and a few lines, on stderr."""
@@ -92,4 +95,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     ]
     if facts["engine_overhead"] is not None:
         lines.append(f"engine, all but kernels: {facts['engine_overhead']:.1%} of a step")
+    if facts["device"] == "cpu" and facts["cores_used"] < BUSY * facts["threads"]:
+        lines.append(
+            f"others used the machine: {facts['cores_used']:.2f} cores for {facts['threads']} "
+            "threads; measure again when it is quiet"
+        )
     return lines

@@ -11,7 +11,7 @@ from vecchess.bench.peers import line_up
 from vecchess.errors import VecchessError
 
 SHORT = ["--gpus", "cpu", "--slots", 8, "--positions", 16, "--seconds", 0.5, "--threads", 1]
-OWN = {"fixed_T", "continuous", "batch_synchronous"}
+OWN = {"fixed_T", "slots_fixed_T", "continuous", "batch_synchronous"}
 ROW = {"name", "positions_per_s", "mean_time_steps", "ratio_to_fixed", "share_of_roofline"}
 RATIOS = {"snntorch", "snntorch_compiled", "spikingjelly", "relu_twin", "fixed_T"}
 
@@ -49,6 +49,8 @@ def test_with_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert facts["ratios"]["snntorch"] > 0
     assert facts["ratios"]["snntorch_compiled"] is None
     assert rows["snntorch_compiled"]["reason"] == "left out here"
+    assert rows["relu_twin"]["agrees"] == "bits"
+    assert facts["ratios"]["relu_twin"] > 0
     assert facts["energy_proxy_nj"]["relu_twin"] > 0
 
 

@@ -1,7 +1,7 @@
 """Rounds, medians and ratios, with entrants that only count."""
 
 from vecchess.bench.engines import Batches
-from vecchess.bench.race import Count, Lap, mean_steps, race, ratio, speed, step_ratio
+from vecchess.bench.race import Count, Lap, core_share, mean_steps, race, ratio, speed, step_ratio
 
 
 class Counter:
@@ -24,12 +24,13 @@ def test_every_round_gives_every_entrant_a_lap() -> None:
 
 def test_ratios_are_taken_within_a_round() -> None:
     laps = {
-        "one": [Lap(10, 20, 1.0), Lap(10, 20, 4.0), Lap(10, 20, 1.0)],
-        "other": [Lap(10, 40, 2.0), Lap(10, 40, 8.0), Lap(10, 40, 5.0)],
+        "one": [Lap(10, 20, s, 0.5) for s in (1.0, 4.0, 1.0)],
+        "other": [Lap(10, 40, s, 0.5) for s in (2.0, 8.0, 5.0)],
     }
     assert speed(laps["one"]) == 10.0
     assert ratio(laps, "one", "other") == 2.0
     assert step_ratio(laps, "one", "other") == 1.0
+    assert core_share(laps) == 3 / 21
 
 
 def test_batches_go_round() -> None:

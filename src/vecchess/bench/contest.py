@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from vecchess.bench.agreement import reference_answers
 from vecchess.bench.ceilings import Ceilings, measure_ceilings
+from vecchess.bench.engines import Answering
 from vecchess.bench.operations import Work, count_work
-from vecchess.bench.own import OwnEntrant, Place, open_own, open_twin
+from vecchess.bench.own import Place, open_own, open_twin
 from vecchess.bench.peers.line_up import LineUp, Questions, line_up
 from vecchess.bench.race import Entrant
 from vecchess.errors import VecchessError
@@ -23,7 +24,7 @@ class Twin:
 
     net: IntegerNet
     work: Work
-    entrant: OwnEntrant | None
+    entrant: Answering | None
     missing: str | None = None
 
 
@@ -36,7 +37,7 @@ class Contest:
     work: Work
     questions: Requests
     ceilings: Ceilings
-    own: list[OwnEntrant]
+    own: list[Answering]
     twin: Twin | None
     peers: LineUp
     alone: str = ""

@@ -20,7 +20,6 @@ from vecchess.inference.requests import Requests
 
 SHARES = (1.3 / 4, 1.5 / 4, 2.0 / 4, 2.5 / 4, 3.0 / 4, 3.5 / 4)
 """Mean time steps aimed at, as shares of T."""
-ROUNDS = 3
 SURE = np.iinfo(np.int64).max
 """Margin of a position with one legal move."""
 
@@ -98,7 +97,7 @@ def _pattern(
     synchronous = BatchSynchronous("batch_synchronous", open_with(rule), unanswered(questions))
     for entrant in (continuous, synchronous):
         answer_all(entrant, questions.num_rows)
-    laps = race((fixed, continuous, synchronous), seconds, ROUNDS)
+    laps = race((fixed, continuous, synchronous), seconds)
     return _row(margin, laps, len(margins), fixed.name)
 
 

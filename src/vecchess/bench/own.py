@@ -4,19 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vecchess.bench.agreement import reference_answers, require_same
-from vecchess.bench.engines import BatchSynchronous, Continuous, answer_all
+from vecchess.bench.engines import (
+    Answering,
+    BatchSynchronous,
+    Continuous,
+    LayerByLayer,
+    answer_all,
+)
 from vecchess.bench.questions import unanswered
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import open_backend
 from vecchess.inference.exit import ExitRule
+from vecchess.inference.fixed import FixedCpu
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer_net import IntegerNet
 
 FIXED, SLOTS_FIXED = "fixed_T", "slots_fixed_T"
 CONTINUOUS, SYNCHRONOUS = "continuous", "batch_synchronous"
 RELU_TWIN = "relu_twin"
-
-OwnEntrant = Continuous | BatchSynchronous
 
 
 @dataclass(frozen=True)
@@ -32,29 +37,41 @@ class Place:
         """A backend; as ``open_backend``."""
         return open_backend(self.backend, net, self.slots, rule, self.device, self.threads)
 
+    @property
+    def has_fixed(self) -> bool:
+        """Whether there is an engine for fixed T here, besides slots that nobody leaves."""
+        return self.device == "cpu" and self.backend in ("auto", "cpu")
 
-def open_own(place: Place, net: IntegerNet, questions: Requests) -> list[OwnEntrant]:
+
+def open_own(place: Place, net: IntegerNet, questions: Requests) -> list[Answering]:
     """Every position T steps; and with the network's exit rule, continuously and by batches.
 
     Raises ``VecchessError`` for an answer that is not reference's.
     """
     rule = ExitRule.from_metadata(net.exit_rule)
-    never = ExitRule.never()
-
-    def filled(name: str, kind: type[Continuous | BatchSynchronous], rule: ExitRule) -> OwnEntrant:
-        return kind(name, place.open(net, rule), unanswered(questions))
-
-    fixed = [filled(FIXED, Continuous, never)]
-    early = [
-        filled(CONTINUOUS, Continuous, rule),
-        filled(SYNCHRONOUS, BatchSynchronous, rule),
+    fixed = open_fixed(place, net, questions)
+    early: list[Answering] = [
+        Continuous(CONTINUOUS, place.open(net, rule), unanswered(questions)),
+        BatchSynchronous(SYNCHRONOUS, place.open(net, rule), unanswered(questions)),
     ]
-    check(fixed, reference_answers(net, questions, never))
+    check(fixed, reference_answers(net, questions, ExitRule.never()))
     check(early, reference_answers(net, questions, rule))
     return [*fixed, *early]
 
 
-def open_twin(place: Place, twin: IntegerNet, questions: Requests) -> OwnEntrant:
+def open_fixed(place: Place, net: IntegerNet, questions: Requests) -> list[Answering]:
+    """``fixed_T`` first; where it is an engine of its own, slots that nobody leaves too."""
+    backend = place.open(net, ExitRule.never())
+    if not place.has_fixed:
+        return [Continuous(FIXED, backend, unanswered(questions))]
+    engine = FixedCpu(net, place.slots, place.threads)
+    return [
+        LayerByLayer(FIXED, engine, unanswered(questions)),
+        Continuous(SLOTS_FIXED, backend, unanswered(questions)),
+    ]
+
+
+def open_twin(place: Place, twin: IntegerNet, questions: Requests) -> Answering:
     """The ReLU twin in the same server; it takes one step."""
     rule = ExitRule.never()
     entrant = Continuous(RELU_TWIN, place.open(twin, rule), unanswered(questions))
@@ -62,8 +79,10 @@ def open_twin(place: Place, twin: IntegerNet, questions: Requests) -> OwnEntrant
     return entrant
 
 
-def check(entrants: Sequence[OwnEntrant], expected: Requests) -> None:
+def check(entrants: Sequence[Answering], expected: Requests) -> None:
     """Let every one answer, which also warms it up, and compare bit by bit."""
     for entrant in entrants:
         answer_all(entrant, expected.num_rows)
         require_same(entrant.name, entrant.requests, expected)
+        if isinstance(entrant, Continuous):
+            entrant.start_clock()

@@ -7,7 +7,7 @@ round and then their median, so a machine that slows down half way through chang
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple, Protocol
 
 ROUNDS = 5
@@ -40,6 +40,8 @@ class Lap:
     positions: int
     steps: int
     spent_s: float
+    cpu_s: float
+    """Time on processors, all threads together."""
 
     @property
     def speed(self) -> float:
@@ -67,12 +69,12 @@ def race(entrants: Sequence[Entrant], seconds: float, rounds: int = ROUNDS) -> L
 
 def _lap(entrant: Entrant, seconds: float) -> Lap:
     positions, steps = 0, 0
-    start = perf_counter()
+    start, cpu_start = perf_counter(), process_time()
     while not positions or perf_counter() - start < seconds:
         done = entrant.turn()
         positions += done.positions
         steps += done.steps
-    return Lap(positions, steps, perf_counter() - start)
+    return Lap(positions, steps, perf_counter() - start, process_time() - cpu_start)
 
 
 def speed(laps: Sequence[Lap]) -> float:
@@ -95,3 +97,12 @@ def step_ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float
     """As ``ratio``, of time steps/s: how many of them an answer takes plays no part."""
     pairs = zip(laps[one], laps[other], strict=True)
     return median(a.step_speed / b.step_speed for a, b in pairs)
+
+
+def core_share(laps: Laps) -> float:
+    """Processors used, of one: well below the number of threads when others use the machine too.
+
+    Of work that keeps its threads busy; waiting for a GPU does not count.
+    """
+    every = [lap for row in laps.values() for lap in row]
+    return sum(lap.cpu_s for lap in every) / sum(lap.spent_s for lap in every)

@@ -2,16 +2,14 @@
 
 from typing import Any
 
-import numpy as np
-
 from vecchess.bench.agreement import BITS
 from vecchess.bench.ceilings import Ceilings
 from vecchess.bench.contest import Contest
-from vecchess.bench.engines import Continuous
+from vecchess.bench.engines import Continuous, LayerByLayer
 from vecchess.bench.operations import Work, dense_energy_proxy, energy_proxy
 from vecchess.bench.own import CONTINUOUS, FIXED, RELU_TWIN
 from vecchess.bench.peers.line_up import COMPILED, RELU_TORCH, SNNTORCH, SPIKINGJELLY
-from vecchess.bench.race import Laps, mean_steps, ratio, speed
+from vecchess.bench.race import Laps, core_share, mean_steps, ratio, speed
 from vecchess.bench.roofline import count_traffic, least_seconds
 from vecchess.snn.integer_net import IntegerNet
 
@@ -44,6 +42,7 @@ def describe(contest: Contest, laps: Laps, ceilings: Ceilings) -> dict[str, Any]
         "energy_proxy_nj": _energy(contest, laps),
         "ceilings": ceilings.to_dict(),
         "engine_overhead": _overhead(contest),
+        "cores_used": core_share(laps),
     }
 
 
@@ -52,7 +51,9 @@ def _row(contest: Contest, laps: Laps, ceilings: Ceilings, name: str) -> dict[st
     net, work = contest.net, contest.work
     if contest.twin and name in (RELU_TWIN, RELU_TORCH):
         net, work = contest.twin.net, contest.twin.work
-    in_slots = any(name == entrant.name for entrant in contest.own)
+    in_slots = any(
+        name == entrant.name and not isinstance(entrant, LayerByLayer) for entrant in contest.own
+    )
     least_s = _least_seconds(contest, net, work, ceilings, steps, in_slots)
     return {
         "name": name,
@@ -117,9 +118,10 @@ def _energy(contest: Contest, laps: Laps) -> dict[str, float | None]:
 
 
 def _overhead(contest: Contest) -> float | None:
-    """Share of a step of continuous batching that is not spent in kernels; None if not known."""
-    for entrant in contest.own:
-        kernel_ns = getattr(entrant.engine.backend, "kernel_ns", None)
-        if isinstance(entrant, Continuous) and entrant.name == CONTINUOUS and kernel_ns is not None:
-            return float(1 - kernel_ns / np.float64(entrant.engine.counters.device_ns))
-    return None
+    """Of continuous batching, as a share of a step; None where the backend does not tell."""
+    shares = [
+        entrant.overhead()
+        for entrant in contest.own
+        if isinstance(entrant, Continuous) and entrant.name == CONTINUOUS
+    ]
+    return shares[0]

@@ -38,8 +38,8 @@ def count_traffic(net: IntegerNet, work: Work, num_slots: int) -> Traffic:
         state = {}
     else:
         state = {name: 2.0 * width * size for name, size in neuron_layers(net.config).items()}
-        first = next(iter(state))
-        state[first] += 4.0 * NUM_SQUARES * stem_channels(net.config)
+        if not net.config.is_rate_coded:
+            state[next(iter(state))] += 4.0 * NUM_SQUARES * stem_channels(net.config)
     return Traffic({layer.name: layer.weight_bytes / num_slots for layer in work.layers}, state)
 
 
@@ -60,17 +60,15 @@ def least_seconds(
     for layer in work.layers:
         moved = traffic.weights[layer.name]
         if in_slots:
-            moved += traffic.state.get(_heard_by(layer.name, traffic), 0.0)
+            moved += traffic.state.get(_neurons_before(layer.name), 0.0)
         memory = layer.times(steps) * moved / ceilings.bytes_per_s
         total += max(_arithmetic(layer, ceilings, steps), memory)
     return total
 
 
-def _heard_by(layer: str, traffic: Traffic) -> str:
-    """The neuron layer whose state is read on behalf of ``layer``; both heads hear one."""
-    if layer == "policy":
-        return "heads"
-    return layer
+def _neurons_before(layer: str) -> str:
+    """The neuron layer whose state is charged to ``layer``; both heads hear one, policy pays."""
+    return "heads" if layer == "policy" else layer
 
 
 def _arithmetic(layer: LayerWork, ceilings: Ceilings, steps: float) -> float:
