@@ -55,7 +55,9 @@ def throughput(
     concurrent_games: Annotated[int, typer.Option(help="Games at a time; 0: twice.")] = 0,
     movers: Annotated[int, typer.Option(help="Mover threads; 0 chooses.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
-    backend: Annotated[str, typer.Option(help='"auto", "cpu" or "reference".')] = "auto",
+    backend: Annotated[
+        str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
+    ] = "auto",
     exits: Annotated[bool, typer.Option("--exits/--no-exits", help="Leave once settled.")] = True,
     seed: Annotated[int, typer.Option(help="Seed of the network and the games.")] = 0,
     json: Json = False,

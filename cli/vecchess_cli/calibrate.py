@@ -36,7 +36,9 @@ def calibrate(
     ] = 0.01,
     out: Annotated[Path | None, typer.Option(help="File to write. [the network's own]")] = None,
     gpus: Annotated[str, typer.Option(help='Device, as for "vecchess selfplay".')] = "auto",
-    backend: Annotated[str, typer.Option(help='"auto", "cpu" or "reference".')] = "auto",
+    backend: Annotated[
+        str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
+    ] = "auto",
     json: Json = False,
 ) -> None:
     """Choose when a position may leave the network early, and store that with the network.

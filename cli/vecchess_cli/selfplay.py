@@ -79,7 +79,7 @@ def selfplay(
         int | None, typer.Option(help="Threads of the CPU backend, per worker; 0 chooses. [0]")
     ] = None,
     backend: Annotated[
-        str | None, typer.Option(help='"auto", "cpu" or "reference". [auto]')
+        str | None, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference". [auto]')
     ] = None,
     exits: Annotated[
         bool | None,

@@ -10,7 +10,9 @@ from vecchess_cli.output import Json, people, print_json, print_rows
 def tune(
     net: Annotated[str, typer.Argument(help="A network file, or a preset.")],
     gpus: Annotated[str, typer.Option(help='Device, as for "vecchess selfplay".')] = "auto",
-    backend: Annotated[str, typer.Option(help='"auto", "cpu" or "reference".')] = "auto",
+    backend: Annotated[
+        str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
+    ] = "auto",
     threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
     memory_gb: Annotated[
         float | None, typer.Option(help="Memory for the network. [most of what is free]")

@@ -76,8 +76,9 @@ class SelfplayConfig(BaseModel):
     """Games in progress per worker; 0 takes twice the slots."""
     movers: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads that make moves, per worker; 0 chooses by the number of cores."""
-    backend: Literal["auto", "cpu", "reference"] = "auto"
-    """How the network is computed: "auto", "cpu" or "reference"."""
+    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
+    """How the network is computed: "auto" takes "cpu" on a processor and "cuda" on a GPU, or
+    "torch" on one that cannot run our kernels; "reference" is slow and obviously right."""
     exits: bool = True
     """Let a position leave the network as soon as its answer is settled."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0

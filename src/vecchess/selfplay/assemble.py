@@ -1,12 +1,14 @@
 """From a configuration to a server ready to start: network, backend, start positions, rules."""
 
+import gc
+from collections.abc import Callable
 from pathlib import Path
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import SelfplayConfig
-from vecchess.errors import NetworkError
+from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backends import choose_backend, open_backend
 from vecchess.inference.constant import ConstantBackend
 from vecchess.inference.exit import ExitRule
 from vecchess.selfplay.devices import Device, Share
@@ -19,16 +21,27 @@ from vecchess.snn.integer_net import IntegerNet
 
 CONSTANT_NET = "constant"
 """Name of the network that says the same of every position."""
+FEWEST_SLOTS = 16
+"""Where the device has no memory for so many, it is of no use."""
+
+Say = Callable[[str], object]
+"""Hears lines for people."""
 
 
 def assemble_server(
-    config: SelfplayConfig, net: str, device: Device, share: Share, numbers: NumberPool
+    config: SelfplayConfig,
+    net: str,
+    device: Device,
+    share: Share,
+    numbers: NumberPool,
+    say: Say = lambda line: None,
 ) -> SelfplayServer:
     """A server that plays ``numbers`` with the network file ``net`` (or "constant").
 
-    Raises NetworkError or ConfigError for a network, backend or opening file that will not do.
+    Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
+    DeviceError where the device fails.
     """
-    backend, sha256 = open_net(config, net, device, share)
+    backend, sha256 = open_net(config, net, device, share, say)
     rules = make_rules(
         config.game,
         config.seed,
@@ -39,15 +52,43 @@ def assemble_server(
     return SelfplayServer(backend, rules, sha256, NUM_PLANES, share.games, share.movers, numbers)
 
 
-def open_net(config: SelfplayConfig, net: str, device: Device, share: Share) -> tuple[Backend, str]:
-    """The backend that computes ``net``, and the network's sha256. Raises as above."""
+def open_net(
+    config: SelfplayConfig,
+    net: str,
+    device: Device,
+    share: Share,
+    say: Say = lambda line: None,
+) -> tuple[Backend, str]:
+    """The backend that computes ``net``, and the network's sha256. Raises as above.
+
+    ``say`` hears when the backend is not the one to be expected, or has fewer slots.
+    """
     if net == CONSTANT_NET:
         return ConstantBackend(share.slots), CONSTANT_NET
     network = IntegerNet.load(Path(net))
     require_playable(network, net)
     rule = None if config.exits else ExitRule.never()  # None: the one stored with the network
-    backend = open_backend(config.backend, network, share.slots, rule, device.name, share.threads)
-    return backend, network.sha256
+    choice = choose_backend(config.backend, network.config, device.name)
+    if choice.reason:
+        say(choice.reason)
+
+    def open_with(slots: int) -> Backend:
+        return open_backend(choice.name, network, slots, rule, device.name, share.threads)
+
+    return open_what_fits(open_with, share.slots, say), network.sha256
+
+
+def open_what_fits(open_with: Callable[[int], Backend], slots: int, say: Say) -> Backend:
+    """``open_with(slots)``, with half as many and half again where the device has no memory."""
+    while True:
+        try:
+            return open_with(slots)
+        except DeviceError as error:
+            if not error.out_of_memory or slots // 2 < FEWEST_SLOTS:
+                raise
+        gc.collect()  # what was allocated before memory ran out
+        say(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
+        slots //= 2
 
 
 def require_playable(network: IntegerNet, name: str) -> None:

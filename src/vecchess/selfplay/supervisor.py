@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from secrets import token_hex
 from time import monotonic
@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
-from vecchess.selfplay.devices import Device, Share, share_out
+from vecchess.selfplay.assemble import FEWEST_SLOTS
+from vecchess.selfplay.devices import CPU, Device, Share, share_out
 from vecchess.selfplay.handle import WorkerHandle
 from vecchess.selfplay.ledger import Ledger
 from vecchess.selfplay.meter import Load, together
@@ -27,6 +28,8 @@ DRAIN_S = 25.0
 """After the first request to stop, workers have so long to write what they finished."""
 MAX_FRUITLESS_DEATHS = 3
 """A worker may die so often in a row without recording a game in between."""
+LOADING_S = 300.0
+"""A worker may be silent for so long before it plays: the first time, a GPU's kernels compile."""
 POLL_S = 0.1
 
 
@@ -86,6 +89,7 @@ class Supervisor:
         self._net = net
         self.share: Share = share_out(config, devices, max(self.ledger.num_open, 1))
         self._watcher = watcher
+        self._slots = dict.fromkeys(range(len(devices)), self.share.slots)
         self._deaths = dict.fromkeys(range(len(devices)), 0)
         self._session = _next_session(run)
         self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
@@ -158,7 +162,7 @@ class Supervisor:
             net=self._net,
             games_folder=self._run.games,
             shard_prefix=prefix,
-            share=self.share,
+            share=replace(self.share, slots=self._slots[index]),
         )
         self.workers[index] = WorkerHandle(plan)
         share = -(-self.ledger.num_open // num_sharing)
@@ -170,11 +174,16 @@ class Supervisor:
         for index, worker in list(self.workers.items()):
             if not worker.is_alive:
                 self._bury(index, worker.reason_of_death())
-            elif worker.silent_s() > self.config.stall_timeout_s:
+            elif worker.silent_s() > (patience := self._patience(worker)):
                 worker.kill()
-                silence = f"no sign of life for {self.config.stall_timeout_s:g} s"
+                silence = f"no sign of life for {patience:g} s"
                 self._bury(index, f'{silence} while "{worker.stage}"')
         self._watcher.update(self)
+
+    def _patience(self, worker: WorkerHandle) -> float:
+        """Seconds that ``worker`` may be silent."""
+        is_compiling = worker.stage == "loading the network" and worker.plan.device != CPU
+        return max(self.config.stall_timeout_s, LOADING_S if is_compiling else 0.0)
 
     def _read_pipes(self) -> None:
         handles = [worker.pipe.connection for worker in self.workers.values()]
@@ -222,6 +231,9 @@ class Supervisor:
         if failure.get("expected"):
             raise _as_raised(failure)
         self._watcher.note(f"{worker.name} died: {reason}; {lost} unfinished games will be played")
+        if failure.get("out_of_memory"):
+            self._slots[index] = max(self._slots[index] // 2, min(FEWEST_SLOTS, self.share.slots))
+            self._watcher.note(f"{worker.name} goes on with {self._slots[index]:,} slots")
         if "traceback" in failure:
             self._watcher.note(str(failure["traceback"]).rstrip())
         self._deaths[index] += 1

@@ -22,6 +22,8 @@ from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
 
 _MARK = "selfplay-{}.compiled"
+COMPILED_HERE = ("auto", "cpu")
+"""Backends with numba kernels; those of a GPU are compiled by the workers."""
 _SHARE = Share(slots=2, games=2, movers=1, threads=1)
 
 
@@ -45,7 +47,8 @@ class Warmup:
         """Compile the kernels of the network in file ``net``; wait for the helper."""
         if self._helper is None:
             return
-        _compile_backend(self._config, net)
+        if self._config.backend in COMPILED_HERE:
+            _compile_backend(self._config, net)
         self._helper.join()
         if self._helper.exitcode == 0:
             self._mark.touch()

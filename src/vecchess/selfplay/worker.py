@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from vecchess.config import SelfplayConfig
-from vecchess.errors import VecchessError
+from vecchess.errors import DeviceError, VecchessError
 from vecchess.selfplay.assemble import assemble_server
 from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.numbers import NumberPool
@@ -46,6 +46,10 @@ def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[
     pipe = Pipe(connection)
     try:
         Worker(plan, pipe, pulse).run()
+    except DeviceError as error:  # a new process may be luckier, with fewer slots perhaps
+        lacks_memory = error.out_of_memory
+        pipe.send("failed", error=str(error), expected=False, out_of_memory=lacks_memory)
+        sys.exit(1)
     except VecchessError as error:
         pipe.send("failed", error=str(error), expected=True, exit_code=error.exit_code)
         sys.exit(error.exit_code)
@@ -73,7 +77,10 @@ class Worker:
         """Load, play, and leave when told to. Finished games are written first."""
         plan = self._plan
         self._stage("loading the network")
-        server = assemble_server(plan.config, plan.net, plan.device, self._share(), self._numbers)
+        share = self._share()
+        server = assemble_server(
+            plan.config, plan.net, plan.device, share, self._numbers, self._say
+        )
         writer = ShardWriter(
             plan.games_folder,
             plan.shard_prefix,
@@ -96,13 +103,14 @@ class Worker:
         """What the parent gave it, with the number of slots that suits its device."""
         plan = self._plan
 
-        def say(line: str) -> None:
-            self._pipe.send("note", line=line)
-
         def beat(rung: object) -> None:
             self._pulse[PULSE_BEATS] += 1
 
-        return tuned_share(plan.config, plan.net, plan.device, plan.share, say, beat)
+        return tuned_share(plan.config, plan.net, plan.device, plan.share, self._say, beat)
+
+    def _say(self, line: str) -> None:
+        """Tell people, by way of the parent."""
+        self._pipe.send("note", line=line)
 
     def _turn(self, server: SelfplayServer, writer: ShardWriter) -> None:
         self._listen()

@@ -1,0 +1,55 @@
+"""Failures of a device become typed errors; everything else passes as it is."""
+
+import pytest
+import torch
+
+from tests.inference.test_backend_choice import NET
+from vecchess.errors import DeviceError
+from vecchess.inference.exit import ExitRule
+from vecchess.inference.faults import device_work
+from vecchess.inference.reference import ReferenceBackend
+
+
+@device_work("working")
+def _raise(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "out_of_memory"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), True),
+        (RuntimeError("Triton Error [CUDA]: out of memory"), True),
+        (
+            torch.AcceleratorError("CUDA error: an illegal memory access was encountered\nmore"),
+            False,
+        ),
+        (RuntimeError("CUDA error: unspecified launch failure"), False),
+        (RuntimeError("HIP error: the device is gone"), False),
+    ],
+)
+def test_what_a_device_says_becomes_one_line(error: RuntimeError, out_of_memory: bool) -> None:
+    with pytest.raises(DeviceError, match="while working") as caught:
+        _raise(error)
+    assert caught.value.out_of_memory is out_of_memory
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [ValueError("slot"), RuntimeError("shapes do not match")])
+def test_other_errors_pass(error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        _raise(error)
+
+
+def test_a_backend_reports_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    backend = ReferenceBackend(NET, 2, ExitRule())
+    monkeypatch.setattr(backend._answers, "busy", full)
+    with pytest.raises(DeviceError, match="taking a time step"):
+        backend.advance()
+    monkeypatch.setattr("vecchess.inference.reference.from_integers", full)
+    with pytest.raises(DeviceError, match="opening the network"):
+        ReferenceBackend(NET, 2, ExitRule())

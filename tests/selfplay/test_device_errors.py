@@ -1,0 +1,173 @@
+"""What a worker and its parent do when the device has too little memory, or fails."""
+
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vecchess.config import SelfplayConfig
+from vecchess.errors import DeviceError, WorkerDied
+from vecchess.inference.constant import ConstantBackend
+from vecchess.selfplay import assemble, supervisor, worker
+from vecchess.selfplay.assemble import FEWEST_SLOTS, assemble_server
+from vecchess.selfplay.devices import CPU, Device, Share
+from vecchess.selfplay.numbers import NumberPool
+from vecchess.selfplay.pipe import Pipe, stop_signals
+from vecchess.selfplay.supervisor import Supervisor
+from vecchess.selfplay.worker import WorkerPlan, run_worker
+from vecchess.snn.create import create_network
+from vecchess.store.run_folder import RunFolder
+
+GPU = Device("cuda:0", "gpu 0", "0")
+SHARE = Share(slots=4096, games=8192, movers=1, threads=1)
+NO_MEMORY = DeviceError("out of device memory while opening the network", True)
+LOST = DeviceError("the device failed while taking a time step: CUDA error: unknown error")
+
+
+class SmallDevice:
+    """Opens backends of so many slots at most; remembers what was asked for."""
+
+    def __init__(self, most_slots: int) -> None:
+        self.most_slots = most_slots
+        self.asked: list[int] = []
+
+    def open(self, name: str, network: object, slots: int, *rest: object) -> ConstantBackend:
+        self.asked.append(slots)
+        if slots > self.most_slots:
+            raise NO_MEMORY
+        return ConstantBackend(slots)
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> str:
+    create_network("tiny", 0).save(tmp_path / "net")
+    return str(tmp_path / "net")
+
+
+def test_half_the_slots_are_tried_until_they_fit(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    device, said = SmallDevice(1500), []
+    monkeypatch.setattr(assemble, "open_backend", device.open)
+    server = assemble_server(SelfplayConfig(), net, CPU, SHARE, NumberPool(), said.append)
+    assert device.asked == [4096, 2048, 1024]
+    assert server.engine.slots.num_slots == 1024
+    assert said == [
+        "the device has no memory for 4,096 slots; trying 2,048",
+        "the device has no memory for 2,048 slots; trying 1,024",
+    ]
+
+
+def test_a_device_without_any_memory_is_an_error(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = SmallDevice(3)
+    monkeypatch.setattr(assemble, "open_backend", device.open)
+    with pytest.raises(DeviceError, match="memory"):
+        assemble_server(SelfplayConfig(), net, CPU, SHARE, NumberPool())
+    assert device.asked[-1] == FEWEST_SLOTS
+
+
+@pytest.fixture
+def signals_kept() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in stop_signals()}
+    yield
+    for number, action in before.items():
+        signal.signal(number, action)
+
+
+@pytest.mark.parametrize("error", [NO_MEMORY, LOST])
+def test_a_worker_reports_its_device_in_one_line(
+    error: DeviceError,
+    net: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    signals_kept: None,
+) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(worker, "assemble_server", fail)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    plan = WorkerPlan(0, CPU, SelfplayConfig(slots=8), net, tmp_path, "0000", SHARE)
+    mine, theirs = multiprocessing.Pipe()
+    with pytest.raises(SystemExit) as left:
+        run_worker(plan, theirs, [0, 0])
+    assert left.value.code == 1
+    (message,) = Pipe(mine).receive() or []
+    assert message == {
+        "kind": "failed",
+        "error": str(error),
+        "expected": False,
+        "out_of_memory": error.out_of_memory,
+    }
+
+
+class Notes:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+    def update(self, supervisor: Supervisor) -> None: ...
+
+
+class DyingWorker:
+    """A worker's handle whose process ended with ``last_words``."""
+
+    last_words: dict[str, Any]
+
+    def __init__(self, plan: WorkerPlan) -> None:
+        self.plan = plan
+        self.name = f"worker {plan.index} ({plan.device.label})"
+        self.stage = "playing"
+        self.failure = None
+        self.pipe = SimpleNamespace(receive=lambda: [self.last_words], send=lambda *a, **k: True)
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Supervisor:
+    monkeypatch.setattr(supervisor, "WorkerHandle", DyingWorker)
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    config = SelfplayConfig(games=100_000, slots=64)
+    made = Supervisor(config, run, "constant", [GPU], Notes())
+    made._start(0, 1)
+    return made
+
+
+def _die(parent: Supervisor, error: DeviceError) -> None:
+    facts = {"error": str(error), "expected": False, "out_of_memory": error.out_of_memory}
+    DyingWorker.last_words = {"kind": "failed", **facts}
+    parent._bury(0, "exit code 1")
+
+
+def test_a_lost_device_is_taken_up_again_as_it_was(parent: Supervisor) -> None:
+    _die(parent, LOST)
+    assert parent.workers[0].plan.share.slots == 64
+    (line,) = parent._watcher.lines
+    assert line.startswith(f"worker 0 (gpu 0) died: {LOST}; ")
+
+
+def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
+    parent: Supervisor,
+) -> None:
+    _die(parent, NO_MEMORY)
+    assert parent.workers[0].plan.share == replace(parent.share, slots=32)
+    assert parent._watcher.lines[-1] == "worker 0 (gpu 0) goes on with 32 slots"
+    _die(parent, NO_MEMORY)
+    assert parent.workers[0].plan.share.slots == FEWEST_SLOTS
+    with pytest.raises(WorkerDied, match="3 times in a row: out of device memory"):
+        _die(parent, NO_MEMORY)
+
+
+def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Supervisor) -> None:
+    handle = parent.workers[0]
+    assert parent._patience(handle) == parent.config.stall_timeout_s
+    handle.stage = "loading the network"
+    assert parent._patience(handle) == supervisor.LOADING_S
