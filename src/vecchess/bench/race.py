@@ -10,7 +10,9 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import NamedTuple, Protocol
 
-ROUNDS = 5
+LEAST_ROUNDS = 5
+LAP_S = 0.2
+"""A lap: long enough to forget who ran before, short enough for many rounds."""
 
 
 class Count(NamedTuple):
@@ -58,12 +60,15 @@ Laps = dict[str, list[Lap]]
 """Name -> a lap for each round."""
 
 
-def race(entrants: Sequence[Entrant], seconds: float, rounds: int = ROUNDS) -> Laps:
-    """About ``seconds`` in all, shared evenly; every lap is one turn at the least."""
+def race(entrants: Sequence[Entrant], seconds: float) -> Laps:
+    """Rounds for about ``seconds``, five at the least; every lap is one turn at the least."""
     laps: Laps = {entrant.name: [] for entrant in entrants}
-    for _ in range(rounds):
+    lap_s = min(LAP_S, seconds / LEAST_ROUNDS / len(entrants))
+    rounds, start = 0, perf_counter()
+    while rounds < LEAST_ROUNDS or perf_counter() - start < seconds:
         for entrant in entrants:
-            laps[entrant.name].append(_lap(entrant, seconds / rounds / len(entrants)))
+            laps[entrant.name].append(_lap(entrant, lap_s))
+        rounds += 1
     return laps
 
 
