@@ -83,6 +83,7 @@ class CudaBackend:
         target, source = staging.write(slots, requests, rows)
         with streams.computing():
             streams.upload(self._buffer, target, source)
+            streams.begin_step()
             self._launches.seat(staging.device, len(slots))
             streams.uploaded_is_read(self._buffer)
         self._occupied[slots] = True
@@ -91,8 +92,9 @@ class CudaBackend:
     def advance(self) -> None:
         """See ``Backend.advance``. Returns at once: the device is at it."""
         with self._streams.computing():
+            self._streams.begin_step()
             self._step()
-            self._streams.mark_step()
+            self._streams.end_step()
 
     @device_work("waiting for a time step")
     def settled(self) -> NDArray[np.int32]:
@@ -135,7 +137,13 @@ class CudaBackend:
             self._open(net, widths)
             return
         self._weights.load(net)
+        self._streams.synchronize()
         self._set_scales(net)
+
+    @property
+    def kernel_ns(self) -> int:
+        """Time the device took so far, for steps that are finished."""
+        return self._streams.busy_ns
 
     @property
     def nbytes(self) -> int:
@@ -153,9 +161,12 @@ class CudaBackend:
         self._launches = Launches(
             net.config, self._state, self._weights, self._rule, self._answered
         )
+        self._streams.synchronize()  # what was allocated so far was filled on another stream
         with self._streams.computing():
+            self._launches.seat(self._staging[0].device, 1)  # compiles
+            self._state.busy.zero_()
             self.tile = self._wanted_tile or choose_tile(net.config, self._launches, self._state)
-            self._launches.step(self.tile)  # compiles
+            self._launches.step(self.tile)
         self._streams.synchronize()
         self._state.tick.fill_(self._streams.num_steps)
         self._step: Callable[[], None] = self._streams.record(

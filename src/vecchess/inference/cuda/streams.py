@@ -6,6 +6,7 @@ that the last step is not known to be finished, so that tests see the order of t
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter_ns
 from typing import Protocol
 
 import torch
@@ -20,7 +21,9 @@ class Streams(Protocol):
 
     device: torch.device
     num_steps: int
-    """Time steps marked so far."""
+    """Time steps launched so far."""
+    busy_ns: int
+    """Time the device took for the steps that are finished, those to seat positions included."""
 
     def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Zeros in host memory that host and device can both reach."""
@@ -46,12 +49,16 @@ class Streams(Protocol):
         """The kernels that ``launch`` launches, to be launched again as one. Compiled before."""
         ...
 
-    def mark_step(self) -> None:
+    def begin_step(self) -> None:
+        """What is launched from now on belongs to the next time step. May be said twice."""
+        ...
+
+    def end_step(self) -> None:
         """A time step has been launched."""
         ...
 
     def finished_steps(self) -> int:
-        """How many of the marked steps are known to be finished, all but the last at least."""
+        """How many of the steps are known to be finished, all but the last at least."""
         ...
 
     def synchronize(self) -> None:
@@ -74,8 +81,12 @@ class CudaStreams:
         self._copy = torch.cuda.Stream(device)
         self._copied = _events(NUM_BUFFERS)
         self._read = _events(NUM_BUFFERS)
+        self._begun = _events(2)
         self._done = _events(2)
+        self._is_begun = False
+        self._num_timed = 0
         self.num_steps = 0
+        self.busy_ns = 0
 
     def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Pinned, which with unified addressing means that kernels can write to it."""
@@ -109,17 +120,34 @@ class CudaStreams:
             launch()
         return graph.replay
 
-    def mark_step(self) -> None:
+    def begin_step(self) -> None:
         """See ``Streams``."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._begun[(self.num_steps + 1) % 2].record(self._compute)
+
+    def end_step(self) -> None:
+        """See ``Streams``."""
+        self._is_begun = False
         self.num_steps += 1
         self._done[self.num_steps % 2].record(self._compute)
 
     def finished_steps(self) -> int:
         """Waits for the step before the last, never for the last: the device stays busy."""
-        if self.num_steps == 0 or self._done[self.num_steps % 2].query():
-            return self.num_steps
-        self._done[(self.num_steps - 1) % 2].synchronize()
-        return self.num_steps - 1
+        finished = self.num_steps
+        if finished and not self._done[finished % 2].query():
+            finished -= 1
+            self._done[finished % 2].synchronize()
+        self._time_steps_up_to(finished)
+        return finished
+
+    def _time_steps_up_to(self, finished: int) -> None:
+        """Add the time of steps that have finished; of the last two, for others have no events."""
+        for step in range(max(self._num_timed, self.num_steps - 2) + 1, finished + 1):
+            begun, done = self._begun[step % 2], self._done[step % 2]
+            if not (self._is_begun and step == self.num_steps - 1):
+                self.busy_ns += int(begun.elapsed_time(done) * 1e6)
+        self._num_timed = finished
 
     def synchronize(self) -> None:
         """See ``Streams``."""
@@ -128,7 +156,7 @@ class CudaStreams:
 
 def _events(count: int) -> list[torch.cuda.Event]:
     """Waiting for them sleeps: the cores belong to the movers."""
-    return [torch.cuda.Event(blocking=True) for _ in range(count)]
+    return [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(count)]
 
 
 class InlineStreams:
@@ -138,6 +166,8 @@ class InlineStreams:
         """``device`` is the processor."""
         self.device = device
         self.num_steps = 0
+        self.busy_ns = 0
+        self._began_ns = 0
 
     def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Plain memory."""
@@ -161,8 +191,14 @@ class InlineStreams:
         """Launches again, one by one."""
         return launch
 
-    def mark_step(self) -> None:
+    def begin_step(self) -> None:
         """See ``Streams``."""
+        self._began_ns = self._began_ns or perf_counter_ns()
+
+    def end_step(self) -> None:
+        """See ``Streams``."""
+        self.busy_ns += perf_counter_ns() - self._began_ns
+        self._began_ns = 0
         self.num_steps += 1
 
     def finished_steps(self) -> int:
