@@ -81,8 +81,10 @@ def rule_line(rule: dict[str, Any], mean_time_steps: float) -> str:
     """An exit rule in words."""
     from vecchess.inference.exit import NEVER
 
+    if rule["min_steps"] == NEVER and mean_time_steps == 1:
+        return "rule: none, the network takes one time step"
     if rule["min_steps"] == NEVER:
-        return "rule: never before the last time step (no rule keeps within the bounds)"
+        return "rule: never before the last time step; no other keeps within the bounds"
     parts = [f"from step {rule['min_steps']} on"]
     if rule["policy_margin"]:
         parts.append(f"margin of the best move {rule['policy_margin']} a step or more")
