@@ -25,6 +25,16 @@ def test_nested_keys_have_flags_and_variables(tmp_path: Path) -> None:
     assert config.game.temperature == "0.5"
 
 
+def test_an_unknown_variable_is_an_error_that_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match='"VECCHESS_GMAES"; did you mean "VECCHESS_GAMES"') as it:
+        load({"games": 1}, None, {"VECCHESS_GMAES": "3"})
+    assert "\n" not in str(it.value)
+    with pytest.raises(ConfigError, match="VECCHESS_"):
+        load(None, None, {"VECCHESS_": ""})
+    others = {"VECCHESS_REQUIRE_STOCKFISH": "1", "XVECCHESS_GMAES": "3", "VECCHESS": "3"}
+    assert load(None, None, others).games == 64
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [

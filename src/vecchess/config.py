@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from vecchess.errors import ConfigError
 
 ENV_PREFIX = "VECCHESS_"
+OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
+"""Variables with our prefix that are no settings: the tests read this one."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -93,6 +95,10 @@ class SelfplayConfig(BaseModel):
     """What decides the moves."""
 
 
+MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig,)
+"""All models that commands fill with ``load_config``: together they say which variables exist."""
+
+
 def parse_temperature(text: str) -> list[tuple[int, float]]:
     """Read "1.0,30:0.5" as [(0, 1.0), (30, 0.5)]: (from this ply on, temperature) in order.
 
@@ -130,6 +136,7 @@ def load_config(
     values: dict[str, Any] = read_toml(file) if file else {}
     _refuse_unknown(model, values, str(file))
     environ = os.environ if environ is None else environ
+    _refuse_unknown_variables(environ)
     sections = _sections(model)
     for name, section in sections.items():
         given = flags.get(name)
@@ -179,6 +186,16 @@ def _sections(model: type[BaseModel]) -> dict[str, str]:
         else:
             sections[name] = ""
     return sections
+
+
+def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
+    """Raise ConfigError for a ``VECCHESS_*`` variable that is a setting of no command."""
+    settings = {ENV_PREFIX + name.upper() for model in MODELS for name in _sections(model)}
+    for name in environ:
+        if name.startswith(ENV_PREFIX) and name not in settings and name not in OTHER_VARIABLES:
+            near = difflib.get_close_matches(name, settings, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise ConfigError(f'environment: unknown variable "{name}"{hint}')
 
 
 def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
