@@ -135,6 +135,22 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     assert_each_game_once(run, 60)
 
 
+def test_a_ctrl_c_while_workers_import_leaves_no_traceback(tmp_path: Path) -> None:
+    """The terminal sends it to workers too, which have not begun to ignore it."""
+    process = start("selfplay", *LONG, "--gpus", "cpu:2", "--run-dir", tmp_path / "run")
+    deadline = time.monotonic() + 60
+    while not (workers := workers_of(process.pid)):
+        assert time.monotonic() < deadline
+    for worker in workers:
+        os.kill(worker, signal.SIGINT)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "died" not in err
+
+
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start("selfplay", *LONG, "--gpus", "cpu:1", "--run-dir", run)

@@ -6,7 +6,8 @@ from multiprocessing import get_context
 from time import monotonic
 
 from vecchess.selfplay.meter import Meter
-from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe, stop_signals
+from vecchess.selfplay.shield import start_shielded
 from vecchess.selfplay.worker import WorkerPlan, run_worker
 
 KILL_WAIT_S = 5.0
@@ -33,7 +34,7 @@ class WorkerHandle:
             name=f"vecchess-worker-{plan.index}",
             daemon=True,
         )
-        self._process.start()
+        start_shielded(self._process, stop_signals())
         theirs.close()
         self._last_beats = 0
         self._last_beat_time = self._last_look = monotonic()

@@ -20,6 +20,7 @@ from vecchess.jit import cache_dir
 from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server, open_net
 from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
+from vecchess.selfplay.shield import ignore, start_shielded
 
 _MARK = "selfplay-{}.compiled"
 COMPILED_HERE = ("auto", "cpu")
@@ -41,7 +42,7 @@ class Warmup:
         if not self._mark.exists():
             console.print("compiling the rules, the movers and the network (once per version) ...")
             self._helper = get_context("spawn").Process(target=_compile_movers, daemon=True)
-            self._helper.start()
+            start_shielded(self._helper, [signal.SIGINT])
 
     def finish(self, net: str) -> None:
         """Compile the kernels of the network in file ``net``; wait for the helper."""
@@ -58,7 +59,7 @@ class Warmup:
 
 def _compile_movers() -> None:
     """Play two very short games with the constant network: runs every kernel of the movers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process when it ends
+    ignore([signal.SIGINT])  # the parent ends this process when it ends
     numbers = NumberPool()
     numbers.add([(0, 2)])
     config = SelfplayConfig(game=GameConfig(max_plies=2))

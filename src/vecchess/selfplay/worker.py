@@ -1,7 +1,6 @@
 """A worker: the process that plays on one device; the supervisor starts it and holds its pipe."""
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import MutableSequence
@@ -17,6 +16,7 @@ from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe, stop_signals
 from vecchess.selfplay.server import SelfplayServer
+from vecchess.selfplay.shield import ignore
 from vecchess.selfplay.tuning import tuned_share
 from vecchess.selfplay.writer import ShardWriter
 
@@ -39,8 +39,7 @@ class WorkerPlan:
 
 def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
     """Body of the worker process. Imports torch only after the device has been chosen."""
-    for number in stop_signals():
-        signal.signal(number, signal.SIG_IGN)  # the parent decides when to stop
+    ignore(stop_signals())  # the parent decides when to stop
     os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
     pipe = Pipe(connection)

@@ -1,0 +1,33 @@
+"""Keeps signals away from child processes, from their first instruction on.
+
+Ctrl-C reaches every process of the terminal's group. A child that is still importing would die
+of it with a traceback, before it can say that it wants to ignore it. So it is born with the signals
+held back (a blocked signal stays blocked across exec), ignores them, and lets go.
+"""
+
+import signal
+from collections.abc import Iterable
+from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
+
+
+def start_shielded(process: BaseProcess, numbers: Iterable[signal.Signals]) -> None:
+    """Start ``process`` with the signals ``numbers`` held back until it calls ``ignore``."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows: children there are no group of a terminal
+        process.start()
+        return
+    resource_tracker.ensure_running()  # its start, within that of a process, would let signals in
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore(numbers: Iterable[signal.Signals]) -> None:
+    """In the child: drop these signals from now on, those that were held back included."""
+    numbers = list(numbers)
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
