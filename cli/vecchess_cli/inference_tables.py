@@ -56,13 +56,15 @@ def _agreement(row: dict[str, Any]) -> str:
 
 
 def _patterns(rows: list[dict[str, Any]]) -> Table:
-    table = _table("T / mean T", "continuous", "of ideal", "by batches", "of ideal", title="mean T")
+    columns = ("T / mean T", "continuous", "of ideal", "of slots' ideal", "by batches", "of ideal")
+    table = _table(*columns, title="mean T")
     for row in rows:
         table.add_row(
             f"{row['mean_time_steps']:.2f}",
             f"{row['ideal']:.2f}",
             f"{row['speedup']:.2f}",
             f"{row['share_of_ideal']:.1%}",
+            f"{row['share_of_slots_ideal']:.1%}",
             f"{row['batch_synchronous_speedup']:.2f}",
             f"{row['batch_synchronous_share_of_ideal']:.1%}",
         )

@@ -47,11 +47,12 @@ def test_the_margin_is_found_as_nearly_as_positions_allow() -> None:
 
 def test_patterns_tell_speed_and_ideal() -> None:
     fixed = Continuous("fixed_T", open_with(ExitRule.never()), unanswered(questions()))
-    rows = exit_patterns(questions(), open_with, fixed, seconds=0.1)
+    rows = exit_patterns(questions(), open_with, [fixed], seconds=0.1)
     assert len(rows) == len(SHARES)
     means = [row["mean_time_steps"] for row in rows]
     assert means == sorted(means)
     for row in rows:
         assert row["ideal"] == pytest.approx(4 / row["mean_time_steps"])
         assert row["speedup"] > 0
+        assert row["share_of_ideal"] == row["share_of_slots_ideal"]
         assert row["batch_synchronous_speedup"] > 0

@@ -6,7 +6,7 @@ from vecchess.bench.agreement import reference_answers
 from vecchess.bench.ceilings import Ceilings, measure_ceilings
 from vecchess.bench.engines import Answering
 from vecchess.bench.operations import Work, count_work
-from vecchess.bench.own import Place, open_own, open_twin
+from vecchess.bench.own import FIXED, SLOTS_FIXED, Place, open_own, open_twin
 from vecchess.bench.peers.line_up import LineUp, Questions, line_up
 from vecchess.bench.race import Entrant
 from vecchess.errors import VecchessError
@@ -42,6 +42,11 @@ class Contest:
     peers: LineUp
     alone: str = ""
     """Why neither twin nor peers take part, if they do not."""
+
+    @property
+    def fixed(self) -> list[Answering]:
+        """Those at fixed T, the best engine for it first, slots last."""
+        return [entrant for entrant in self.own if entrant.name in (FIXED, SLOTS_FIXED)]
 
     @property
     def entrants(self) -> list[Entrant]:

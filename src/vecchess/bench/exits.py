@@ -5,7 +5,7 @@ best two moves, so they come from real positions: ExitRule(min_steps=1, best_mov
 policy_margin=m), with m found by bisection.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,13 @@ Margins = NDArray[np.int64]
 
 
 def exit_patterns(
-    questions: Requests, open_with: OpenBackend, fixed: Entrant, seconds: float
+    questions: Requests, open_with: OpenBackend, fixed: Sequence[Entrant], seconds: float
 ) -> list[dict[str, Any]]:
-    """A race for each mean number of steps, against ``fixed``, in ``seconds`` altogether."""
+    """A race for each mean number of steps, in ``seconds`` altogether.
+
+    fixed: engines at fixed T; the first is what is compared with, the last is slots that nobody
+    leaves, which cost what slots cost (it may be the same).
+    """
     margins = measure_margins(questions, open_with)
     targets = [share * len(margins) for share in SHARES] if len(margins) > 1 else []
     return [
@@ -88,7 +92,7 @@ def _pattern(
     margins: Margins,
     questions: Requests,
     open_with: OpenBackend,
-    fixed: Entrant,
+    fixed: Sequence[Entrant],
     seconds: float,
 ) -> dict[str, Any]:
     margin = find_margin(margins, target)
@@ -97,11 +101,11 @@ def _pattern(
     synchronous = BatchSynchronous("batch_synchronous", open_with(rule), unanswered(questions))
     for entrant in (continuous, synchronous):
         answer_all(entrant, questions.num_rows)
-    laps = race((fixed, continuous, synchronous), seconds)
-    return _row(margin, laps, len(margins), fixed.name)
+    laps = race((*fixed, continuous, synchronous), seconds)
+    return _row(margin, laps, len(margins), fixed[0].name, fixed[-1].name)
 
 
-def _row(margin: int, laps: Laps, time_steps: int, fixed: str) -> dict[str, Any]:
+def _row(margin: int, laps: Laps, time_steps: int, fixed: str, slots: str) -> dict[str, Any]:
     """``ideal`` is T / mean T; a share of it is what is left when both do as many steps/s."""
     mean = mean_steps(laps["continuous"])
     return {
@@ -110,6 +114,7 @@ def _row(margin: int, laps: Laps, time_steps: int, fixed: str) -> dict[str, Any]
         "ideal": time_steps / mean,
         "speedup": ratio(laps, "continuous", fixed),
         "share_of_ideal": step_ratio(laps, "continuous", fixed),
+        "share_of_slots_ideal": step_ratio(laps, "continuous", slots),
         "batch_synchronous_speedup": ratio(laps, "batch_synchronous", fixed),
         "batch_synchronous_share_of_ideal": step_ratio(laps, "batch_synchronous", fixed),
     }

@@ -133,4 +133,4 @@ def _patterns(contest: Contest, seconds: float) -> list[dict[str, Any]]:
     def open_with(rule: Any) -> Any:
         return contest.place.open(contest.net, rule)
 
-    return exit_patterns(contest.questions, open_with, contest.entrants[0], seconds)
+    return exit_patterns(contest.questions, open_with, contest.fixed, seconds)
