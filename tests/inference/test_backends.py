@@ -14,10 +14,10 @@ from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import open_backend
-from vecchess.inference.cpu import CpuBackend
-from vecchess.inference.density import MEMBERS_TO_LEARN, Costs, KernelChoice
+from vecchess.inference.cpu.backend import CpuBackend
+from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, Costs, KernelChoice
+from vecchess.inference.cpu.fixed import FixedCpu
 from vecchess.inference.exit import ExitRule
-from vecchess.inference.fixed import FixedCpu
 from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer_net import IntegerNet, Layer

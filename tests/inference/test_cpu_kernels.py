@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from vecchess.inference.dense import convolve_dense, dense_weights
-from vecchess.inference.events import (
+from vecchess.inference.cpu.dense import convolve_dense, dense_weights
+from vecchess.inference.cpu.events import (
     convolve_events,
     event_weights,
     list_planes,
     list_spikes,
     tile_width,
 )
-from vecchess.inference.neurons import ClippedRelu, Leaky, update_board
+from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
 from vecchess.jit import kernel
 from vecchess.snn.initialise import _patches
 

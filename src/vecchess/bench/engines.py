@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from vecchess.bench.race import Count
 from vecchess.inference.backend import Backend
+from vecchess.inference.cpu.fixed import FixedCpu
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.fixed import FixedCpu
 from vecchess.inference.requests import Requests
 
 

@@ -14,8 +14,8 @@ from vecchess.bench.engines import (
 from vecchess.bench.questions import unanswered
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import open_backend
+from vecchess.inference.cpu.fixed import FixedCpu
 from vecchess.inference.exit import ExitRule
-from vecchess.inference.fixed import FixedCpu
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer_net import IntegerNet
 

@@ -76,7 +76,7 @@ def open_backend(
     rule = ExitRule.from_metadata(network.exit_rule) if exit_rule is None else exit_rule
     name = choose_backend(name, network.config, device).name
     if name == "cpu":
-        from vecchess.inference.cpu import CpuBackend
+        from vecchess.inference.cpu.backend import CpuBackend
 
         if device != "cpu":
             raise ConfigError(f"backend 'cpu' cannot run on device '{device}'")

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vecchess.inference.lanes import (
+from vecchess.inference.cpu.lanes import (
     I8,
     I16,
     I32,

@@ -18,7 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from vecchess.inference.lanes import (
+from vecchess.inference.cpu.lanes import (
     I8,
     I16,
     I32,
@@ -30,7 +30,7 @@ from vecchess.inference.lanes import (
     store_narrow,
     vector,
 )
-from vecchess.inference.neurons import PADDED_FILES
+from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.jit import cpu_has, part
 
 WIDTH = 32

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.dense import convolve_dense
-from vecchess.inference.events import convolve_events, list_planes, tile_width
-from vecchess.inference.neurons import PADDED_FILES
+from vecchess.inference.cpu.dense import convolve_dense
+from vecchess.inference.cpu.events import convolve_events, list_planes, tile_width
+from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.jit import kernel
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.presets import NetConfig

@@ -23,7 +23,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from vecchess.inference.lanes import Loop, build, load, store, vector
+from vecchess.inference.cpu.lanes import Loop, build, load, store, vector
 from vecchess.jit import inline, part
 
 TILE = 32

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
-from vecchess.inference.cpu_kernels import Asked, Network, Scratch, State, step
-from vecchess.inference.cpu_network import Sums, cpu_network, group_size, new_scratch
-from vecchess.inference.density import KernelChoice
+from vecchess.inference.cpu.density import KernelChoice
+from vecchess.inference.cpu.kernels import Asked, Network, Scratch, State, step
+from vecchess.inference.cpu.network import Sums, cpu_network, group_size, new_scratch
 from vecchess.snn.integer_net import IntegerNet
 
 PARTS_PER_THREAD = 4

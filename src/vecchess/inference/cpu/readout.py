@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.events import lowest_bit
-from vecchess.inference.neurons import PADDED_FILES
+from vecchess.inference.cpu.events import lowest_bit
+from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.jit import inline, part
 from vecchess.snn.presets import ACTIVATION_LIMIT
 

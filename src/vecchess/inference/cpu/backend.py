@@ -5,11 +5,11 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
 from vecchess.inference.answers import Answers
-from vecchess.inference.cpu_kernels import Asked, Scratch, seat
-from vecchess.inference.cpu_network import new_state
+from vecchess.inference.cpu.kernels import Asked, Scratch, seat
+from vecchess.inference.cpu.network import new_state
+from vecchess.inference.cpu.workforce import Workforce
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.inference.workforce import Workforce
 from vecchess.snn.integer_net import IntegerNet
 
 

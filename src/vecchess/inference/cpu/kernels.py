@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.dense import convolve_dense
-from vecchess.inference.events import TILE, convolve_events, list_planes, list_spikes
-from vecchess.inference.neurons import ClippedRelu, Leaky, update_board
-from vecchess.inference.readout import Heads, add_policy, add_pooled, add_value
+from vecchess.inference.cpu.dense import convolve_dense
+from vecchess.inference.cpu.events import TILE, convolve_events, list_planes, list_spikes
+from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
+from vecchess.inference.cpu.readout import Heads, add_policy, add_pooled, add_value
 from vecchess.jit import inline, kernel, part
 from vecchess.snn.coding import rate_code
 from vecchess.snn.presets import DIRECT

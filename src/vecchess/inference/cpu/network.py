@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.cpu_kernels import Convolutions, Network, Scratch, State
-from vecchess.inference.dense import dense_weights
-from vecchess.inference.events import event_weights
-from vecchess.inference.neurons import PADDED_FILES, ClippedRelu, Leaky
-from vecchess.inference.readout import Head, Heads
+from vecchess.inference.cpu.dense import dense_weights
+from vecchess.inference.cpu.events import event_weights
+from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, State
+from vecchess.inference.cpu.neurons import PADDED_FILES, ClippedRelu, Leaky
+from vecchess.inference.cpu.readout import Head, Heads
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.cpu_kernels import Asked, Scratch, seat
-from vecchess.inference.cpu_network import group_size, new_state
+from vecchess.inference.cpu.kernels import Asked, Scratch, seat
+from vecchess.inference.cpu.network import group_size, new_state
+from vecchess.inference.cpu.workforce import Workforce
 from vecchess.inference.requests import Requests
-from vecchess.inference.workforce import Workforce
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 from vecchess.snn.integer_net import IntegerNet
 
