@@ -60,7 +60,7 @@ class Report:
     bounds: tuple[Bound, ...]
     leak_exact: bool
     int16_sums: bool
-    """True when int16 holds the weighted sums (before the shift) of every 3x3 convolution."""
+    """True when int16 holds the weighted sums (before the shift) that neurons hear."""
 
     @property
     def exact(self) -> bool:
@@ -119,9 +119,9 @@ def check_bounds(config: NetConfig, layers: Mapping[str, Weights]) -> Report:
 
 
 def fits_int16(config: NetConfig, layers: Mapping[str, Weights]) -> bool:
-    """Whether every partial sum of every 3x3 convolution fits int16."""
-    names = ["stem", *(layer.name for layer in hidden_layers(config))]
-    sums = (_sums(layers[name], input_limit(config, name)) for name in names)
+    """Whether every partial sum of every layer that ends in neurons fits int16."""
+    names = ["stem", *(layer.name for layer in hidden_layers(config)), "value.squeeze"]
+    sums = (_sums(layers[name], input_limit(config, name)) for name in names if name in layers)
     return all(max(-low.min(), high.max()) < INT16_LIMIT for low, high in sums)
 
 

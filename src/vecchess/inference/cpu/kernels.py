@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.inference.cpu.dense import convolve_dense
 from vecchess.inference.cpu.events import TILE, convolve_events, list_planes, list_spikes
 from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
-from vecchess.inference.cpu.readout import Heads, add_policy, add_pooled, add_value
+from vecchess.inference.cpu.readout import Heads, add_outcome, add_policy, add_pooled, squeeze
 from vecchess.jit import inline, kernel, part
 from vecchess.snn.coding import rate_code
 from vecchess.snn.presets import DIRECT
@@ -47,14 +47,12 @@ class Convolutions(NamedTuple):
 
 class Network(NamedTuple):
     """What does not change while the network thinks. is_plain: heads on the mean over the board;
-    is_leaky, level: as in ``readout``; rate: sixteenths at which input planes spike."""
+    rate: sixteenths at which input planes spike."""
 
     convolutions: Convolutions
     neuron: Leaky | ClippedRelu
     heads: Heads
     is_plain: bool
-    is_leaky: bool
-    level: np.int32
     rate: int
 
 
@@ -88,7 +86,7 @@ class Scratch(NamedTuple):
     spikes: uint8[M, 80 * W]        masks: uint32[M, 2 * W]
     rows: int32[M, 64 * W + 1]      starts: int32[M, 65]
     own: int32[M], 0, 1, 2 ...      silent: int32[64 * W], membranes at rest
-    coded: uint64[P]                pooled: int32[W]          values: int32[V + 3]
+    coded: uint64[P]                pooled: int32[W]          outcome: int32[3]
     fired: int64[N or N + 1]        spikes by neuron layer since the start, the value's last
     """
 
@@ -102,7 +100,7 @@ class Scratch(NamedTuple):
     silent: NDArray[np.int32]
     coded: NDArray[np.uint64]
     pooled: NDArray[np.int32]
-    values: NDArray[np.int32]
+    outcome: NDArray[np.int32]
     fired: NDArray[np.int64]
 
 
@@ -182,29 +180,25 @@ def _sum(  # type: ignore[no-untyped-def]
 
 
 @part
-def _answer(slots, times, network, value, asked, spikes, masks, pooled, values, fired):  # type: ignore[no-untyped-def]
-    """What one step of a group says."""
+def _answer(slots, times, network, value, asked, s, fired):  # type: ignore[no-untyped-def]
+    """What one step of a group says; the value's neurons take the place of the last layer's."""
     heads, channels = network.heads, network.convolutions.outputs[-1]
+    values, weight = heads.squeeze.weight.shape[1], heads.squeeze.weight.reshape(-1)
     for m in range(slots.shape[0]):
-        slot, seen = slots[m], spikes[m]
-        legal, count, policy, wdl = (
-            asked.legal[slot],
-            asked.num_legal[slot],
-            asked.policy[slot],
-            asked.wdl[slot],
-        )
+        slot, spikes, masks = slots[m], s.spikes[m], s.masks[m]
+        legal, count, policy = asked.legal[slot], asked.num_legal[slot], asked.policy[slot]
+        wdl, after = asked.wdl[slot], value[slot]
         if network.is_plain:
-            add_pooled(heads, legal, count, channels, seen, pooled, values, policy, wdl)
+            add_pooled(heads, legal, count, channels, spikes, s.pooled, s.outcome, policy, wdl)
             continue
-        membrane = value[slot]
-        if times[m] == 0:
-            for v in range(membrane.shape[0]):
-                membrane[v] = 0
-        add_policy(heads, legal, count, channels, seen, policy)
-        add_value(
-            heads, membrane, network.level, network.is_leaky, channels, seen, masks[m], values,
-            wdl, fired,
+        add_policy(heads, legal, count, channels, spikes, policy)
+        squeeze(weight, channels, spikes, masks, s.sums[m])
+        update_board(
+            s.sums[m], heads.squeeze.scale, heads.squeeze.bias, heads.bits, False, s.silent,
+            s.stream[m], s.silent if times[m] == 0 else after, 0, after, 0, values,
+            network.neuron, spikes, masks.view(np.uint16), fired,
         )  # fmt: skip
+        add_outcome(heads, values, spikes, masks.view(np.uint16), s.outcome, wdl)
 
 
 @kernel
@@ -237,7 +231,4 @@ def step(slots, times, group, is_dense, network, state, asked, scratch):  # type
                 layers.adds[n], s.stream, state.membrane, state.membrane_at[n], s.silent,
                 layers.outputs[n], neuron, s.spikes, s.masks, s.fired[n:],
             )  # fmt: skip
-        _answer(
-            now, at, network, state.value, asked, s.spikes, s.masks, s.pooled, s.values,
-            s.fired[num_layers:],
-        )  # fmt: skip
+        _answer(now, at, network, state.value, asked, s, s.fired[num_layers:])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vecchess.inference.cpu.dense import dense_weights
 from vecchess.inference.cpu.events import event_weights
 from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, State
+from vecchess.inference.cpu.lanes import LANES
 from vecchess.inference.cpu.neurons import PADDED_FILES, ClippedRelu, Leaky
 from vecchess.inference.cpu.readout import Head, Heads
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
@@ -30,7 +31,8 @@ def group_size(config: NetConfig) -> int:
 
 def widest(config: NetConfig) -> int:
     """Channels of the widest layer."""
-    return max(config.channels, stem_channels(config), *config.widths)
+    values = _whole_lanes(config.value_channels)
+    return max(config.channels, stem_channels(config), values, *config.widths)
 
 
 def cpu_network(net: IntegerNet) -> Network:
@@ -43,8 +45,6 @@ def cpu_network(net: IntegerNet) -> Network:
         neuron=Leaky(np.int32(level)) if is_leaky else ClippedRelu(np.int32(level)),
         heads=_heads(net),
         is_plain=config.kind == "plain",
-        is_leaky=is_leaky,
-        level=np.int32(level),
         rate=config.input_rate,
     )
 
@@ -72,14 +72,37 @@ def _convolutions(net: IntegerNet) -> Convolutions:
 def _heads(net: IntegerNet) -> Heads:
     config = net.config
     policy, outcome = net.layers["policy"], net.layers["value.outcome"]
-    nothing = Layer(np.zeros((0, 0), np.int8), np.zeros(0, np.uint8), np.zeros(0, np.int32))
-    squeeze = net.layers.get("value.squeeze", nothing)
+    squeeze = net.layers.get("value.squeeze")
+    if squeeze is None:
+        squeeze = Layer(np.zeros((0, 0), np.int8), np.zeros(0, np.uint8), np.zeros(0, np.int32))
+    else:
+        squeeze, outcome = _with_whole_lanes(squeeze, outcome)
     return Heads(
         policy=Head(policy.weight, _scale(config, policy), _bias(config, policy)),
         squeeze=_transposed(config, squeeze),
         outcome=_transposed(config, outcome),
         bits=np.int32(input_bits(config, "policy")),
     )
+
+
+def _with_whole_lanes(squeeze: Layer, outcome: Layer) -> tuple[Layer, Layer]:
+    """The value's neurons filled up with silent ones to a multiple of LANES."""
+    values = len(squeeze.weight)
+    missing = _whole_lanes(values) - values
+    boards = outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, values)
+    filled = np.pad(boards, ((0, 0), (0, 0), (0, missing))).reshape(NUM_OUTCOMES, -1)
+    return (
+        Layer(
+            np.pad(squeeze.weight, ((0, missing), (0, 0))),
+            np.pad(squeeze.shift, (0, missing)),
+            np.pad(squeeze.bias, (0, missing)),
+        ),
+        Layer(filled, outcome.shift, outcome.bias),
+    )
+
+
+def _whole_lanes(count: int) -> int:
+    return -(-count // LANES) * LANES
 
 
 def _transposed(config: NetConfig, layer: Layer) -> Head:
@@ -108,7 +131,7 @@ def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool =
     starts = np.cumsum([0, *tower[:-1]]) if keep_layers else np.zeros(len(tower), np.int64)
     membranes = sum(tower) if keep_layers else max(tower)
     stem = 0 if config.is_rate_coded else NUM_SQUARES * stem_channels(config)
-    value = NUM_SQUARES * config.value_channels if config.kind == "residual" else 0
+    value = NUM_SQUARES * _whole_lanes(config.value_channels) if config.kind == "residual" else 0
     return State(
         stem=np.zeros((num_slots, stem), sums),
         planes=np.zeros((num_slots, config.num_planes), np.uint64),
@@ -134,6 +157,6 @@ def new_scratch(config: NetConfig, members: int, sums: Sums) -> Scratch:
         silent=np.zeros(board, np.int32),
         coded=np.zeros(config.num_planes, np.uint64),
         pooled=np.zeros(width, np.int32),
-        values=np.zeros(config.value_channels + NUM_OUTCOMES, np.int32),
+        outcome=np.zeros(NUM_OUTCOMES, np.int32),
         fired=np.zeros(len(neuron_layers(config)), np.int64),
     )

@@ -4,19 +4,21 @@ spikes: uint8[8 * 10 * C], masks: uint32[64 * C / 32]       as ``neurons`` leave
 policy: int32[L], wdl: int32[3]                             one step's currents are added
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from vecchess.inference.cpu.events import lowest_bit
+from vecchess.inference.cpu.lanes import LANES, build, load, splat, store, vector
 from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.jit import inline, part
-from vecchess.snn.presets import ACTIVATION_LIMIT
 
 
 class Head(NamedTuple):
-    """weight: int8[O, K] or [K, O] for the squeeze; scale, bias: int32[O] (units 2^-F)."""
+    """weight: int8[O, K] or [K, O]; scale, bias: int32[O] (units 2^-F)."""
 
     weight: NDArray[np.int8]
     scale: NDArray[np.int32]
@@ -24,13 +26,34 @@ class Head(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """policy [73, C], squeeze [C, V], outcome [64 * V, 3] of a residual network; policy [4672, C],
-    outcome [C, 3] and an empty squeeze of a plain one. bits: the inputs are in units of 2^-bits."""
+    """policy [73, C], squeeze [C, V], outcome [64 * V, 3] of a residual network, V a multiple of
+    LANES; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one.
+
+    bits: the inputs are in units of 2^-bits.
+    """
 
     policy: Head
     squeeze: Head
     outcome: Head
     bits: np.int32
+
+
+def _emit_add_scaled(builder, total, at, weight, row, factor) -> None:  # type: ignore[no-untyped-def]
+    kind = vector(total.type.pointee)
+    synapses = builder.sext(load(builder, weight, row), kind)
+    if factor.type != kind.element:
+        factor = builder.trunc(factor, kind.element)
+    added = builder.mul(synapses, splat(builder, factor))
+    store(builder, builder.add(load(builder, total, at), added), total, at)
+
+
+@intrinsic
+def _scaled_adder(typing, total, at, weight, row, factor):  # type: ignore[no-untyped-def]
+    return build(_emit_add_scaled, total, types.intp, weight, types.intp, types.int32)
+
+
+_add_scaled: Any = _scaled_adder
+"""``total[at : at + LANES] += weight[row : row + LANES] * factor``."""
 
 
 @inline
@@ -54,50 +77,40 @@ def add_policy(heads, legal, num_legal, channels, spikes, policy):  # type: igno
 
 
 @part
-def add_value(heads, membrane, level, is_leaky, channels, spikes, masks, sums, wdl, count):  # type: ignore[no-untyped-def]
-    """Per square: V neurons, then win, draw, loss. membrane: int32[64 * V]; sums: int32[V + 3].
-
-    level: threshold 2^F of leaky neurons, shift of the twin's; count: int64[1], spikes are added.
-    """
-    num_values = heads.squeeze.weight.shape[1]
-    squeeze, outcome = heads.squeeze, heads.outcome
+def squeeze(weight, channels, spikes, masks, total):  # type: ignore[no-untyped-def]
+    """Per square: sums of the value's neurons. weight: int8[C * V] flat; total: [64 * V]."""
+    num_values = weight.shape[0] // channels
     words = channels // 32
-    first = num_values  # of the three outcomes
-    for o in range(3):
-        sums[first + o] = 0
+    for i in range(64 * num_values):
+        total[i] = 0
     for square in range(64):
-        for v in range(num_values):
-            sums[v] = 0
-        here = _place(square) * channels
+        here, at = _place(square) * channels, square * num_values
         for word in range(words):
             mask = masks[square * words + word]
             while mask != 0:
                 c = word * 32 + np.int64(lowest_bit(mask))
                 mask &= mask - np.uint32(1)
-                for v in range(num_values):
-                    sums[v] += np.int32(squeeze.weight[c, v]) * np.int32(spikes[here + c])
-        for v in range(num_values):
-            scaled = np.int32(np.int32(sums[v] * squeeze.scale[v]) >> heads.bits)
-            inflow = np.int32(scaled + squeeze.bias[v])
-            at = square * num_values + v
-            spike = _fire(membrane, at, inflow, level, is_leaky)
-            if spike != 0:
-                count[0] += 1
+                factor = np.int32(spikes[here + c])
+                for v in range(0, num_values, LANES):
+                    _add_scaled(total, at + v, weight, c * num_values + v, factor)
+
+
+@part
+def add_outcome(heads, num_values, spikes, masks, sums, wdl):  # type: ignore[no-untyped-def]
+    """Win, draw and loss from the value's neurons. masks: uint16[64 * V / 16]; sums: int32[3]."""
+    words = num_values // LANES
+    for o in range(3):
+        sums[o] = 0
+    for square in range(64):
+        for word in range(words):
+            mask = np.uint32(masks[square * words + word])
+            while mask != 0:
+                v = word * LANES + np.int64(lowest_bit(mask))
+                mask &= mask - np.uint32(1)
+                spike = np.int32(spikes[_place(square) * num_values + v])
                 for o in range(3):
-                    sums[first + o] += spike * np.int32(outcome.weight[at, o])
-    _add_outcome(heads, sums, first, wdl)
-
-
-@inline
-def _fire(membrane, at, inflow, level, is_leaky):  # type: ignore[no-untyped-def]
-    """Spike (or activation) of one neuron; see ``neurons``."""
-    if not is_leaky:
-        return np.int32(min(max(inflow >> level, 0), ACTIVATION_LIMIT))
-    limit = 2 * level if membrane[at] > level else level
-    charged = (membrane[at] >> 1) + inflow
-    spike = np.int32(1) if charged > limit else np.int32(0)
-    membrane[at] = charged - spike * level
-    return spike
+                    sums[o] += spike * np.int32(heads.outcome.weight[square * num_values + v, o])
+    _to_wdl(heads, sums, wdl)
 
 
 @part
@@ -124,11 +137,11 @@ def add_pooled(heads, legal, num_legal, channels, spikes, pooled, sums, policy, 
         sums[o] = 0
         for c in range(channels):
             sums[o] += np.int32(heads.outcome.weight[c, o]) * pooled[c]
-    _add_outcome(heads, sums, 0, wdl)
+    _to_wdl(heads, sums, wdl)
 
 
 @inline
-def _add_outcome(heads, sums, first, wdl):  # type: ignore[no-untyped-def]
+def _to_wdl(heads, sums, wdl):  # type: ignore[no-untyped-def]
     for o in range(3):
-        current = np.int32(sums[first + o] * heads.outcome.scale[o]) >> heads.bits
+        current = np.int32(sums[o] * heads.outcome.scale[o]) >> heads.bits
         wdl[o] += np.int32(current) + heads.outcome.bias[o]
