@@ -33,7 +33,7 @@ def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile
     if key in memory:
         return Tile(**memory[key])
     _occupy_all(config, state)
-    seconds = {tile: _seconds(launches, tile) for tile in candidates(config)}
+    seconds = {tile: tower_seconds(launches, tile) for tile in candidates(config)}
     state.busy.zero_()
     tile = min(seconds, key=lambda tile: seconds[tile])
     if math.isinf(seconds[tile]):
@@ -54,7 +54,7 @@ def _occupy_all(config: NetConfig, state: SlotState) -> None:
     state.num_legal.fill_(1)
 
 
-def _seconds(launches: Launches, tile: Tile) -> float:
+def tower_seconds(launches: Launches, tile: Tile) -> float:
     """Time of a step's tower with ``tile``; infinity where the device cannot hold it."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     shortest = math.inf
