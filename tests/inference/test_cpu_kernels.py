@@ -41,7 +41,7 @@ def _dense(spikes, weight, num_inputs, num_outputs, totals):  # type: ignore[no-
 def _update(total, scale, bias, bits, streams, base, stream, membrane, channels, neuron, out):  # type: ignore[no-untyped-def]
     spikes, masks, count = out
     update_board(
-        total, scale, bias, bits, streams, base, stream, membrane, 0, membrane, 0, channels,
+        total, scale, bias, bits, streams, base, stream, membrane, 0, membrane, 0, 0, channels,
         neuron, spikes, masks, count,
     )  # fmt: skip
 

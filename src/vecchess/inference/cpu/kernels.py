@@ -146,22 +146,27 @@ def _code_stem(slots, times, rate, planes, coded, weight, outputs, rows, starts,
 
 @part
 def _update(  # type: ignore[no-untyped-def]
-    slots, times, totals, which, scale, bias, bits, begins, adds, stream, membrane, at, silent,
-    channels, neuron, spikes, masks, fired,
+    slots, times, totals, which, scale, bias, bits, begins, adds, stream, membrane, at, next_at,
+    silent, channels, neuron, spikes, masks, fired,
 ):  # fmt: skip
     """The neurons behind a convolution, of a group: member m's sums are ``totals[which[m]]``.
 
-    A slot at time 0 starts from rest, and x0 begins the residual stream.
+    A slot at time 0 starts from rest, and x0 begins the residual stream. While one member's
+    membranes are read those of the next are on their way; after the last come the first's of the
+    layer behind, at ``next_at``.
     """
-    for m in range(slots.shape[0]):
+    count = slots.shape[0]
+    for m in range(count):
         after = membrane[slots[m]]
         before, old = after, at
         if times[m] == 0:
             before, old = silent, 0
+        following, place = (slots[m + 1], at) if m + 1 < count else (slots[0], next_at)
+        ahead = (np.int64(following) - slots[m]) * membrane.shape[1] + place - at
         base = silent if begins else stream[m]
         update_board(
             totals[which[m]], scale, bias, bits, begins or adds, base, stream[m], before, old,
-            after, at, channels, neuron, spikes[m], masks[m].view(np.uint16), fired,
+            after, at, ahead, channels, neuron, spikes[m], masks[m].view(np.uint16), fired,
         )  # fmt: skip
 
 
@@ -195,7 +200,7 @@ def _answer(slots, times, network, value, asked, s, fired):  # type: ignore[no-u
         squeeze(weight, channels, spikes, masks, s.sums[m])
         update_board(
             s.sums[m], heads.squeeze.scale, heads.squeeze.bias, heads.bits, False, s.silent,
-            s.stream[m], s.silent if times[m] == 0 else after, 0, after, 0, values,
+            s.stream[m], s.silent if times[m] == 0 else after, 0, after, 0, 0, values,
             network.neuron, spikes, masks.view(np.uint16), fired,
         )  # fmt: skip
         add_outcome(heads, values, spikes, masks.view(np.uint16), s.outcome, wdl)
@@ -220,6 +225,7 @@ def step(slots, times, group, is_dense, network, state, asked, scratch):  # type
                 s.rows, s.starts, s.sums,
             )  # fmt: skip
         for n in range(num_layers):
+            at_n, at_next = state.membrane_at[n], state.membrane_at[min(n + 1, num_layers - 1)]
             if n > 0:
                 totals, which = s.sums, s.own
                 _sum(
@@ -228,7 +234,7 @@ def step(slots, times, group, is_dense, network, state, asked, scratch):  # type
                 )  # fmt: skip
             _update(
                 now, at, totals, which, layers.scale[n], layers.bias[n], layers.bits[n], n == 0,
-                layers.adds[n], s.stream, state.membrane, state.membrane_at[n], s.silent,
+                layers.adds[n], s.stream, state.membrane, at_n, at_next, s.silent,
                 layers.outputs[n], neuron, s.spikes, s.masks, s.fired[n:],
             )  # fmt: skip
         _answer(now, at, network, state.value, asked, s, s.fired[num_layers:])

@@ -55,6 +55,15 @@ def store(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
     builder.store(values, place, align=values.type.element.width // 8)
 
 
+def prefetch(builder: Any, pointer: Any, offset: Any) -> None:
+    """Ask for the cache line of ``pointer[offset]``, to be written soon."""
+    place = builder.bitcast(builder.gep(pointer, [offset]), I8.as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
+    name = "llvm.prefetch.p0"
+    known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(known, [place, I32(1), I32(3), I32(1)])
+
+
 def splat(builder: Any, value: Any, width: int = LANES) -> Any:
     """``value`` in every lane."""
     kind = vector(value.type, width)

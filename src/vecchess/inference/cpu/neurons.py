@@ -26,6 +26,7 @@ from vecchess.inference.cpu.lanes import (
     constant,
     load,
     load_wide,
+    prefetch,
     splat,
     store,
     vector,
@@ -72,7 +73,7 @@ def _updater(streams: bool) -> Any:
 
     def emit(  # type: ignore[no-untyped-def]
         builder, is_leaky, total, scale, bias, bits, base, stream, at, before, old, after, new,
-        channels, neuron, spikes, place, masks, count,
+        ahead, channels, neuron, spikes, place, masks, count,
     ) -> None:  # fmt: skip
         level = splat(builder, builder.extract_value(neuron, 0))
         fired_before = builder.load(count)
@@ -86,7 +87,9 @@ def _updater(streams: bool) -> Any:
         if is_leaky:
             membrane = load(builder, before, builder.add(old, c))
             fired, membrane = _leaky(builder, x, membrane, level)
-            store(builder, membrane, after, builder.add(new, c))
+            here_after = builder.add(new, c)
+            store(builder, membrane, after, here_after)
+            prefetch(builder, after, builder.add(here_after, ahead))
             values = builder.zext(fired, vector(I8))
         else:
             fired, values = _clipped_relu(builder, x, level)
@@ -101,11 +104,11 @@ def _updater(streams: bool) -> Any:
 
     @intrinsic
     def update(  # type: ignore[no-untyped-def]
-        typing, total, scale, bias, bits, base, stream, at, before, old, after, new, channels,
-        neuron, spikes, place, masks, count,
+        typing, total, scale, bias, bits, base, stream, at, before, old, after, new, ahead,
+        channels, neuron, spikes, place, masks, count,
     ):  # fmt: skip
         n, i = types.intp, types.int32
-        given = (total, scale, bias, i, base, stream, n, before, n, after, n, n, neuron, spikes)
+        given = (total, scale, bias, i, base, stream, n, before, n, after, n, n, n, neuron, spikes)
         is_leaky = neuron.instance_class is Leaky
         return build(
             lambda builder, *values: emit(builder, is_leaky, *values), *given, n, masks, count
@@ -120,14 +123,15 @@ _update_stream: Any = _updater(streams=True)
 
 @part
 def update_board(  # type: ignore[no-untyped-def]
-    total, scale, bias, bits, streams, base, stream, before, old, after, new, channels, neuron,
-    spikes, masks, count,
+    total, scale, bias, bits, streams, base, stream, before, old, after, new, ahead, channels,
+    neuron, spikes, masks, count,
 ):  # fmt: skip
     """The neurons of one board, from the sums of the layer before to spikes.
 
     total: int16|int32[64 * C]; scale, bias: int32[C]; bits: int32
     base, stream: int32[64 * C], read and written where ``streams``
     before[old:], after[new:]: int32[64 * C], membranes (may be the same place; Leaky alone)
+    ahead: distance from here to the membranes needed next, which are fetched on the way
     neuron: Leaky or ClippedRelu
     spikes: uint8[8 * 10 * C]; masks: uint16[64 * C / 16]; count: int64[1], spikes are added
     """
@@ -142,10 +146,10 @@ def update_board(  # type: ignore[no-untyped-def]
             if streams:
                 _update_stream(
                     total, scale, bias, bits, base, stream, at, before, old + at, after, new + at,
-                    channels, neuron, spikes, place, masks, count,
+                    ahead, channels, neuron, spikes, place, masks, count,
                 )  # fmt: skip
             else:
                 _update_inside(
                     total, scale, bias, bits, base, stream, at, before, old + at, after, new + at,
-                    channels, neuron, spikes, place, masks, count,
+                    ahead, channels, neuron, spikes, place, masks, count,
                 )  # fmt: skip
