@@ -59,8 +59,7 @@ def main() -> None:
         for tile in candidates(config)[:2]:
             shape = {"OUTPUTS": tile.outputs, "INPUTS": tile.inputs, "SLICE": tile.slice}
             shape |= {"BLOCKS": 1, "BOARDS": tile.boards, "BYTES": tile.bytes}
-            warps = {"num_warps": tile.num_warps, "num_stages": tile.num_stages}
-            compile_kernel(tower.advance_tower, sizes | shape, **warps)
+            compile_kernel(tower.advance_tower, sizes | shape, **tile.options)
         heads_only = {"TIME_STEPS": 4, "MAX_MOVES": MAX_MOVES, "INPUTS": 64, "VALUES": 16}
         compile_kernel(heads.answer, sizes | heads_only)
     staged = {"NUM_PLANES": 40, "MAX_MOVES": MAX_MOVES, "RECORD": record_words(40)}

@@ -13,13 +13,17 @@ import torch
 pytest.importorskip("triton")
 
 from tests.inference.questions import answer, ask, same
+from tests.selfplay.playing import play
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.chess.planes import NUM_PLANES as CHESS_PLANES
+from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backends import open_backend
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.requests import Requests
+from vecchess.selfplay.questions import random_questions
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer_net import IntegerNet, Layer
@@ -29,6 +33,7 @@ DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
 NUM_ROWS = 10
 SURE = ExitRule(min_steps=1, policy_margin=2000, best_move_unchanged=False)
 DRIFT = ExitRule(value_drift=400)
+CHESS = NetConfig(num_planes=CHESS_PLANES, blocks=1, channels=32, time_steps=3)
 SMALL = {"num_planes": NUM_PLANES, "blocks": 1, "channels": 32}
 
 
@@ -117,6 +122,14 @@ def test_widest_questions() -> None:
     requests.legal[1, 1:] = 0xFFFF  # beyond the legal moves lies what was there before
     _check(_net(num_planes=40, time_steps=3), ExitRule(), requests=requests)
     assert requests.steps[1] == 2
+
+
+def test_self_play_makes_the_same_games() -> None:
+    """The whole way: movers, engine, a backend that answers one step late."""
+    net, config = new_network(CHESS, 1, random_questions(16, 1).planes), GameConfig(max_plies=5)
+    ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE), seats=2)
+    theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
+    assert ours.digest() == theirs.digest()
 
 
 def test_a_step_without_occupied_slots_changes_nothing() -> None:

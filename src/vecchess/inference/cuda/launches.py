@@ -102,8 +102,7 @@ class Launches:
             INPUTS=tile.inputs,
             SLICE=tile.slice,
             BYTES=tile.bytes,
-            num_warps=tile.num_warps,
-            num_stages=tile.num_stages,
+            **tile.options,
             **self._shared,
         )
 

@@ -24,6 +24,14 @@ class Tile:
     """Steps of the product whose operands are fetched ahead."""
     bytes: int = 8
     """Spikes a thread fetches at a time: 8 by way of the first-level cache, 16 past it."""
+    max_registers: int | None = None
+    """Registers of a thread, where fewer than it would take make room for a second program."""
+
+    @property
+    def options(self) -> dict[str, int]:
+        """What Triton is told besides the shape."""
+        options = {"num_warps": self.num_warps, "num_stages": self.num_stages}
+        return options | ({"maxnreg": self.max_registers} if self.max_registers else {})
 
 
 def interpreted_tile(config: NetConfig) -> Tile:
@@ -37,8 +45,9 @@ def candidates(config: NetConfig) -> list[Tile]:
 
     More boards in a tile read the weights less often, and the second-level cache is what limits
     a Hopper GPU first; fewer leave room for several programs on a multiprocessor, so that the
-    matrix units of one work while another reads membranes. All but the largest were compiled for
-    sm_90 without a register spilled.
+    matrix units of one work while another reads membranes. That matters the more as Triton 3.6
+    waits for an 8-bit product before it fetches on: only those with float32 sums run ahead.
+    The first four spill no register on sm_90 at C = 128.
     """
     channels = channels_at_once(config)
     half = max(channels // 2, 32)
@@ -48,6 +57,7 @@ def candidates(config: NetConfig) -> list[Tile]:
         Tile(2, channels, channels, 32, 16, 3),
         Tile(1, channels, channels, 32, 4, 3),
         Tile(1, channels, channels, 32, 8, 3),
+        Tile(2, half, channels, 32, 8, 3, 8, 128),
         Tile(2, channels, half, 32, 8, 4),
         Tile(4, channels, channels, min(channels, 32), 8, 3),
         Tile(4, channels, half, 32, 16, 4),
