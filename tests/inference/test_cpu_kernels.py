@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from vecchess.inference.cpu.dense import convolve_dense, dense_weights
-from vecchess.inference.cpu.events import (
-    convolve_events,
-    event_weights,
-    list_planes,
-    list_spikes,
-    tile_width,
-)
+from vecchess.inference.cpu.events import convolve_by_events, event_weights, mask_planes
 from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
 from vecchess.jit import kernel
 from vecchess.snn.initialise import _patches
@@ -23,12 +17,9 @@ BOARDS = 3
 
 
 @kernel
-def _events(masks, num_inputs, width, rows, starts, weight, num_outputs, totals):  # type: ignore[no-untyped-def]
-    for board in range(masks.shape[0]):
-        list_spikes(masks[board], num_inputs, width, rows[board], starts[board])
-    convolve_events(
-        rows, starts, masks.shape[0], weight, 0, num_inputs, num_outputs, totals
-    )  # fmt: skip
+def _events(masks, weight, num_inputs, num_outputs, rows, starts, totals):  # type: ignore[no-untyped-def]
+    count = masks.shape[0]
+    convolve_by_events(masks, count, weight, 0, num_inputs, num_outputs, rows, starts, totals)
 
 
 @kernel
@@ -47,8 +38,8 @@ def _update(total, scale, bias, bits, streams, base, stream, membrane, channels,
 
 
 @kernel
-def _list_planes(planes, width, rows, starts):  # type: ignore[no-untyped-def]
-    list_planes(planes, width, rows, starts)
+def _mask_planes(planes, masks):  # type: ignore[no-untyped-def]
+    mask_planes(planes, masks)
 
 
 def _expected(inputs: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -79,10 +70,8 @@ def test_both_convolutions(dtype: type, inputs: int, outputs: int, density: floa
     totals = np.full((BOARDS, 64 * outputs), 7, dtype)
     rows = np.zeros((BOARDS, 64 * inputs + 1), np.int32)
     starts = np.zeros((BOARDS, 65), np.int32)
-    width = tile_width(outputs)
-    _events(
-        _masks(spikes), inputs, width, rows, starts, event_weights(weight), outputs, totals
-    )  # fmt: skip
+    weights = event_weights(weight)
+    _events(_masks(spikes), weights, inputs, outputs, rows, starts, totals)
     assert np.array_equal(totals, expected)
     assert (starts[:, 64] == spikes.sum(axis=(1, 2))).all()
     totals[:] = 7
@@ -100,12 +89,17 @@ def test_dense_convolution_of_activations_at_their_limits() -> None:
     assert np.array_equal(totals, _expected(activations, weight))
 
 
-def test_planes_are_listed_as_spikes() -> None:
-    planes = np.array([1 | 1 << 63, 0, 1 << 9 | 1], np.uint64)
-    rows, starts = np.zeros(64 * 3 + 1, np.int32), np.zeros(65, np.int32)
-    _list_planes(planes, 32, rows, starts)
-    assert starts[[0, 1, 9, 10, 63, 64]].tolist() == [0, 2, 2, 3, 3, 4]
-    assert (rows[:4] // 32).tolist() == [0, 2, 1 * 3 + 2, 7 * 3]
+@pytest.mark.parametrize("num_planes", [1, 25, 32, 40])
+def test_planes_become_masks(num_planes: int) -> None:
+    rng = np.random.default_rng(num_planes)
+    bits = rng.random((64, num_planes)) < 0.3
+    planes = (bits.T << np.arange(64, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    words = -(-num_planes // 32)
+    masks = np.full(64 * words + 1, 9, np.uint32)
+    _mask_planes(planes, masks)
+    filled = np.pad(bits, ((0, 0), (0, words * 32 - num_planes)))
+    assert np.array_equal(masks[:-1], _masks(filled[None])[0])
+    assert masks[-1] == 9
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32])

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
 from vecchess.inference.answers import Answers
-from vecchess.inference.cpu.kernels import Asked, Scratch, seat
+from vecchess.inference.cpu.kernels import Asked
 from vecchess.inference.cpu.network import new_state
 from vecchess.inference.cpu.workforce import Workforce
 from vecchess.inference.exit import ExitRule
@@ -50,12 +50,7 @@ class CpuBackend:
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""
         self._answers.open(slots, requests, rows)
-        network, state = self._workforce.network, self._state
-
-        def work(part: slice, scratch: Scratch) -> None:
-            seat(slots[part], requests.planes, rows[part], network, state, scratch)
-
-        self._workforce.share(len(slots), work)
+        self._state.planes[slots] = requests.planes[rows]
 
     def advance(self) -> None:
         """See ``Backend.advance``."""

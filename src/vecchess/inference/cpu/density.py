@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.cpu.dense import convolve_dense
-from vecchess.inference.cpu.events import convolve_events, list_planes, tile_width
+from vecchess.inference.cpu.kernels import sum_layer
 from vecchess.inference.cpu.neurons import PADDED_FILES
-from vecchess.jit import kernel
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import hidden_layers, neuron_layers
@@ -89,54 +87,22 @@ def measure(num_inputs: int, num_outputs: int, sums: Sums) -> Costs:
     rng = np.random.default_rng(0)
     size = 9 * num_inputs * num_outputs
     weight = rng.integers(-127, 128, size).astype(np.int8)
-    few = np.zeros((BOARDS, NUM_SQUARES * num_outputs), sums)
     spikes = np.ones((BOARDS, 8 * PADDED_FILES * num_inputs), np.uint8)
-    dense = _fastest(_dense, spikes, weight, num_inputs, num_outputs, few[0])
-    sparse, full = (
-        _fastest(_events, *_lists(rng, density, num_inputs, num_outputs), weight, num_outputs, few)
-        for density in (SPARSE, FULL)
-    )
-    slope = max((full - sparse) / (FULL - SPARSE), 0.0)
-    return Costs(dense, sparse - slope * SPARSE, slope)
-
-
-def _fastest(run: Any, *arguments: Any) -> float:
-    """Nanoseconds a board, the best of some rounds after one to compile."""
-    run(*arguments)
-    spent = []
-    for _ in range(ROUNDS):
-        start = perf_counter_ns()
-        run(*arguments)
-        spent.append(perf_counter_ns() - start)
-    return min(spent) / BOARDS
-
-
-def _lists(
-    rng: np.random.Generator, density: float, num_inputs: int, num_outputs: int
-) -> tuple[Any, ...]:
-    """Random spikes as lists: rows, starts, and the number of inputs."""
-    spikes = rng.random((BOARDS, num_inputs, NUM_SQUARES)) < density
-    bits = np.left_shift(np.uint64(1), np.arange(NUM_SQUARES, dtype=np.uint64))
-    planes = (spikes * bits).sum(axis=2, dtype=np.uint64)
     rows = np.zeros((BOARDS, NUM_SQUARES * num_inputs + 1), np.int32)
     starts = np.zeros((BOARDS, NUM_SQUARES + 1), np.int32)
-    _list(planes, tile_width(num_outputs), rows, starts)
-    return rows, starts, num_inputs
+    totals = np.zeros((BOARDS, NUM_SQUARES * num_outputs), sums)
 
+    def nanoseconds(is_dense: bool, density: float) -> float:
+        bits = rng.random((BOARDS, NUM_SQUARES * num_inputs)) < density
+        masks = np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
+        sizes = (0, num_inputs, num_outputs)
+        spent = []
+        for _ in range(1 + ROUNDS):  # the first compiles
+            start = perf_counter_ns()
+            sum_layer(BOARDS, is_dense, spikes, masks, weight, weight, *sizes, rows, starts, totals)
+            spent.append(perf_counter_ns() - start)
+        return min(spent) / BOARDS
 
-@kernel
-def _list(planes, width, rows, starts):  # type: ignore[no-untyped-def]
-    for board in range(planes.shape[0]):
-        list_planes(planes[board], width, rows[board], starts[board])
-
-
-@kernel
-def _events(rows, starts, num_inputs, weight, num_outputs, totals):  # type: ignore[no-untyped-def]
-    count = rows.shape[0]
-    convolve_events(rows, starts, count, weight, 0, num_inputs, num_outputs, totals)
-
-
-@kernel
-def _dense(spikes, weight, num_inputs, num_outputs, total):  # type: ignore[no-untyped-def]
-    for board in range(spikes.shape[0]):
-        convolve_dense(spikes[board], weight, 0, num_inputs, num_outputs, total)
+    sparse, full = (nanoseconds(False, density) for density in (SPARSE, FULL))
+    slope = max((full - sparse) / (FULL - SPARSE), 0.0)
+    return Costs(nanoseconds(True, 0.0), sparse - slope * SPARSE, slope)

@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from vecchess.inference.cpu.lanes import Loop, build, load, store, vector
-from vecchess.jit import inline, part
+from vecchess.jit import inline
 
 TILE = 32
 """Outputs a pass computes; two at a time where there are so many."""
@@ -60,20 +60,15 @@ _add_tile = _row_adder(TILE)
 _add_two_tiles = _row_adder(2 * TILE)
 
 
-def tile_width(num_outputs: int) -> int:
-    """Width of the tiles that weights for so many outputs are cut into."""
-    return 2 * TILE if num_outputs % (2 * TILE) == 0 else TILE
-
-
 def event_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     """int8[O, 9 * I] -> int8[9 * I * O] in the order above."""
     outputs, inputs = weight.shape
-    width = tile_width(outputs)
+    width = 2 * TILE if outputs % (2 * TILE) == 0 else TILE
     tiles = weight.reshape(outputs // width, width, inputs)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1)).ravel()
 
 
-@part
+@inline
 def convolve_events(  # type: ignore[no-untyped-def]
     rows, starts, count, weight, offset, num_inputs, num_outputs, totals
 ):
@@ -107,9 +102,10 @@ def _add_rank(  # type: ignore[no-untyped-def]
     rows, starts, weight, offset, kernel_rank, num_inputs, width, total, num_outputs, tile
 ):
     """One board, one tile of outputs, the taps of one kernel rank."""
+    num_files = starts.shape[0] >> 3  # 8, but unknown to LLVM, which would unroll everything
     for rank in range(max(0, 1 - kernel_rank), min(8, 9 - kernel_rank)):
         other = (rank + kernel_rank - 1) * 8
-        for file in range(8):
+        for file in range(num_files):
             begin = np.int64(starts[other + max(file - 1, 0)])
             end = np.int64(starts[other + min(file + 2, 8)])
             first = offset + (1 - file) * num_inputs * width
@@ -120,7 +116,7 @@ def _add_rank(  # type: ignore[no-untyped-def]
                 _add_tile(total, at, weight, first, rows, begin, end)
 
 
-@part
+@inline
 def list_spikes(masks, num_channels, width, rows, starts):  # type: ignore[no-untyped-def]
     """``masks: uint32[64 * C / 32]`` of one board as a list of spikes."""
     words = num_channels // 32
@@ -138,14 +134,25 @@ def list_spikes(masks, num_channels, width, rows, starts):  # type: ignore[no-un
 
 
 @inline
-def list_planes(planes, width, rows, starts):  # type: ignore[no-untyped-def]
-    """Set bits of ``planes: uint64[P]`` as a list of spikes, a plane being a channel."""
-    num_planes = planes.shape[0]
-    count = 0
-    for square in range(64):
-        starts[square] = count
-        first = (square & 7) * num_planes
-        for plane in range(num_planes):
-            rows[count] = (first + plane) * width
-            count += int((planes[plane] >> np.uint64(square)) & np.uint64(1))
-    starts[64] = count
+def mask_planes(planes, masks):  # type: ignore[no-untyped-def]
+    """Bitboards ``planes: uint64[P]`` of one board as ``masks``, a plane being a channel."""
+    words = (planes.shape[0] + 31) // 32
+    for i in range(64 * words):
+        masks[i] = 0
+    for plane in range(planes.shape[0]):
+        bit, word = np.uint32(1) << np.uint32(plane & 31), plane >> 5
+        left = planes[plane]
+        while left != 0:
+            masks[np.int64(lowest_bit(left)) * words + word] |= np.uint32(bit)
+            left &= left - np.uint64(1)
+
+
+@inline
+def convolve_by_events(  # type: ignore[no-untyped-def]
+    masks, count, weight, offset, num_inputs, num_outputs, rows, starts, totals
+):
+    """From masks to weighted sums: ``list_spikes``, then ``convolve_events``."""
+    width = 64 if num_outputs % 64 == 0 else 32
+    for board in range(count):
+        list_spikes(masks[board], num_inputs, width, rows[board], starts[board])
+    convolve_events(rows, starts, count, weight, offset, num_inputs, num_outputs, totals)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.cpu.kernels import Asked, Scratch, seat
+from vecchess.inference.cpu.kernels import Asked
 from vecchess.inference.cpu.network import group_size, new_state
 from vecchess.inference.cpu.workforce import Workforce
 from vecchess.inference.requests import Requests
@@ -45,19 +45,13 @@ class FixedCpu:
 
     def _answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
         count, asked = len(rows), self._asked
-        boards = self._members[:: self.time_steps][:count]
-        network, state = self._workforce.network, self._state
-
-        def work(part: slice, scratch: Scratch) -> None:
-            seat(boards[part], requests.planes, rows[part], network, state, scratch)
-
-        self._workforce.share(count, work)
+        self._state.planes[:count] = requests.planes[rows]
         asked.legal[:count] = requests.legal[rows]
         asked.num_legal[:count] = requests.num_legal[rows]
         asked.policy[:count] = 0
         asked.wdl[:count] = 0
         members = count * self.time_steps
-        self._workforce.advance(self._members[:members], self._times[:members], state, asked)
+        self._workforce.advance(self._members[:members], self._times[:members], self._state, asked)
         requests.policy[rows] = asked.policy[:count]
         requests.wdl[rows] = asked.wdl[:count]
         requests.steps[rows] = self.time_steps

@@ -1,4 +1,4 @@
-"""One time step, and one admission, of the integer network on the CPU.
+"""One time step of the integer network on the CPU.
 
 The definition is ``snn/integer_net.py``; currents and membranes are int32 in units of 2^-F, and the
 bounds the exporter proves say that nothing overflows.
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.cpu.dense import convolve_dense
-from vecchess.inference.cpu.events import TILE, convolve_events, list_planes, list_spikes
+from vecchess.inference.cpu.events import convolve_by_events, mask_planes
 from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
 from vecchess.inference.cpu.readout import Heads, add_outcome, add_policy, add_pooled, squeeze
-from vecchess.jit import inline, kernel, part
+from vecchess.jit import kernel, part
 from vecchess.snn.coding import rate_code
 from vecchess.snn.presets import DIRECT
 
@@ -57,12 +57,12 @@ class Network(NamedTuple):
 
 
 class State(NamedTuple):
-    """What slots remember. stem: int16|int32[S, 64 * O], sums of the stem, units of the row;
-    planes: uint64[S, P]; membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``;
-    value: int32[S, 64 * V]."""
+    """What slots remember. planes: uint64[S, P], the only thing a newcomer brings;
+    stem: int16|int32[S, 64 * O], sums of the stem, units of the row; value: int32[S, 64 * V];
+    membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``."""
 
-    stem: NDArray[Any]
     planes: NDArray[np.uint64]
+    stem: NDArray[Any]
     membrane: NDArray[np.int32]
     membrane_at: NDArray[np.int64]
     value: NDArray[np.int32]
@@ -104,44 +104,38 @@ class Scratch(NamedTuple):
     fired: NDArray[np.int64]
 
 
-@inline
-def _tile_width(num_outputs):  # type: ignore[no-untyped-def]
-    return 2 * TILE if num_outputs % (2 * TILE) == 0 else TILE
-
-
-@part
-def _stem(planes, weight, num_outputs, rows, starts, sums, out):  # type: ignore[no-untyped-def]
-    """The stem's sums of one position: out [64 * O]; rows, starts, sums: scratch of one member."""
-    list_planes(planes, _tile_width(num_outputs), rows[0], starts[0])
-    convolve_events(rows, starts, 1, weight, 0, planes.shape[0], num_outputs, sums)
-    for i in range(64 * num_outputs):
-        out[i] = sums[0, i]
-
-
 @kernel
-def seat(slots, planes, rows, network, state, scratch):  # type: ignore[no-untyped-def]
-    """Take the positions ``planes[rows[k]]`` into ``slots``."""
-    weight, outputs = network.convolutions.event, network.convolutions.outputs[0]
-    for k in range(slots.shape[0]):
-        question, slot = planes[rows[k]], slots[k]
-        if network.rate == DIRECT:
-            _stem(
-                question, weight, outputs, scratch.rows, scratch.starts, scratch.sums,
-                state.stem[slot],
-            )  # fmt: skip
-        else:
-            for plane in range(question.shape[0]):
-                state.planes[slot, plane] = question[plane]
+def sum_layer(  # type: ignore[no-untyped-def]
+    count, is_dense, spikes, masks, dense, event, offset, inputs, outputs, rows, starts, sums
+):
+    """A convolution of ``count`` boards by either kernel; arrays as in ``Scratch``."""
+    if is_dense:
+        for m in range(count):
+            convolve_dense(spikes[m], dense, offset, inputs, outputs, sums[m])
+    else:
+        convolve_by_events(masks, count, event, offset, inputs, outputs, rows, starts, sums)
 
 
 @part
-def _code_stem(slots, times, rate, planes, coded, weight, outputs, rows, starts, sums):  # type: ignore[no-untyped-def]
-    """The stem's sums of a rate-coded group, whose planes spike anew at every step."""
+def _hear_planes(slots, times, rate, state, layers, s):  # type: ignore[no-untyped-def]
+    """The stem's sums: of slots that have just come, of all where planes spike anew each time."""
+    size = 64 * layers.outputs[0]
     for m in range(slots.shape[0]):
-        rate_code(planes[slots[m]], np.int64(times[m]), rate, coded)
-        _stem(
-            coded, weight, outputs, rows[m : m + 1], starts[m : m + 1], sums[m : m + 1], sums[m]
+        planes, out = state.planes[slots[m]], state.stem[slots[m]]
+        if rate != DIRECT:
+            rate_code(planes, np.int64(times[m]), rate, s.coded)
+            planes = s.coded
+        elif times[m] != 0:
+            continue
+        mask_planes(planes, s.masks[m])
+        sum_layer(
+            1, False, s.spikes, s.masks[m : m + 1], layers.dense, layers.event, layers.offset[0],
+            layers.inputs[0], layers.outputs[0], s.rows[m : m + 1], s.starts[m : m + 1],
+            s.sums[m : m + 1],
         )  # fmt: skip
+        if rate == DIRECT:
+            for i in range(size):
+                out[i] = s.sums[m, i]
 
 
 @part
@@ -168,20 +162,6 @@ def _update(  # type: ignore[no-untyped-def]
             totals[which[m]], scale, bias, bits, begins or adds, base, stream[m], before, old,
             after, at, ahead, channels, neuron, spikes[m], masks[m].view(np.uint16), fired,
         )  # fmt: skip
-
-
-@part
-def _sum(  # type: ignore[no-untyped-def]
-    count, is_dense, spikes, masks, dense, event, offset, inputs, outputs, rows, starts, sums
-):
-    """A convolution of a group."""
-    if is_dense:
-        for m in range(count):
-            convolve_dense(spikes[m], dense, offset, inputs, outputs, sums[m])
-        return
-    for m in range(count):
-        list_spikes(masks[m], inputs, _tile_width(outputs), rows[m], starts[m])
-    convolve_events(rows, starts, count, event, offset, inputs, outputs, sums)
 
 
 @part
@@ -217,18 +197,14 @@ def step(slots, times, group, is_dense, network, state, asked, scratch):  # type
     num_layers = layers.outputs.shape[0]
     for start in range(0, slots.shape[0], group):
         now, at = slots[start : start + group], times[start : start + group]
-        totals, which = state.stem, now
-        if network.rate != DIRECT:
-            totals, which = s.sums, s.own
-            _code_stem(
-                now, at, network.rate, state.planes, s.coded, layers.event, layers.outputs[0],
-                s.rows, s.starts, s.sums,
-            )  # fmt: skip
+        _hear_planes(now, at, network.rate, state, layers, s)
+        # a rate-coded slot has other sums at every step: they stay with the member
+        totals, which = (state.stem, now) if network.rate == DIRECT else (s.sums, s.own)
         for n in range(num_layers):
             at_n, at_next = state.membrane_at[n], state.membrane_at[min(n + 1, num_layers - 1)]
             if n > 0:
                 totals, which = s.sums, s.own
-                _sum(
+                sum_layer(
                     now.shape[0], is_dense[n], s.spikes, s.masks, layers.dense, layers.event,
                     layers.offset[n], layers.inputs[n], layers.outputs[n], s.rows, s.starts, s.sums,
                 )  # fmt: skip

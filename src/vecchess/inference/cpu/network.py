@@ -14,7 +14,14 @@ from vecchess.inference.cpu.readout import Head, Heads
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig
-from vecchess.snn.topology import Hidden, hidden_layers, input_bits, neuron_layers, stem_channels
+from vecchess.snn.topology import (
+    NUM_TAPS,
+    Hidden,
+    hidden_layers,
+    input_bits,
+    neuron_layers,
+    stem_channels,
+)
 
 GROUP_NEURONS = 64 * 1024
 """Neurons of a layer in a group of members: what the group works on fits the second-level cache,
@@ -51,9 +58,10 @@ def cpu_network(net: IntegerNet) -> Network:
 
 def _convolutions(net: IntegerNet) -> Convolutions:
     config = net.config
-    stem = Hidden("stem", config.num_planes, stem_channels(config), adds=False)
+    stem = Hidden("stem", _listed_planes(config), stem_channels(config), adds=False)
     layers = [stem, *hidden_layers(config)]
-    stored = [net.layers[layer.name] for layer in layers]
+    stored = [_with_whole_words(config, net.layers["stem"])]
+    stored += [net.layers[layer.name] for layer in layers[1:]]
     unused = np.zeros(stored[0].weight.size, np.int8)  # the stem is always done by events
     width = widest(config)
     return Convolutions(
@@ -67,6 +75,18 @@ def _convolutions(net: IntegerNet) -> Convolutions:
         adds=np.array([layer.adds for layer in layers]),
         bits=np.array([input_bits(config, layer.name) for layer in layers], np.int32),
     )
+
+
+def _listed_planes(config: NetConfig) -> int:
+    """Input planes filled up with silent ones to whole words of masks."""
+    return -(-config.num_planes // 32) * 32
+
+
+def _with_whole_words(config: NetConfig, stem: Layer) -> Layer:
+    missing = _listed_planes(config) - config.num_planes
+    taps = stem.weight.reshape(len(stem.weight), NUM_TAPS, config.num_planes)
+    filled = np.pad(taps, ((0, 0), (0, 0), (0, missing))).reshape(len(stem.weight), -1)
+    return Layer(filled, stem.shift, stem.bias)
 
 
 def _heads(net: IntegerNet) -> Heads:
@@ -133,8 +153,8 @@ def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool =
     stem = 0 if config.is_rate_coded else NUM_SQUARES * stem_channels(config)
     value = NUM_SQUARES * _whole_lanes(config.value_channels) if config.kind == "residual" else 0
     return State(
-        stem=np.zeros((num_slots, stem), sums),
         planes=np.zeros((num_slots, config.num_planes), np.uint64),
+        stem=np.zeros((num_slots, stem), sums),
         membrane=np.zeros((num_slots, membranes if config.neuron == "lif" else 0), np.int32),
         membrane_at=starts,
         value=np.zeros((num_slots, value), np.int32),
@@ -145,12 +165,13 @@ def new_scratch(config: NetConfig, members: int, sums: Sums) -> Scratch:
     """Memory of one thread for groups of so many members; ``sums``: dtype of weighted sums."""
     width = widest(config)
     board = NUM_SQUARES * width
-    listed = NUM_SQUARES * max(width, config.num_planes) + 1
+    listed = NUM_SQUARES * max(width, _listed_planes(config)) + 1
+    words = NUM_SQUARES * max(width, _listed_planes(config)) // 32
     return Scratch(
         sums=np.zeros((members, board), sums),
         stream=np.zeros((members, board), np.int32),
         spikes=np.zeros((members, PADDED_SQUARES * width), np.uint8),
-        masks=np.zeros((members, board // 32), np.uint32),
+        masks=np.zeros((members, words), np.uint32),
         rows=np.zeros((members, listed), np.int32),
         starts=np.zeros((members, NUM_SQUARES + 1), np.int32),
         own=np.arange(members, dtype=np.int32),
