@@ -23,7 +23,11 @@ COMMANDS = [
     "bench throughput --net small --gpus cpu --cores 1",
     "bench throughput --net small --gpus cpu --cores 1 --no-exits",
     "bench throughput --net base --gpus cpu --cores 1",
+    "bench throughput --net configs/nets/twin.toml --gpus cpu --cores 1",
+    "bench throughput --net configs/nets/rate-coded.toml --gpus cpu --cores 1",
+    "bench throughput --net configs/nets/rate-coded.toml --gpus cpu --cores 1 --no-exits",
     "bench inference --net small --gpus cpu --cores 1 --slots 256 --seconds 120",
+    "bench inference --net small --gpus cpu --cores 1 --slots 32 --no-peers",
     "bench inference --net tiny --gpus cpu --cores 1 --slots 256 --no-peers",
     "bench inference --net base --gpus cpu --cores 1 --slots 256 --seconds 120",
 ]
