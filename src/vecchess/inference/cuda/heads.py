@@ -1,6 +1,10 @@
 """Triton kernels around the tower: which slots take a step, what they answer, who may leave.
 
 The exit rule is that of ``inference/exit.py``, comparison by comparison.
+
+Numbers and short vectors are held by every warp of a program, but stored by one of them. So where
+such a value is read, changed and written back, a barrier keeps a fast warp from writing before a
+slow one has read; no interpreter would notice its absence.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"
@@ -49,8 +53,8 @@ def add_policy(
     """
     inputs = tl.arange(0, INPUTS)[None, :]
     top, best, second, first = 0, NO_SECOND, NO_SECOND, 0
-    while first < num_legal:
-        move = first + tl.arange(0, MOVES_AT_ONCE)
+    while num_legal > first:  # constants stand on the right, for the interpreter of Triton 3.7
+        move = tl.arange(0, MOVES_AT_ONCE) + first
         valid = move < num_legal
         action = tl.load(legal + move, mask=valid, other=0).to(tl.int32)
         plane, square = action // SQUARES, action % SQUARES
@@ -61,12 +65,13 @@ def add_policy(
             total += tl.sum(spikes.to(tl.int32) * synapses.to(tl.int32), axis=1)
         current = to_current(total, tl.load(shift + plane), tl.load(bias + plane), RELU)
         score = current + tl.load(policy + move, mask=valid & (fresh == 0), other=0)
+        tl.debug_barrier()
         tl.store(policy + move, score, mask=valid)
         score = tl.where(valid, score, NO_SECOND)
         highest, index = tl.max(score, axis=0), tl.argmax(score, axis=0, tie_break_left=True)
-        runner_up = tl.max(tl.where(move == first + index, NO_SECOND, score), axis=0)
+        runner_up = tl.max(tl.where(move == index + first, NO_SECOND, score), axis=0)
         second = tl.maximum(tl.minimum(best, highest), tl.maximum(second, runner_up))
-        top = tl.where(highest > best, first + index, top)
+        top = tl.where(highest > best, index + first, top)
         best = tl.maximum(best, highest)
         first += MOVES_AT_ONCE
     return top, best, second
@@ -108,6 +113,7 @@ def add_outcomes(
         current = to_current(total, tl.load(shift + outcome), tl.load(bias + outcome), RELU)
         before = tl.load(wdl + outcome, mask=fresh == 0, other=0)
         after = before + current
+        tl.debug_barrier()
         tl.store(wdl + outcome, after)
         moved = after.to(tl.int64) * (t - 1) - before.to(tl.int64) * t
         drift = tl.maximum(drift, tl.abs(moved))
@@ -168,6 +174,7 @@ def answer(
     before = tl.load(best_move + slot, mask=fresh == 0, other=NO_BEST)
     margin = best.to(tl.int64) - second.to(tl.int64)
     leaves = may_leave(rule, t, count, margin, before == top, drift)
+    tl.debug_barrier()
     tl.store(best_move + slot, top)
     tl.store(steps + slot, taken + 1)
     if leaves | (t >= TIME_STEPS):

@@ -56,7 +56,7 @@ def candidates(config: NetConfig) -> list[Tile]:
         Tile(2, channels, channels, 32, 8, 3, 16),
         Tile(2, channels, channels, 32, 16, 3),
         Tile(1, channels, channels, 32, 4, 3),
-        Tile(1, channels, channels, 32, 8, 3),
+        Tile(1, channels, channels, 32, 4, 3, 16),
         Tile(2, half, channels, 32, 8, 3, 8, 128),
         Tile(2, channels, half, 32, 8, 4),
         Tile(4, channels, channels, min(channels, 32), 8, 3),
