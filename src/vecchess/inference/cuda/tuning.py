@@ -27,7 +27,7 @@ def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile
 
     Raises DeviceError where the device cannot run any.
     """
-    if state.busy.device.type == "cpu":
+    if is_interpreted(state):
         return interpreted_tile(config)
     key, memory = _key(config, state), _recall()
     if key in memory:
@@ -43,6 +43,11 @@ def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile
         )
     _remember(memory | {key: asdict(tile)})
     return tile
+
+
+def is_interpreted(state: SlotState) -> bool:
+    """Whether the kernels run in Triton's interpreter, where one tile is as good as another."""
+    return state.busy.device.type == "cpu"
 
 
 def _occupy_all(config: NetConfig, state: SlotState) -> None:

@@ -1,0 +1,126 @@
+"""What the GPU backend does on the host, with a made-up device: order of events, choice of tile."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from vecchess.errors import DeviceError
+from vecchess.inference.cuda import tuning
+from vecchess.inference.cuda.state import SlotState, Widths
+from vecchess.inference.cuda.streams import CudaStreams
+from vecchess.inference.cuda.tiles import Tile, candidates
+from vecchess.snn.presets import NetConfig
+
+CONFIG = NetConfig(num_planes=25, blocks=1, channels=64)
+
+
+class Event:
+    """Finished when told so; remembers who waited for it."""
+
+    def __init__(self, **_: bool) -> None:
+        self.finished, self.waited, self.recorded = True, 0, 0
+
+    def record(self, stream: object) -> None:
+        self.recorded += 1
+        self.finished = False
+
+    def query(self) -> bool:
+        return self.finished
+
+    def synchronize(self) -> None:
+        self.waited += 1
+        self.finished = True
+
+    def elapsed_time(self, end: "Event") -> float:
+        return 2.0
+
+
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> CudaStreams:
+    stream = SimpleNamespace(wait_event=lambda event: None)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: stream)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    return CudaStreams(torch.device("cuda:0"))
+
+
+def _step(streams: CudaStreams) -> None:
+    streams.begin_step()
+    streams.begin_step()
+    streams.end_step()
+
+
+def test_the_host_waits_for_the_step_before_the_last_only(streams: CudaStreams) -> None:
+    assert streams.finished_steps() == 0
+    for launched in range(1, 6):
+        _step(streams)
+        assert streams.finished_steps() == launched - 1
+        assert not streams._done[launched % 2].finished
+    streams._done[1].finished = True
+    assert streams.finished_steps() == 5
+
+
+def test_time_on_the_device_is_counted_once_a_step(streams: CudaStreams) -> None:
+    for _ in range(5):
+        _step(streams)
+        streams.finished_steps()
+        streams.finished_steps()
+    assert streams.busy_ns == 4 * 2_000_000
+    streams.begin_step()  # the next step has taken the event of the one before the last
+    streams._done[1].finished = True
+    streams.finished_steps()
+    assert streams.busy_ns == 5 * 2_000_000
+    for _ in range(4):
+        _step(streams)
+    streams.finished_steps()  # of steps nobody asked about the last two have events
+    assert streams.busy_ns == 6 * 2_000_000
+
+
+def test_a_staging_buffer_is_filled_again_only_once_it_was_copied(streams: CudaStreams) -> None:
+    target, source = torch.zeros(3), torch.ones(3)
+    streams.upload(0, target, source)
+    streams.uploaded_is_read(0)
+    assert target.tolist() == [1, 1, 1]
+    streams.wait_to_fill(1)
+    assert (streams._copied[0].waited, streams._copied[1].waited) == (0, 1)
+    assert streams._read[0].recorded == 1
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SlotState:
+    """Slots on a device that claims to be a GPU."""
+    monkeypatch.setattr(tuning, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(tuning, "is_interpreted", lambda state: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
+    return SlotState(CONFIG, 4, Widths(*[torch.int32] * 3), torch.device("cpu"))
+
+
+def test_the_fastest_tile_is_taken_and_remembered(
+    state: SlotState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best, asked = candidates(CONFIG)[2], []
+
+    def seconds(launches: object, tile: Tile) -> float:
+        assert state.busy.all()
+        asked.append(tile)
+        return 1.0 if tile == best else 2.0
+
+    monkeypatch.setattr(tuning, "tower_seconds", seconds)
+    assert tuning.choose_tile(CONFIG, None, state) == best
+    assert not state.busy.any()
+    assert asked == candidates(CONFIG)
+    assert tuning.choose_tile(CONFIG, None, state) == best
+    assert len(asked) == len(candidates(CONFIG))
+
+
+def test_a_device_that_holds_no_tile_is_an_error(
+    state: SlotState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float("inf"))
+    with pytest.raises(DeviceError, match="fits Some GPU; use --backend torch"):
+        tuning.choose_tile(CONFIG, None, state)
