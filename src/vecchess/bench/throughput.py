@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
@@ -63,6 +64,7 @@ def keep_to_cores(cores: int) -> None:
     if not 1 <= cores <= len(allowed):
         raise ConfigError(f"--cores {cores}: this process may use 1 to {len(allowed)}")
     os.sched_setaffinity(0, allowed[:cores])
+    threadpool_limits(cores)  # numpy's and torch's threads would wait for each other in turns
 
 
 def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float) -> dict[str, Any]:
