@@ -1,6 +1,7 @@
 """Run every benchmark of `vecchess bench` on this machine and keep what it says.
 
-    python bench/report.py            writes bench/results/DATE-COMMIT.json
+    python bench/report.py                       writes bench/results/DATE-COMMIT.json
+    python bench/report.py inference net         only commands with one of these words in them
 
 Each entry holds the command, so that anyone can run it again. Nothing here asserts a time.
 """
@@ -38,7 +39,10 @@ def main() -> None:
     commit = _output("git", "rev-parse", "--short=12", "HEAD")
     dirty = bool(_output("git", "status", "--porcelain", "--", "src", "cli"))
     entries = []
+    wanted = sys.argv[1:]
     for command in COMMANDS:
+        if wanted and not any(word in command for word in wanted):
+            continue
         line = _output(sys.executable, "-m", "vecchess_cli.main", *command.split(), "--json")
         print(f"vecchess {command}\n  {line}", file=sys.stderr)
         entries.append({"command": f"vecchess {command}", "result": json.loads(line)})
