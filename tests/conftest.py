@@ -4,7 +4,13 @@ import os
 import shutil
 
 import pytest
+import torch
 from hypothesis import settings
+
+# Without a GPU Triton's kernels run in its interpreter, which has to be known when Triton is
+# imported; whoever compiles with torch imports it.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # The first example of a property compiles its kernels: no deadline.
 settings.register_profile("vecchess", deadline=None, max_examples=50)
