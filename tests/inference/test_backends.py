@@ -119,10 +119,7 @@ def test_kinds_of_networks_agree_whatever_the_kernel(
 ) -> None:
     rows = list(range(NUM_ROWS))
     expected = answer(open_backend("reference", _kind(kind), 7, rule), ask(NUM_ROWS), rows, 7)
-    backend = open_backend("cpu", _kind(kind), 5, rule)
-    assert isinstance(backend, CpuBackend)
-    if kind != "twin":  # its activations are no events
-        backend.take_dense_kernels(dense)
+    backend = CpuBackend(_kind(kind), 5, rule, dense=dense)
     assert same(answer(backend, ask(NUM_ROWS), rows, 5), expected)
     assert len(np.unique(expected[0])) > 50
 
@@ -169,9 +166,13 @@ def test_kernels_follow_the_density_of_spikes() -> None:
     assert live(0.5) == [False] + [True] * 4
     assert live(0.305) == [False] + [True] * 4  # nearly even: stays
     assert live(0.2) == [False] * 5
-    rates = choice.spike_rates()
-    assert list(rates) == list(neuron_layers(config))
-    assert rates["heads"] == pytest.approx((0.1 + 0.5 + 0.305 + 0.2) / 4, rel=0.01)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_kernel_that_was_chosen_by_hand_is_kept(dense: bool) -> None:
+    choice = KernelChoice(KINDS["residual"], np.int16, dense)
+    choice.learn(MEMBERS_TO_LEARN, [np.zeros(len(neuron_layers(KINDS["residual"])), np.int64)])
+    assert choice.is_dense.tolist() == [False] + [dense] * 4
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from tests.inference.questions import same
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import open_backend
+from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.requests import Requests
@@ -39,10 +40,7 @@ def _answers(backend: Backend, questions: Requests, order: np.ndarray) -> Answer
 def _ways(net: IntegerNet, rule: ExitRule) -> Iterator[Backend]:
     """Events and dense products, on one thread and two, in batches of different sizes."""
     for num_slots, threads, dense in ((97, 1, False), (256, 2, True), (5, 1, None)):
-        backend = open_backend("cpu", net, num_slots, rule, threads=threads)
-        if dense is not None and net.config.neuron == "lif":
-            backend.take_dense_kernels(dense)  # type: ignore[attr-defined]
-        yield backend
+        yield CpuBackend(net, num_slots, rule, threads, dense)
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,22 @@ class CpuBackend:
     milliseconds, a mover one for microseconds, and the parts are small enough to make up for it.
     """
 
-    def __init__(self, net: IntegerNet, num_slots: int, rule: ExitRule, threads: int = 1) -> None:
-        """S = ``num_slots``; raises ``NetworkError`` and ``ConfigError``."""
+    def __init__(
+        self,
+        net: IntegerNet,
+        num_slots: int,
+        rule: ExitRule,
+        threads: int = 1,
+        dense: bool | None = None,
+    ) -> None:
+        """S = ``num_slots``; raises ``NetworkError`` and ``ConfigError``.
+
+        dense: the kernel of all hidden layers; None chooses by the density of spikes. The ReLU
+        twin's layers are always dense.
+        """
         if num_slots < 1 or threads < 1:
             raise ConfigError("a backend needs at least one slot and one thread")
-        self._workforce = Workforce(net, threads)
+        self._workforce = Workforce(net, threads, dense=dense)
         self.num_slots = num_slots
         self.time_steps = net.config.time_steps
         self.policy_scale = net.policy_scale
@@ -38,14 +49,6 @@ class CpuBackend:
     def kernel_ns(self) -> int:
         """Time spent in compiled kernels so far."""
         return self._workforce.kernel_ns
-
-    def spike_rates(self) -> dict[str, float]:
-        """Spikes per neuron and time step so far, by the layer that hears them."""
-        return self._workforce.choice.spike_rates()
-
-    def take_dense_kernels(self, dense: bool) -> None:
-        """Use the dense kernel, or events, in every hidden layer until the next choice."""
-        self._workforce.choice.is_dense[1:] = dense
 
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""

@@ -24,6 +24,7 @@ from vecchess.inference.cpu.lanes import (
     I32,
     Loop,
     build,
+    call,
     load,
     load_wide,
     splat,
@@ -46,10 +47,6 @@ def dense_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).ravel()
 
 
-def _declared(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    return builder.module.declare_intrinsic(name, (), ir.FunctionType(result, arguments))
-
-
 DotProduct = tuple[int, Callable[..., Any]]
 """Outputs a vector holds, and what emits ``sums + products of bytes, four by four``."""
 
@@ -58,8 +55,7 @@ def _by_vnni(name: str, lanes: int) -> DotProduct:
     """One instruction for ``lanes`` outputs."""
 
     def add_products(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
-        dot = _declared(builder, name, sums.type, sums.type, inputs.type, weights.type)
-        return builder.call(dot, [sums, inputs, weights])
+        return call(builder, name, sums.type, [sums, inputs, weights])
 
     return lanes, add_products
 
@@ -69,11 +65,10 @@ def _by_pairs() -> DotProduct:
 
     def add_products(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
         pairs = vector(I16, 16)
-        multiply = _declared(builder, "llvm.x86.avx2.pmadd.ub.sw", pairs, inputs.type, weights.type)
-        join = _declared(builder, "llvm.x86.avx2.pmadd.wd", sums.type, pairs, pairs)
-        products = builder.call(multiply, [inputs, weights])
+        products = call(builder, "llvm.x86.avx2.pmadd.ub.sw", pairs, [inputs, weights])
         ones = ir.Constant(pairs, [1] * 16)
-        return builder.add(sums, builder.call(join, [products, ones]))
+        joined = call(builder, "llvm.x86.avx2.pmadd.wd", sums.type, [products, ones])
+        return builder.add(sums, joined)
 
     return 8, add_products
 

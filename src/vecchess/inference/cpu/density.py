@@ -7,12 +7,12 @@ spikes are counted. Both kernels give the same bits, so speed alone depends on i
 
 from functools import cache
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.cpu.kernels import sum_layer
+from vecchess.inference.cpu.kernels import Sums, sum_layer
 from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.presets import NetConfig
@@ -26,8 +26,6 @@ SPARSE, FULL = 0.05, 0.40
 """Densities at which events are timed."""
 BOARDS = 8
 ROUNDS = 5
-Sums = Any
-"""dtype of the event kernel's sums: np.int16 or np.int32."""
 
 
 class Costs(NamedTuple):
@@ -46,8 +44,8 @@ class Costs(NamedTuple):
 class KernelChoice:
     """``is_dense: bool[N]`` for the convolutions of a network, the stem (always events) first."""
 
-    def __init__(self, config: NetConfig, sums: Sums) -> None:
-        """Nothing has spiked yet: events everywhere."""
+    def __init__(self, config: NetConfig, sums: Sums, dense: bool | None = None) -> None:
+        """Events everywhere until spikes have been counted; ``dense`` says it once and for all."""
         self._sizes = neuron_layers(config)
         hidden = hidden_layers(config)
         self.is_dense = np.zeros(len(hidden) + 1, np.bool_)
@@ -55,22 +53,17 @@ class KernelChoice:
         self._members = self._members_then = 0
         self.costs: list[Costs] = []
         if config.neuron == "relu":
-            self.is_dense[1:] = True  # an activation is no event
+            dense = True  # an activation is no event
+        if dense is not None:
+            self.is_dense[1:] = dense
         else:
             self.costs = [measure(layer.inputs, layer.outputs, sums) for layer in hidden]
-
-    def spike_rates(self) -> dict[str, float]:
-        """Spikes per neuron and time step so far, by the layer that hears them."""
-        sizes = list(self._sizes.values())
-        seen = max(self._members_then, 1)
-        rates = [spikes / size / seen for spikes, size in zip(self._spikes, sizes, strict=True)]
-        return dict(zip(self._sizes, map(float, rates), strict=True))
 
     def learn(self, members: int, spikes_seen: list[NDArray[np.int64]]) -> None:
         """``members`` boards took a step; ``spikes_seen``: sums by neuron layer since the start."""
         self._members += members
         if self._members - self._members_then >= MEMBERS_TO_LEARN:
-            self._choose(np.sum(spikes_seen, axis=0)[: len(self._sizes)])
+            self._choose(np.sum(spikes_seen, axis=0))
 
     def _choose(self, spikes: NDArray[np.int64]) -> None:
         sizes = np.array(list(self._sizes.values()))

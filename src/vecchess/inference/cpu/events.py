@@ -7,7 +7,7 @@ Spikes are kept as one list per board, ordered by square, then channel:
 
 Weights are int8, cut so that what one pass needs stays in the first-level cache:
 
-    weight[O / TILE][3 ranks][3 files][I][TILE]
+    weight[O / WIDTH][3 ranks][3 files][I][WIDTH]        WIDTH: 64, or 32 where O is odd times 32
 
 A pass adds one tile of outputs from one kernel rank to all boards of a group. Squares of a rank lie
 side by side in a list, and so do the taps of a kernel rank in the weights; hence the spikes that
@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.cpython.unsafe.numbers import trailing_zeros
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 from numpy.typing import NDArray
 
 from vecchess.inference.cpu.lanes import Loop, build, load, store, vector
 from vecchess.jit import inline
 
 TILE = 32
-"""Outputs a pass computes; two at a time where there are so many."""
+"""The narrowest tile; C is a multiple of it."""
 lowest_bit: Any = trailing_zeros
 
 
@@ -60,10 +60,16 @@ _add_tile = _row_adder(TILE)
 _add_two_tiles = _row_adder(2 * TILE)
 
 
+@register_jitable
+def tile_width(num_outputs: int) -> int:
+    """Width of the tiles that weights for so many outputs are cut into."""
+    return 2 * TILE if num_outputs % (2 * TILE) == 0 else TILE
+
+
 def event_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     """int8[O, 9 * I] -> int8[9 * I * O] in the order above."""
     outputs, inputs = weight.shape
-    width = 2 * TILE if outputs % (2 * TILE) == 0 else TILE
+    width = tile_width(outputs)
     tiles = weight.reshape(outputs // width, width, inputs)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1)).ravel()
 
@@ -73,7 +79,7 @@ def convolve_events(  # type: ignore[no-untyped-def]
     rows, starts, count, weight, offset, num_inputs, num_outputs, totals
 ):
     """Weighted sums of ``count`` boards: totals[M, 64 * O] (int16 or int32, units of the row)."""
-    width = 64 if num_outputs % 64 == 0 else 32
+    width = tile_width(num_outputs)
     rank_weights = 3 * num_inputs * width
     for board in range(count):
         total = totals[board]
@@ -110,7 +116,7 @@ def _add_rank(  # type: ignore[no-untyped-def]
             end = np.int64(starts[other + min(file + 2, 8)])
             first = offset + (1 - file) * num_inputs * width
             at = (rank * 8 + file) * num_outputs + tile
-            if width == 64:
+            if width > TILE:
                 _add_two_tiles(total, at, weight, first, rows, begin, end)
             else:
                 _add_tile(total, at, weight, first, rows, begin, end)
@@ -152,7 +158,7 @@ def convolve_by_events(  # type: ignore[no-untyped-def]
     masks, count, weight, offset, num_inputs, num_outputs, rows, starts, totals
 ):
     """From masks to weighted sums: ``list_spikes``, then ``convolve_events``."""
-    width = 64 if num_outputs % 64 == 0 else 32
+    width = tile_width(num_outputs)
     for board in range(count):
         list_spikes(masks[board], num_inputs, width, rows[board], starts[board])
     convolve_events(rows, starts, count, weight, offset, num_inputs, num_outputs, totals)

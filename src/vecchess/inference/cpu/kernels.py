@@ -24,6 +24,9 @@ from vecchess.jit import kernel, part
 from vecchess.snn.coding import rate_code
 from vecchess.snn.presets import DIRECT
 
+Sums = Any
+"""dtype of weighted sums: np.int16 where it is proved to hold them, else np.int32."""
+
 
 class Convolutions(NamedTuple):
     """Stem and hidden 3x3 layers, N of them; layer n's weights begin at ``offset[n]``.

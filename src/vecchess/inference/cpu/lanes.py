@@ -55,13 +55,16 @@ def store(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
     builder.store(values, place, align=values.type.element.width // 8)
 
 
+def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Call the LLVM intrinsic ``name``, spelt with its types."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(builder.module.declare_intrinsic(name, (), kind), arguments)
+
+
 def prefetch(builder: Any, pointer: Any, offset: Any) -> None:
     """Ask for the cache line of ``pointer[offset]``, to be written soon."""
     place = builder.bitcast(builder.gep(pointer, [offset]), I8.as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
-    name = "llvm.prefetch.p0"
-    known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    builder.call(known, [place, I32(1), I32(3), I32(1)])
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, I32(1), I32(3), I32(1)])
 
 
 def splat(builder: Any, value: Any, width: int = LANES) -> Any:
@@ -91,7 +94,7 @@ def store_narrow(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
 
 
 class Loop:
-    """``for index in range(begin, end, step)`` with values carried along; see ``loop``."""
+    """``for index in range(begin, end, step)`` with values carried along, until ``close``."""
 
     def __init__(self, builder: Any, begin: Any, end: Any, step: int, initial: list[Any]) -> None:
         self._builder, self._end, self._step = builder, end, step

@@ -1,13 +1,11 @@
 """From a stored network to what the kernels of the processor read, and the memory they work in."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.cpu.dense import dense_weights
 from vecchess.inference.cpu.events import event_weights
-from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, State
+from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, State, Sums
 from vecchess.inference.cpu.lanes import LANES
 from vecchess.inference.cpu.neurons import PADDED_FILES, ClippedRelu, Leaky
 from vecchess.inference.cpu.readout import Head, Heads
@@ -27,8 +25,6 @@ GROUP_NEURONS = 64 * 1024
 """Neurons of a layer in a group of members: what the group works on fits the second-level cache,
 and the weights that are fetched for it are used often."""
 PADDED_SQUARES = 8 * PADDED_FILES
-Sums = Any
-"""dtype of weighted sums: np.int16 where it is proved to hold them, else np.int32."""
 
 
 def group_size(config: NetConfig) -> int:
