@@ -15,6 +15,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vecchess.errors import ConfigError
+from vecchess.shapes import MAX_MOVES
 
 ENV_PREFIX = "VECCHESS_"
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
@@ -58,6 +59,69 @@ class GameConfig(BaseModel):
         return self
 
 
+class TreeConfig(BaseModel):
+    """How a move is searched. Simulations are counted below the root, those kept included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    search: Literal["none", "gumbel", "puct"] = "none"
+    """"none" draws the move from the network's policy; "gumbel" suits few simulations
+    (Danihelka et al. 2022), "puct" many (AlphaZero, lc0, KataGo)."""
+    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 32
+    """Simulations of a full search."""
+    fast_sims: Annotated[int, Field(ge=0, le=1 << 24)] = 0
+    """Simulations of a fast search, which gives no policy target."""
+    full_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the searches that are full, the others being fast (playout cap randomisation, Wu
+    2019)."""
+    considered: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 16
+    """Gumbel: moves considered at the root, at most."""
+    c_visit: Annotated[float, Field(ge=0)] = 50.0
+    """Gumbel: added to the visits of the most visited move, to weigh values against priors."""
+    c_scale: Annotated[float, Field(gt=0)] = 1.0
+    """Gumbel: weight of values against log priors."""
+    c_puct: Annotated[float, Field(ge=0)] = 1.745
+    """PUCT: weight of the exploration term at the start."""
+    c_puct_base: Annotated[float, Field(gt=0)] = 38739.0
+    """PUCT: visits at which that weight begins to grow."""
+    c_puct_factor: Annotated[float, Field(ge=0)] = 3.894
+    """PUCT: how much it grows, times log((visits + base) / base)."""
+    fpu_reduction: Annotated[float, Field(ge=0)] = 0.33
+    """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
+    root_fpu_reduction: Annotated[float, Field(ge=0)] = 0.1
+    """PUCT: the same at the root."""
+    policy_temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """Softmax temperature of the network's policy as prior."""
+    noise_fraction: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """PUCT: share of Dirichlet noise in the priors of the root of a full search."""
+    noise_concentration: Annotated[float, Field(gt=0)] = 10.0
+    """PUCT: total concentration of that noise, shared out among the legal moves."""
+    forced_playouts: Annotated[float, Field(ge=0)] = 2.0
+    """PUCT: k of forced playouts in full searches, pruned from the target (Wu 2019); 0: none."""
+    reuse: bool = True
+    """PUCT: keep the part of the tree below the move that was played."""
+    solve: bool = True
+    """Prove wins and losses that follow from mates and tablebases."""
+    draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
+    """What a draw is worth to the side that searches: below 0 avoids draws."""
+    cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
+    """Size of the process's cache of evaluations, in MB; 0: none."""
+    tree_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    """Memory for the trees of a process, in MB; 0: as much as the simulations may need."""
+    syzygy: Path | None = None
+    """Folder of Syzygy tablebases."""
+
+    @model_validator(mode="after")
+    def _fast_is_faster(self) -> Self:
+        if self.full_share < 1 and not 1 <= self.fast_sims < self.sims:
+            raise ValueError(
+                f"full_share below 1 needs fast_sims from 1 to {self.sims - 1}, below sims"
+            )
+        if self.fast_sims and self.full_share == 1:
+            raise ValueError("fast_sims needs full_share below 1: no search is fast")
+        return self
+
+
 class SelfplayConfig(BaseModel):
     """Everything ``vecchess selfplay`` can be told."""
 
@@ -93,6 +157,8 @@ class SelfplayConfig(BaseModel):
     """A worker silent for so long is replaced."""
     game: GameConfig = Field(default_factory=GameConfig)
     """What decides the moves."""
+    tree: TreeConfig = Field(default_factory=TreeConfig)
+    """How moves are searched."""
 
 
 MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig,)

@@ -69,6 +69,15 @@ def encode_planes_unbatched(position: Any, repetitions: Any, in_check: Any, plan
 
 
 @inline
+def clock_level_unbatched(clock: Any) -> Any:
+    """How many of the planes of the halfmove clock are set, ``int64``."""
+    level = np.int64(0)
+    for least in CLOCK_STEPS:
+        level += np.int64(clock >= least)
+    return level
+
+
+@inline
 def _both(planes: Any, kind: Any, men: Any, own: Any) -> None:
     store(planes, kind, men & own)
     store(planes, kind + 6, men & ~own)

@@ -39,7 +39,7 @@ _LIGHT = _U(0x55AA55AA55AA55AA)
 
 
 class Termination(IntEnum):
-    """Why a game is over. The last two are decided by self-play, not by the board."""
+    """Why a game is over. The last three are decided by self-play, not by the board."""
 
     ONGOING = 0
     CHECKMATE = 1
@@ -50,9 +50,10 @@ class Termination(IntEnum):
     PLY_CAP = 6
     RESIGNATION = 7
     ADJUDICATION = 8
+    TABLEBASE = 9
 
 
-_ONGOING, _CHECKMATE, _STALEMATE, _THREEFOLD, _FIFTY, _MATERIAL, _CAP, _, _ = map(int, Termination)
+_ONGOING, _CHECKMATE, _STALEMATE, _THREEFOLD, _FIFTY, _MATERIAL, _CAP, *_ = map(int, Termination)
 
 
 @inline
@@ -71,6 +72,20 @@ def push_key_unbatched(position: Any, keys: Any) -> Any:
     for earlier in range(clock - 4, -1, -2):
         repetitions += np.int64(load(keys, earlier) == key)
     return repetitions
+
+
+@inline
+def plies_since_unbatched(position: Any, keys: Any) -> Any:
+    """Plies since the position occurred last, ``int64``; 0 if it did not.
+
+    It is the last of the history at the address ``keys``, see ``push_key_unbatched``.
+    """
+    clock = clock_unbatched(position)
+    key = load(keys, clock)
+    for earlier in range(clock - 4, -1, -2):
+        if load(keys, earlier) == key:
+            return np.int64(clock - earlier)
+    return np.int64(0)
 
 
 @inline

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.bits import load_i32, store_i32
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES
 
@@ -40,52 +41,58 @@ def weight_unbatched(difference: Any, scale: Any) -> Any:
 
 
 @inline
-def weigh_unbatched(accumulators: Any, row: Any, count: Any, scale: Any, weights: Any) -> Any:
-    """Softmax weights of the first ``count`` of ``accumulators[row]``; returns their sum, uint32.
+def weigh_unbatched(accumulators: Any, count: Any, scale: Any, weights: Any) -> Any:
+    """Softmax weights of ``count`` accumulators; returns their sum, uint32.
 
-    ``accumulators`` is int32[B, L], ``weights`` uint32[L] is written. ``scale`` (float32) takes
-    an accumulator to a logit in powers of two; 0 means temperature 0: the first of the best
-    moves has all the weight.
+    ``accumulators`` is the address of int32[L], ``weights`` of uint32[L], which is written.
+    ``scale`` (float32) takes an accumulator to a logit in powers of two; 0 means temperature 0:
+    the first of the best moves has all the weight.
     """
-    best = accumulators[row, 0]
+    best = load_i32(accumulators, 0)
     for i in range(1, count):
-        best = max(best, accumulators[row, i])
+        best = max(best, load_i32(accumulators, i))
     if scale == np.float32(0.0):
-        return _weigh_first_best(accumulators, row, count, best, weights)
+        return _weigh_first_best(accumulators, count, best, weights)
     total = np.uint32(0)
     for i in range(count):
-        weight = weight_unbatched(np.int32(accumulators[row, i] - best), scale)
-        weights[i] = weight
+        weight = weight_unbatched(np.int32(load_i32(accumulators, i) - best), scale)
+        store_i32(weights, i, weight)
         total += weight
     return total
 
 
 @inline
-def _weigh_first_best(accumulators: Any, row: Any, count: Any, best: Any, weights: Any) -> Any:
+def _weigh_first_best(accumulators: Any, count: Any, best: Any, weights: Any) -> Any:
     found = False
     for i in range(count):
-        first = accumulators[row, i] == best and not found
+        first = load_i32(accumulators, i) == best and not found
         found = found or first
-        weights[i] = np.uint32(1) if first else np.uint32(0)
+        store_i32(weights, i, np.int64(first))
     return np.uint32(1)
 
 
 @inline
 def draw_unbatched(weights: Any, total: Any, random: Any) -> Any:
-    """Index drawn in proportion to ``weights``; ``random`` is uint64, ``total`` their sum."""
+    """Index drawn in proportion to weights at the address ``weights`` (uint32, below 2**31).
+
+    ``random`` is uint64, ``total`` the sum of the weights.
+    """
     left = np.int64(((random >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32))
     index = 0
-    left -= np.int64(weights[0])
+    left -= load_i32(weights, 0)
     while left >= 0:
         index += 1
-        left -= np.int64(weights[index])
+        left -= load_i32(weights, index)
     return index
 
 
 @kernel
 def _softmax_rows(accumulators, counts, scales, weights, totals):  # type: ignore[no-untyped-def]
+    bytes_a_row = np.int64(4 * accumulators.shape[1])
     for b in range(len(counts)):
-        totals[b] = weigh_unbatched(accumulators, b, counts[b], scales[b], weights[b])
+        row = np.int64(accumulators.ctypes.data) + b * bytes_a_row
+        into = np.int64(weights.ctypes.data) + b * (4 * MAX_MOVES)
+        totals[b] = weigh_unbatched(row, np.int64(counts[b]), scales[b], into)
 
 
 def softmax_weights(
@@ -97,6 +104,7 @@ def softmax_weights(
     the weight's ratio for one unit of accumulator (0: all weight on the first best).
     Returns weights uint32[B, L] out of 2**24 for the best move, and their sums uint32[B].
     """
+    accumulators = np.ascontiguousarray(accumulators, np.int32)
     weights = np.zeros((len(counts), MAX_MOVES), np.uint32)
     totals = np.zeros(len(counts), np.uint32)
     _softmax_rows(accumulators, counts, scales, weights, totals)

@@ -1,0 +1,236 @@
+"""Searches of given positions, all at the same time: for evaluation, analysis and tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vecchess.chess.bits import load_i64
+from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.position import Positions, checked, position_keys
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
+from vecchess.config import TreeConfig
+from vecchess.inference.backend import Backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+from vecchess.jit import kernel
+from vecchess.search import decide, descriptor, layout, record
+from vecchess.search.arena import free_tree_unbatched
+from vecchess.search.cache import EvaluationCache
+from vecchess.search.decide import decide_unbatched
+from vecchess.search.forest import Forest, ForestPlan
+from vecchess.search.layout import tree_at
+from vecchess.search.priors import decode_priors
+from vecchess.search.reuse import begin_search_unbatched
+from vecchess.search.simulate import advance_unbatched, answer_probe_unbatched, answer_unbatched
+from vecchess.search.tablebase import Tablebase
+from vecchess.shapes import POSITION_WORDS
+
+Watch = Callable[["BatchSearch"], bool]
+"""Looks on while a search runs; True ends it."""
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """What B searches found. Point of view: the side to move.
+
+    action: uint16[B] the move, prob: float32[B] with which it was drawn. visits: int32[B]
+    simulations. win, draw: int64[B] of the root in 2**-24. steps: int64[B] time steps of all
+    answers. Edges of the roots, opened ones first: edge_offsets: int64[B + 1], edge_action:
+    uint16[E], edge_visits: int32[E], edge_q: float32[E], edge_prior: float64[E]. Policy targets:
+    target_offsets: int64[B + 1], target_action: uint16[K], target_prob: uint16[K] in 1/65535.
+    """
+
+    action: NDArray[np.uint16]
+    prob: NDArray[np.float32]
+    visits: NDArray[np.int32]
+    win: NDArray[np.int64]
+    draw: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    edge_offsets: NDArray[np.int64]
+    edge_action: NDArray[np.uint16]
+    edge_visits: NDArray[np.int32]
+    edge_q: NDArray[np.float32]
+    edge_prior: NDArray[np.float64]
+    target_offsets: NDArray[np.int64]
+    target_action: NDArray[np.uint16]
+    target_prob: NDArray[np.uint16]
+
+
+class BatchSearch:
+    """Searches up to G positions at a time with one backend. Not thread-safe."""
+
+    def __init__(
+        self,
+        config: TreeConfig,
+        backend: Backend,
+        num_trees: int,
+        seed: int = 0,
+        lanes: int = 1,
+        tablebase: Tablebase | None = None,
+    ) -> None:
+        """G = ``num_trees``; each may have ``lanes`` questions open at a time.
+
+        Raises ConfigError where memory is short.
+        """
+        self.config = config
+        self.requests = Requests.empty(num_trees * lanes, NUM_PLANES)
+        self.engine = SlotEngine(backend, self.requests)
+        self.cache = EvaluationCache(config.cache_mb) if config.cache_mb else None
+        self._positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
+        self._keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
+        self._tablebase = tablebase
+        men = tablebase.most_men if tablebase else 0
+        plan = ForestPlan(backend.policy_scale, backend.value_scale, seed, lanes, men)
+        self.forest = Forest(config, plan, self._positions, self._keys, self.requests, self.cache)
+
+    def run(
+        self,
+        positions: Positions,
+        keys: NDArray[np.uint64] | None = None,
+        seed: int = 0,
+        numbers: ArrayLike = 0,
+        plies: ArrayLike = 0,
+        temperature: ArrayLike = 0.0,
+        explore: bool = False,
+        watch: Watch | None = None,
+    ) -> SearchResults:
+        """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
+
+        keys: ``uint64[B, 102]`` histories (``chess.rules``), None for none. numbers, plies: of
+        the games, which with ``seed`` choose the random numbers. temperature: of the choice, of
+        the Gumbel noise where ``explore``. explore: with noise and forced playouts. ``watch`` is
+        called after every step of the network. Raises ValueError for wrong shapes.
+        """
+        num = self._set_up(positions, keys)
+        trees = np.arange(num, dtype=np.int64)
+        scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
+        if self.config.search == "gumbel" and not explore:
+            scale = np.zeros(num)
+        self.forest.words.view(np.uint64)[descriptor.SEED] = seed
+        _begin_all(
+            self.forest.address, trees,
+            np.broadcast_to(np.asarray(numbers, np.int64), num),
+            np.broadcast_to(np.asarray(plies, np.int64), num),
+            np.ascontiguousarray(scale), self.config.sims, int(explore),
+        )  # fmt: skip
+        self._answer_all(watch)
+        return self._collect(trees)
+
+    def _set_up(self, positions: Positions, keys: NDArray[np.uint64] | None) -> int:
+        positions = checked(positions)
+        num = len(positions)
+        if num > len(self._positions):
+            raise ValueError(f"{num} positions, room for {len(self._positions)}")
+        self._positions[:num] = positions
+        self._keys[:num] = 0 if keys is None else keys
+        clock = np.minimum(positions[:, 7] & np.uint64(0xFFFF), np.uint64(FIFTY_MOVES_PLIES))
+        self._keys[np.arange(num), clock.astype(np.int64)] = position_keys(positions)
+        return num
+
+    def _answer_all(self, watch: Watch | None) -> None:
+        """Step the engine until no search waits for an answer."""
+        self._submit()
+        while not self.engine.is_idle:
+            rows = self.engine.step()
+            if len(rows):
+                _go_on(self.forest.address, rows)
+                self._submit()
+            if watch is not None and watch(self):
+                self.forest.records[:, record.BUDGET] = 0
+                watch = None
+
+    def _submit(self) -> None:
+        """Queue new questions; answer those for the tablebase at once."""
+        probes = self.forest.take_probes()
+        while len(probes) and self._tablebase is not None:
+            outcomes = self._tablebase.outcomes(self.requests.planes[probes, :POSITION_WORDS])
+            _go_on_with_outcomes(self.forest.address, probes, outcomes)
+            probes = self.forest.take_probes()
+        self.engine.submit(self.forest.take_asked())
+
+    def _collect(self, trees: NDArray[np.int64]) -> SearchResults:
+        decisions = np.zeros((len(trees), decide.DECISION_WORDS), np.int32)
+        _decide_all(self.forest.address, trees, self.forest.decision, decisions)
+        edges = [self.root_edges(int(tree)) for tree in trees]
+        table = np.concatenate(edges) if edges else np.zeros((0, 4), np.int32)
+        counts = decisions[:, decide.NUM_TARGETS]
+        listed = np.arange(decisions.shape[1] - decide.TARGETS) < counts[:, None]
+        targets = decisions[:, decide.TARGETS :][listed].view(np.uint32)
+        words = table[:, layout.PRIOR_ACTION].view(np.uint32).astype(np.int64)
+        results = SearchResults(
+            action=decisions[:, decide.ACTION].astype(np.uint16),
+            prob=np.ascontiguousarray(decisions[:, decide.PROB]).view(np.float32),
+            visits=decisions[:, decide.ROOT_VISITS].copy(),
+            win=decisions[:, decide.WIN].astype(np.int64),
+            draw=decisions[:, decide.DRAW].astype(np.int64),
+            steps=decisions[:, 6:8].copy().view(np.int64)[:, 0],
+            edge_offsets=_offsets([len(part) for part in edges]),
+            edge_action=(words & layout.ACTION_MASK).astype(np.uint16),
+            edge_visits=table[:, layout.EDGE_VISITS].copy(),
+            edge_q=np.ascontiguousarray(table[:, layout.EDGE_VALUE]).view(np.float32),
+            edge_prior=decode_priors(words >> 16),
+            target_offsets=_offsets(counts.tolist()),
+            target_action=(targets & 0xFFFF).astype(np.uint16),
+            target_prob=(targets >> 16).astype(np.uint16),
+        )
+        _free_all(self.forest.address, trees)
+        return results
+
+    def root_edges(self, tree: int) -> NDArray[np.int32]:
+        """int32[L, 4]: the edges of a tree's root (``layout``), opened ones first."""
+        node = self.forest.nodes[self.forest.records[tree, record.ROOT]]
+        return self.edges_of(node)
+
+    def edges_of(self, node: NDArray[np.int32]) -> NDArray[np.int32]:
+        """int32[L, 4]: the edges of a node, int32[16]; none if it was not expanded."""
+        shorts = node.view(np.uint16)
+        first, count = int(node[layout.FIRST_EDGE]), int(shorts[layout.NUM_EDGES])
+        return self.forest.edges[first : first + count]
+
+
+def _offsets(counts: list[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@kernel
+def _begin_all(forest, trees, numbers, plies, temperatures, budget, explore):  # type: ignore[no-untyped-def]
+    for place in range(len(trees)):
+        tree = trees[place]
+        begin_search_unbatched(
+            forest, tree, numbers[place], plies[place], budget, 1, explore, temperatures[place]
+        )
+        advance_unbatched(forest, tree)
+
+
+@kernel
+def _go_on(forest, rows):  # type: ignore[no-untyped-def]
+    """Take the answers of ``rows`` and simulate on."""
+    lanes = load_i64(forest, descriptor.LANES_A_TREE)
+    for row in rows:
+        answer_unbatched(forest, np.int64(row))
+        advance_unbatched(forest, np.int64(row) // lanes)
+
+
+@kernel
+def _go_on_with_outcomes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
+    lanes = load_i64(forest, descriptor.LANES_A_TREE)
+    for place in range(len(rows)):
+        row = np.int64(rows[place])
+        answer_probe_unbatched(forest, row, np.int64(outcomes[place]))
+        advance_unbatched(forest, row // lanes)
+
+
+@kernel
+def _decide_all(forest, trees, decision, decisions):  # type: ignore[no-untyped-def]
+    for place in range(len(trees)):
+        decide_unbatched(forest, tree_at(forest, trees[place]))
+        for word in range(len(decision)):
+            decisions[place, word] = decision[word]
+
+
+@kernel
+def _free_all(forest, trees):  # type: ignore[no-untyped-def]
+    for place in range(len(trees)):
+        free_tree_unbatched(forest, tree_at(forest, trees[place]))

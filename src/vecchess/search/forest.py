@@ -1,0 +1,291 @@
+"""The memory of many searches that one thread runs: trees, arena, lanes, scratch, settings."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess import tables
+from vecchess.chess.movegen import MOVE_BUFFER
+from vecchess.chess.rules import KEY_HISTORY
+from vecchess.config import TreeConfig
+from vecchess.errors import ConfigError
+from vecchess.inference.requests import Requests
+from vecchess.search import descriptor, record
+from vecchess.search.cache import EvaluationCache
+from vecchess.search.decide import DECISION_WORDS
+from vecchess.search.expand import ENTRY_BYTES
+from vecchess.search.gumbel import halving_table
+from vecchess.search.layout import (
+    EDGE_BYTES,
+    EDGES_A_PAGE,
+    LANE_BYTES,
+    NO_NODE,
+    NO_PAGE,
+    NODE_BYTES,
+    NODES_A_PAGE,
+)
+from vecchess.search.sampling import LOG2_E
+from vecchess.shapes import MAX_MOVES, POSITION_WORDS
+
+MEGABYTE = 1 << 20
+ALLOWED_EDGES = 64
+"""Room for so many edges a node, twice what middlegames have; beyond it nodes stay leaves."""
+_LINE = 64
+_NODE_PAGE_BYTES = NODE_BYTES * NODES_A_PAGE
+_EDGE_PAGE_BYTES = EDGE_BYTES * EDGES_A_PAGE
+
+
+@dataclass(frozen=True)
+class TreeLimits:
+    """What one tree may grow to."""
+
+    nodes: int
+    edge_pages: int
+
+    @classmethod
+    def of(cls, config: TreeConfig, num_trees: int) -> "TreeLimits":
+        """Enough for the simulations of the configuration, or what ``tree_mb`` leaves each tree.
+
+        Raises ConfigError where that is not enough to search at all, or more than the machine has.
+        """
+        nodes = config.sims + 2  # the root, and one that is pending
+        pages = -(-nodes * ALLOWED_EDGES // (EDGES_A_PAGE - MAX_MOVES)) + 1
+        limits = cls(nodes, pages)
+        needed = limits.nbytes * (num_trees + 1)
+        games = f"{num_trees:,} tree{'s' if num_trees > 1 else ''} of {config.sims:,} simulations"
+        if config.tree_mb:
+            share = config.tree_mb * MEGABYTE // (num_trees + 1)
+            pages = min(pages, (share - limits.node_bytes) // _EDGE_PAGE_BYTES)
+            least = cls(nodes, -(-nodes // NODES_A_PAGE)).nbytes * (num_trees + 1)
+            if share * (num_trees + 1) < least or pages < 1:
+                raise ConfigError(
+                    f"tree_mb: {config.tree_mb} MB is too little for {games}: "
+                    f"give at least {-(-least // MEGABYTE)}"
+                )
+            return cls(nodes, pages)
+        memory = _machine_bytes()
+        if memory is not None and needed > memory:
+            raise ConfigError(
+                f"{games} may take {needed / 1e9:.1f} GB, this machine has {memory / 1e9:.1f}: "
+                "fewer --concurrent-games or --sims, or a limit by --tree-mb"
+            )
+        return limits
+
+    @property
+    def node_pages(self) -> int:
+        """Pages of nodes."""
+        return -(-self.nodes // NODES_A_PAGE)
+
+    @property
+    def node_bytes(self) -> int:
+        """Bytes of the pages of nodes."""
+        return self.node_pages * _NODE_PAGE_BYTES
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a tree at its limits."""
+        return self.node_bytes + self.edge_pages * _EDGE_PAGE_BYTES
+
+
+@dataclass(frozen=True)
+class ForestPlan:
+    """What a forest needs to know besides its settings.
+
+    policy_scale, value_scale: the network's, logits per accumulator unit and step. seed: of the
+    random numbers. lanes: questions a tree may have open. tablebase_men: 0 for no tablebase.
+    """
+
+    policy_scale: float
+    value_scale: float
+    seed: int = 0
+    lanes: int = 1
+    tablebase_men: int = 0
+
+
+class Forest:
+    """G trees over G boards. One thread at a time; kernels get ``address``.
+
+    positions: uint64[G, 8] and keys: uint64[G, 102] are the boards to be searched and their
+    histories, ``requests`` has G * lanes rows. All three are the caller's and stay where they are.
+
+    nodes: int32[N, 16], edges: int32[E, 4], lane_records: int32[G * lanes, 4] (``layout``),
+    records: int32[G, 32] (``record``).
+    """
+
+    def __init__(
+        self,
+        config: TreeConfig,
+        plan: ForestPlan,
+        positions: NDArray[np.uint64],
+        keys: NDArray[np.uint64],
+        requests: Requests,
+        cache: EvaluationCache | None = None,
+    ) -> None:
+        """Trees without nodes. Raises ConfigError where memory is short."""
+        num_trees = len(positions)
+        self.limits = TreeLimits.of(config, num_trees)
+        self.words: NDArray[np.int64] = np.zeros(descriptor.NUM_WORDS, np.int64)
+        self.num_trees = num_trees
+        self.lanes = plan.lanes
+        rows = num_trees * plan.lanes
+        self.asked: NDArray[np.int32] = np.zeros(rows, np.int32)
+        self.probes: NDArray[np.int32] = np.zeros(rows, np.int32)
+        self.decision: NDArray[np.int32] = np.zeros(DECISION_WORDS, np.int32)
+        self._kept: list[Any] = [positions, keys, requests, cache]
+        self._point(descriptor.POSITIONS, positions)
+        self._point(descriptor.KEYS, keys)
+        self._point_to_requests(requests)
+        self._point(descriptor.ASKED_ROWS, self.asked)
+        self._point(descriptor.PROBE_ROWS, self.probes)
+        self._point(descriptor.DECISION, self.decision)
+        self.lane_records = _lines(rows * LANE_BYTES).reshape(rows, -1)
+        self.lane_records[:] = 0
+        self._point(descriptor.LANES, self.lane_records)
+        self.words[descriptor.TABLES] = tables.address()
+        self.words[descriptor.CACHE] = cache.address if cache else 0
+        self._lay_out_scratch()
+        self._lay_out_arena()
+        self._lay_out_trees(config)
+        self._settle(config, plan)
+
+    @property
+    def address(self) -> int:
+        """Address of the descriptor, valid as long as this object lives."""
+        return int(self.words.ctypes.data)
+
+    @property
+    def bytes_touched(self) -> int:
+        """Bytes of all pages that were ever in use."""
+        nodes = int(self.words[descriptor.NODE_FRESH]) * _NODE_PAGE_BYTES
+        return nodes + int(self.words[descriptor.EDGE_FRESH]) * _EDGE_PAGE_BYTES
+
+    @property
+    def bytes_reserved(self) -> int:
+        """Bytes that ``bytes_touched`` cannot exceed."""
+        return self.limits.nbytes * (self.num_trees + 1)
+
+    def counters(self) -> dict[str, int]:
+        """Sums since the start: what the forest did."""
+        names = (
+            "SIMULATIONS", "EVALUATIONS", "CACHE_PROBES", "CACHE_HITS", "TERMINALS", "SEARCHES",
+            "UNEXPANDED", "DEPTH", "NODES_MADE", "EDGES_MADE",
+        )  # fmt: skip
+        return {name.lower(): int(self.words[getattr(descriptor, name)]) for name in names}
+
+    def take_asked(self) -> NDArray[np.int32]:
+        """Rows with questions written since the last call."""
+        return self._take(self.asked, descriptor.NUM_ASKED)
+
+    def take_probes(self) -> NDArray[np.int32]:
+        """Rows whose position waits for a tablebase, since the last call."""
+        return self._take(self.probes, descriptor.NUM_PROBES)
+
+    def _take(self, rows: NDArray[np.int32], word: int) -> NDArray[np.int32]:
+        taken = rows[: self.words[word]].copy()
+        self.words[word] = 0
+        return taken
+
+    def _point(self, word: int, array: NDArray[Any]) -> None:
+        """Let a word of the descriptor hold the address of an array, and keep the array."""
+        if not array.flags.c_contiguous:
+            raise ValueError("the arrays of a forest must be contiguous")
+        self._kept.append(array)
+        self.words[word] = array.ctypes.data
+
+    def _point_to_requests(self, requests: Requests) -> None:
+        self._point(descriptor.PLANES, requests.planes)
+        self._point(descriptor.LEGAL, requests.legal)
+        self._point(descriptor.NUM_LEGAL, requests.num_legal)
+        self._point(descriptor.POLICY, requests.policy)
+        self._point(descriptor.WDL, requests.wdl)
+        self._point(descriptor.STEPS, requests.steps)
+
+    def _lay_out_scratch(self) -> None:
+        self._point(descriptor.BOARD, np.zeros(POSITION_WORDS, np.uint64))
+        self._point(descriptor.HISTORY, np.zeros(KEY_HISTORY, np.uint64))
+        self._point(descriptor.MOVES, np.zeros(MOVE_BUFFER, np.uint16))
+        self._point(descriptor.WEIGHTS, np.zeros(MAX_MOVES, np.int32))
+        self._point(descriptor.REALS, np.zeros(MAX_MOVES, np.float64))
+        self._point(descriptor.ENTRY, np.zeros(-(-ENTRY_BYTES // 8), np.int64))
+
+    def _lay_out_arena(self) -> None:
+        """Pages for all trees at their limits, and one more while a tree is copied.
+
+        The system commits memory as it is touched.
+        """
+        trees = self.num_trees + 1
+        node_pages, edge_pages = trees * self.limits.node_pages, trees * self.limits.edge_pages
+        self.nodes = _lines(node_pages * _NODE_PAGE_BYTES).reshape(-1, NODE_BYTES // 4)
+        self.edges = _lines(edge_pages * _EDGE_PAGE_BYTES).reshape(-1, EDGE_BYTES // 4)
+        self._point(descriptor.NODES, self.nodes)
+        self._point(descriptor.EDGES, self.edges)
+        self._point(descriptor.NODE_FOLLOWING, np.empty(node_pages, np.int32))
+        self._point(descriptor.EDGE_FOLLOWING, np.empty(edge_pages, np.int32))
+        self.words[[descriptor.NODE_FREE, descriptor.EDGE_FREE]] = NO_PAGE
+
+    def _lay_out_trees(self, config: TreeConfig) -> None:
+        records = _lines(self.num_trees * record.TREE_BYTES).reshape(self.num_trees, -1)
+        records[:] = 0
+        records[:, record.ROOT] = NO_NODE
+        for word in ("FIRST_NODE_PAGE", "LAST_NODE_PAGE", "FIRST_EDGE_PAGE", "LAST_EDGE_PAGE"):
+            records[:, getattr(record, word)] = NO_PAGE
+        bases = np.zeros((self.num_trees, config.considered), np.float64)
+        self._kept.append(bases)
+        spots = bases.ctypes.data + np.arange(self.num_trees) * bases.itemsize * config.considered
+        records.view(np.int64)[:, record.BASES] = spots
+        self.records = records
+        self._point(descriptor.TREES, records)
+
+    def _settle(self, config: TreeConfig, plan: ForestPlan) -> None:
+        """Write the settings down."""
+        words, reals = self.words, self.words.view(np.float64)
+        is_gumbel = config.search == "gumbel"
+        words[descriptor.METHOD] = descriptor.GUMBEL if is_gumbel else descriptor.PUCT
+        words[descriptor.SOLVE] = config.solve
+        words[descriptor.REUSE] = config.reuse and not is_gumbel and config.draw_score == 0
+        words[descriptor.DRAW_SCORE] = round(config.draw_score * 65536)
+        words[descriptor.CONSIDERED] = config.considered
+        words[descriptor.MOST_NODES] = self.limits.nodes
+        words[descriptor.MOST_EDGE_PAGES] = self.limits.edge_pages
+        words[descriptor.TABLEBASE_MEN] = plan.tablebase_men
+        words[descriptor.LANES_A_TREE] = plan.lanes
+        words.view(np.uint64)[descriptor.SEED] = plan.seed
+        words[descriptor.MOST_SIMS] = config.sims
+        if is_gumbel:
+            self._point(descriptor.HALVING, _halving_tables(config))
+        reals[descriptor.POLICY_SCALE] = plan.policy_scale * LOG2_E / config.policy_temperature
+        reals[descriptor.VALUE_SCALE] = plan.value_scale * LOG2_E
+        for name in (
+            "c_visit", "c_scale", "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction",
+            "root_fpu_reduction", "noise_fraction", "noise_concentration", "forced_playouts",
+        ):  # fmt: skip
+            reals[getattr(descriptor, name.upper())] = getattr(config, name)
+
+
+def _halving_tables(config: TreeConfig) -> NDArray[np.int32]:
+    """Sequential halving of full and of fast searches, int32[2, considered + 1, sims]."""
+    fast = config.fast_sims or config.sims
+    kinds = (config.sims, fast)
+    return np.stack([halving_table(config.considered, sims, config.sims) for sims in kinds])
+
+
+def _lines(nbytes: int) -> NDArray[np.int32]:
+    """int32 in so many bytes, on a cache line, untouched. Raises ConfigError without memory."""
+    try:
+        raw = np.empty(nbytes + _LINE, np.uint8)
+    except MemoryError:
+        raise ConfigError(
+            f"no memory for trees of {nbytes / 1e9:.1f} GB: fewer --concurrent-games or --sims"
+        ) from None
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + nbytes].view(np.int32)
+
+
+def _machine_bytes() -> int | None:
+    """Memory of this machine; None where the system does not say."""
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
