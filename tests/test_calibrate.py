@@ -9,17 +9,19 @@ import pytest
 from rich.console import Console
 
 from tests.selfplay.playing import play
-from vecchess.calibrate import Plan, calibrate
+from vecchess.calibrate import Plan, calibrate, policy_targets
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig
-from vecchess.errors import ConfigError, VecchessError
+from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.inference.backends import open_backend
 from vecchess.inference.calibration import Bounds
 from vecchess.inference.exit import ExitRule
+from vecchess.inference.traces import Traces
 from vecchess.selfplay.nets import keep_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.records import GameRecords
+from vecchess.store.replay import Replayed, replay
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 
@@ -57,6 +59,7 @@ def test_rule_and_measurements_are_stored_in_place(folder: Path, network: Intege
     assert len(calibration["curve"]) == stored.config.time_steps
     assert calibration["positions"] == 24 * 20
     assert calibration["games"] == 24
+    assert (calibration["target"], calibration["positions_searched"]) == ("played", 0)
     assert calibration["positions_holdout"] == 240
     for half in ("fit", "holdout"):
         assert calibration[half]["cross_entropy_cost"] <= 0.05
@@ -66,6 +69,72 @@ def test_rule_and_measurements_are_stored_in_place(folder: Path, network: Intege
     again = run(folder, bounds=Bounds(0.05, 0.05))
     assert again["sha256"] == facts["sha256"]
     assert again["rule_before"] == facts["rule"]
+
+
+def with_targets(games: GameRecords, plies: np.ndarray) -> tuple[GameRecords, Replayed]:
+    """The games as if ``plies`` had been searched: the more weight, the later generated."""
+    every = replay(games, np.arange(len(games.action)))
+    counts = np.zeros(len(games.action), np.int64)
+    counts[plies] = every.requests.num_legal[plies]
+    rows = [every.requests.legal[ply, : counts[ply]] for ply in plies]
+    weights = [np.arange(1, len(row) + 1) * 10 for row in rows]
+    orders = [np.argsort(row) for row in rows]
+    searched = replace(
+        games,
+        visits=(counts > 0).astype(np.uint32),
+        target_offsets=np.concatenate([[0], np.cumsum(counts)]),
+        target_action=np.concatenate([r[o] for r, o in zip(rows, orders, strict=True)]),
+        target_prob=np.concatenate([w[o] for w, o in zip(weights, orders, strict=True)]).astype(
+            np.uint16
+        ),
+    )
+    searched.validate()
+    return searched, every
+
+
+def traces_of(sample: Replayed) -> Traces:
+    num_legal = sample.requests.num_legal
+    policy = np.zeros((1, len(num_legal), num_legal.max()), np.int32)
+    return Traces(policy, np.zeros((1, len(num_legal), 3), np.int32), num_legal)
+
+
+def test_targets_are_the_searchs_where_there_was_one(games: GameRecords) -> None:
+    plies = np.flatnonzero(np.arange(len(games.action)) % 3 == 1)
+    searched, every = with_targets(games, plies)
+    target = policy_targets(searched, every, traces_of(every))
+    assert np.allclose(target.sum(axis=1), 1.0)
+    for row, count in enumerate(every.requests.num_legal):
+        if row in plies:
+            rising = np.arange(1, count + 1, dtype=np.float64)
+            assert np.allclose(target[row, :count], rising / rising.sum())
+        else:
+            assert target[row, every.played[row]] == 1.0
+
+
+@pytest.mark.parametrize(("action", "weight"), [(4671, 1), (None, 0)])
+def test_targets_that_do_not_fit_are_named(
+    games: GameRecords, action: int | None, weight: int
+) -> None:
+    ply = int(games.offsets[1]) + 5
+    searched, every = with_targets(games, np.array([ply]))
+    if action is not None:
+        searched.target_action[-1] = action
+    searched.target_prob[:] *= weight
+    with pytest.raises(DataError, match="game 1, ply 5: the recorded target does not fit"):
+        policy_targets(searched, every, traces_of(every))
+
+
+def test_the_kind_of_target_is_stored(folder: Path, games: GameRecords) -> None:
+    asked = np.flatnonzero(games.steps > 0)
+    for plies, kind in ((asked, "search"), (asked[::2], "mixed")):
+        searched, _ = with_targets(games, plies)
+        write_shard(folder / "games.npz", searched)
+        facts = run(folder, out=folder / f"{kind}.safetensors")
+        assert (facts["target"], facts["positions_searched"]) == (kind, len(plies))
+        searched_only = replace(searched, steps=np.zeros_like(games.steps))
+        write_shard(folder / "games.npz", searched_only)  # every root's own answer was known
+        facts = run(folder, out=folder / f"{kind} only.safetensors")
+        assert (facts["target"], facts["positions"]) == ("search", len(plies))
 
 
 def test_out_leaves_the_network_alone(folder: Path, network: IntegerNet) -> None:

@@ -1,8 +1,8 @@
 """Finds a network's exit rule on recorded games, and stores it with the network: ``calibrate``.
 
-The targets are what was recorded: the game's result, and for the policy the move that was played
-(games of policy sampling hold no search target). Half of the games choose the rule, the other
-half checks it; a game is in one half as a whole, since its positions resemble each other.
+The targets are what was recorded: the game's result, and for the policy what a search made of
+the position, or the move played where none was recorded. Half of the games choose the rule, the
+other half checks it; a game is in one half as a whole, since its positions resemble each other.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from vecchess.config import SelfplayConfig
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, DataError
 from vecchess.inference.backends import open_backend
 from vecchess.inference.calibration import Bounds, Choice, Judged, choose_rule
 from vecchess.inference.exit import ExitRule
@@ -29,7 +29,11 @@ from vecchess.store.source import read_games
 
 SCHEMA = 1
 TARGET_PLAYED = "played"
-"""The policy target is all on the move that was played."""
+"""Every policy target is all on the move that was played."""
+TARGET_SEARCH = "search"
+"""Every policy target is a search's."""
+TARGET_MIXED = "mixed"
+"""A search's where there is one, else all on the move that was played."""
 SHORTEST_HASH = 8
 """A file whose name is so much of its sha256, or more, is named by its content."""
 FEW_POSITIONS = 2000
@@ -77,7 +81,7 @@ def calibrate(
     traces = _trace(config, network, device, sample)
     judged = Judged(
         traces,
-        policy_targets(sample, traces),
+        policy_targets(records, sample, traces),
         sample.outcome,
         network.policy_scale,
         network.value_scale,
@@ -142,21 +146,58 @@ def play_games(config: SelfplayConfig, device: Device, num_games: int) -> GameRe
 
 
 def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:
-    """int64[B], ascending: plies for which a network was asked, B <= ``most`` at random."""
-    asked = np.flatnonzero(records.steps > 0)
+    """int64[B], ascending: plies for which a network was asked, B <= ``most`` at random.
+
+    A search asks as well where the root's own answer was known already.
+    """
+    asked = np.flatnonzero((records.steps > 0) | (records.visits > 0))
     if len(asked) <= most:
         return asked
     return np.sort(np.random.default_rng(SAMPLE_SEED).choice(asked, most, replace=False))
 
 
-def policy_targets(sample: Replayed, traces: Traces) -> NDArray[np.float64]:
+def policy_targets(records: GameRecords, sample: Replayed, traces: Traces) -> NDArray[np.float64]:
     """float64[B, L]: the distribution each policy is held against, over the legal moves.
 
-    All on the move played. Once records carry a search's distribution, it belongs here.
+    The search's where the ply has a target, else all on the move played. Raises DataError where
+    a target has moves that are not legal, or no weight at all.
     """
     target = np.zeros(traces.policy.shape[1:])
-    target[np.arange(len(target)), sample.played] = 1.0
+    has_target = _has_target(records, sample)
+    for row, ply in enumerate(sample.ply):
+        if has_target[row]:
+            legal = sample.requests.legal[row, : sample.requests.num_legal[row]]
+            target[row, : len(legal)] = _searched_target(records, int(ply), legal)
+        else:
+            target[row, sample.played[row]] = 1.0
     return target
+
+
+def _searched_target(
+    records: GameRecords, ply: int, legal: NDArray[np.uint16]
+) -> NDArray[np.float64]:
+    """float64[L]: a ply's recorded target over the actions ``legal``: uint16[L]."""
+    moves = slice(*records.target_offsets[ply : ply + 2])
+    weight = records.target_prob[moves].astype(np.float64)
+    placed = (legal[:, None] == records.target_action[moves]) @ weight
+    if not 0 < placed.sum() == weight.sum():
+        game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
+        place = f"game {records.numbers[game]}, ply {ply - records.offsets[game]}"
+        raise DataError(f"{place}: the recorded target does not fit the legal moves")
+    target: NDArray[np.float64] = placed / placed.sum()
+    return target
+
+
+def _has_target(records: GameRecords, sample: Replayed) -> NDArray[np.bool_]:
+    """bool[B]: a search left a policy target."""
+    has_target: NDArray[np.bool_] = np.diff(records.target_offsets)[sample.ply] > 0
+    return has_target
+
+
+def _kind_of_target(num_searched: int, num_positions: int) -> str:
+    if num_searched == num_positions:
+        return TARGET_SEARCH
+    return TARGET_MIXED if num_searched else TARGET_PLAYED
 
 
 def _trace(config: SelfplayConfig, network: IntegerNet, device: Device, sample: Replayed) -> Traces:
@@ -179,13 +220,16 @@ def _facts(
 ) -> dict[str, Any]:
     """What is stored with the network about how its exit rule was found. No dates, no paths."""
     nets = sorted({net[:16] for net in records.nets})
+    num_positions = sample.requests.num_rows
+    num_searched = int(_has_target(records, sample).sum())
     return {
         "schema": SCHEMA,
-        "positions": sample.requests.num_rows,
+        "positions": num_positions,
         "positions_holdout": num_holdout,
         "games": len(np.unique(sample.game)),
         "played_by": nets[:NUM_NETS],
-        "target": TARGET_PLAYED,
+        "target": _kind_of_target(num_searched, num_positions),
+        "positions_searched": num_searched,
         "max_cross_entropy": bounds.cross_entropy,
         "max_value_error": bounds.value_error,
         "curve": judged.curve(),

@@ -1,11 +1,18 @@
 """Made-up records for the tests of the store: the columns fit together, the games mean nothing."""
 
+from typing import Any
+
 import numpy as np
 
-from vecchess.store.records import GameRecords
+from vecchess.store.records import TARGET_UNIT, GameRecords, no_targets
 
 
-def made_up(numbers: list[int], seed: int = 0, nets: tuple[str, ...] = ("a" * 64,)) -> GameRecords:
+def made_up(
+    numbers: list[int],
+    seed: int = 0,
+    nets: tuple[str, ...] = ("a" * 64,),
+    searched: bool = True,
+) -> GameRecords:
     draw = np.random.default_rng(seed)
     games = len(numbers)
     lengths = draw.integers(1, 90, games)
@@ -26,7 +33,24 @@ def made_up(numbers: list[int], seed: int = 0, nets: tuple[str, ...] = ("a" * 64
         span_ply=np.zeros(games, np.int32),
         span_net=draw.integers(0, len(nets), games).astype(np.int32),
         nets=nets,
+        **made_up_searches(draw, plies) if searched else no_targets(plies),
     )
+
+
+def made_up_searches(draw: np.random.Generator, plies: int) -> dict[str, Any]:
+    """Two of three plies searched, a half of these in full, with targets of 1 to 40 moves."""
+    searched = draw.random(plies) < 2 / 3
+    counts = np.where(searched, draw.integers(1, 41, plies), 0)
+    targets = [draw.dirichlet(np.ones(count)) for count in counts[counts > 0]]
+    codes = [np.sort(draw.choice(4672, len(target), replace=False)) for target in targets]
+    return {
+        "visits": np.where(searched, draw.integers(1, 800, plies), 0).astype(np.uint32),
+        "full": (searched & (draw.random(plies) < 0.5)).astype(np.uint8),
+        "thought": np.where(searched, draw.integers(1, 5000, plies), 0).astype(np.uint32),
+        "target_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "target_action": np.concatenate([*codes, []]).astype(np.uint16),
+        "target_prob": np.floor(np.concatenate([*targets, []]) * TARGET_UNIT + 0.5).astype("u2"),
+    }
 
 
 def same(one: GameRecords, other: GameRecords) -> bool:

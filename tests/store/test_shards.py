@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from tests.store.games import made_up, same
 from vecchess.errors import DataError
 from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.records import SCHEMA, SEARCH_COLUMNS
 from vecchess.store.shard import read_numbers, read_shard, write_shard
 from vecchess.store.stats import GameStats
 
@@ -25,6 +27,45 @@ def test_what_is_written_reads_back(tmp_path: Path) -> None:
     assert back.nets == games.nets
     assert read_numbers(tmp_path / "a.npz").tolist() == list(range(30))
     assert os.listdir(tmp_path) == ["a.npz"]
+
+
+def rewrite(path: Path, schema: int, without: tuple[str, ...] = ()) -> None:
+    """Give a shard another schema and take columns away."""
+    with np.load(path) as file:
+        columns = {name: file[name] for name in file if name not in without}
+    np.savez_compressed(path, **columns | {"schema": np.int64(schema)})
+
+
+def test_shards_from_before_there_was_search(tmp_path: Path) -> None:
+    games = made_up(list(range(10)), searched=False)
+    write_shard(tmp_path / "a.npz", games)
+    rewrite(tmp_path / "a.npz", 1, without=SEARCH_COLUMNS)
+    back = read_shard(tmp_path / "a.npz")
+    assert same(back, games)
+    assert back.digest() == games.digest()
+
+
+def test_other_schemas_and_missing_columns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    write_shard(path, made_up([1, 2]))
+    rewrite(path, SCHEMA + 1)
+    with pytest.raises(DataError, match=f"it has schema {SCHEMA + 1}"):
+        read_shard(path)
+    rewrite(path, SCHEMA, without=("target_prob",))
+    with pytest.raises(DataError, match="target_prob"):
+        read_shard(path)
+
+
+def test_a_manifest_from_before_there_was_search(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    line = shard(tmp_path, "a.npz", [0, 2]).to_dict() | {"schema": 1}
+    for name in ("searched_plies", "visits", "full_searches"):
+        del line["stats"][name]
+    manifest.path.write_text(json.dumps(line) + "\n")
+    again = Manifest(tmp_path)
+    assert (again.stats.games, again.stats.visits) == (2, 0)
+    again.append(shard(tmp_path, "b.npz", [1]))
+    assert Manifest(tmp_path).stats.visits == read_shard(tmp_path / "b.npz").visits.sum()
 
 
 def test_every_flipped_or_missing_byte_is_noticed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.records import SCHEMA, GameRecords
+from vecchess.store.records import READABLE, SCHEMA, GameRecords
 from vecchess.store.shard import PARTIAL_PREFIX, read_shard
 from vecchess.store.stats import GameStats
 
@@ -44,8 +44,8 @@ class ShardEntry:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ShardEntry":
         """Raises ValueError, KeyError or TypeError on anything but ``to_dict``'s values."""
-        if values["schema"] != SCHEMA:
-            raise ValueError(f"schema {values['schema']}; this vecchess reads {SCHEMA}")
+        if values["schema"] not in READABLE:
+            raise ValueError(f"schema {values['schema']}; this vecchess reads up to {SCHEMA}")
         if Path(values["file"]).name != values["file"]:
             raise ValueError("a shard's name must not leave its folder")
         return cls(values["file"], values["sha256"], GameStats(**values["stats"]))

@@ -2,9 +2,13 @@
 
     games   numbers[G] start[G, 8] result[G] termination[G] resign[G]    one entry a game
     plies   action[..] steps[..] win[..] draw[..] prob[..]               games one after another
+            visits[..] full[..] thought[..]                              zero where none searched
+    targets target_action[..] target_prob[..]                            plies one after another
     spans   span_net[..] span_ply[..]                             which network, from which ply on
 
-``offsets[i] : offsets[i + 1]`` are the plies of game i, ``span_offsets`` likewise the spans.
+``offsets[i] : offsets[i + 1]`` are the plies of game i, ``span_offsets`` likewise the spans, and
+``target_offsets[p] : target_offsets[p + 1]`` the moves in the policy target of ply p. Zeros are
+left out of a target, so that a ply without one takes no room.
 """
 
 import hashlib
@@ -17,9 +21,13 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError
 from vecchess.shapes import POSITION_WORDS
 
-SCHEMA = 1
+SCHEMA = 2
+READABLE = (1, SCHEMA)
+"""Schemas that are read: 1 knew no search."""
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
+TARGET_UNIT = 65535
+"""``target_prob`` is stored as integers out of this."""
 
 PLAYTHROUGH = 1
 """Bit of ``resign``: resigning was forbidden in this game, to check resignations."""
@@ -40,7 +48,13 @@ PLY_COLUMNS = {
     "win": np.uint16,
     "draw": np.uint16,
     "prob": np.float32,
+    "visits": np.uint32,
+    "full": np.uint8,
+    "thought": np.uint32,
 }
+TARGET_COLUMNS = {"target_action": np.uint16, "target_prob": np.uint16}
+SEARCH_COLUMNS = ("visits", "full", "thought", "target_offsets", *TARGET_COLUMNS)
+"""What only a search fills in; all zero or empty without one."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +69,14 @@ class GameRecords:
     offsets: int64[G + 1]    first ply of each game in the columns below
     action: uint16[plies]    move played, as action code, mover's view
     steps: uint8[plies]      time steps the network took; 0 where it was not asked
-    win, draw: uint16[plies] value of the position in 1/511, mover's view
+    win, draw: uint16[plies] value of the position in 1/511, mover's view; the root's if searched
     prob: float32[plies]     probability with which the move was drawn, to 1 part in 256
+    visits: uint32[plies]    simulations of the root when its search ended; 0: not searched
+    full: uint8[plies]       1 after a full search, 0 after a fast one or none
+    thought: uint32[plies]   time steps the network took for all answers of the search
+    target_offsets: int64[plies + 1]   first move of each ply in the policy targets
+    target_action: uint16[E] a target's moves, as action codes ascending, mover's view
+    target_prob: uint16[E]   what the search holds of each, in 1/65535; about 1 in all for a ply
     span_offsets: int64[G + 1], span_ply: int32[spans], span_net: int32[spans]
     nets: the networks' sha256, ``span_net`` indexes it
     """
@@ -72,6 +92,12 @@ class GameRecords:
     win: NDArray[np.uint16]
     draw: NDArray[np.uint16]
     prob: NDArray[np.float32]
+    visits: NDArray[np.uint32]
+    full: NDArray[np.uint8]
+    thought: NDArray[np.uint32]
+    target_offsets: NDArray[np.int64]
+    target_action: NDArray[np.uint16]
+    target_prob: NDArray[np.uint16]
     span_offsets: NDArray[np.int64]
     span_ply: NDArray[np.int32]
     span_net: NDArray[np.int32]
@@ -90,12 +116,15 @@ class GameRecords:
     def take(self, indices: NDArray[np.int64]) -> "GameRecords":
         """The games at ``indices`` (int64[K]), in that order."""
         plies, offsets = _ranges(self.offsets, indices)
+        moves, target_offsets = _ranges(self.target_offsets, plies)
         spans, span_offsets = _ranges(self.span_offsets, indices)
         columns: dict[str, Any] = {name: getattr(self, name)[indices] for name in GAME_COLUMNS}
         columns |= {name: getattr(self, name)[plies] for name in PLY_COLUMNS}
+        columns |= {name: getattr(self, name)[moves] for name in TARGET_COLUMNS}
         return GameRecords(
             start=self.start[indices],
             offsets=offsets,
+            target_offsets=target_offsets,
             span_offsets=span_offsets,
             span_ply=self.span_ply[spans],
             span_net=self.span_net[spans],
@@ -110,12 +139,17 @@ class GameRecords:
     def digest(self) -> str:
         """sha256 of everything played, game by game in the order of the numbers.
 
-        Independent of which worker played a game and of how games were put into shards.
+        Independent of which worker played a game and of how games were put into shards. The
+        columns of a search count where there is anything in them: games that were played without
+        one have the digest that they had under schema 1.
         """
         ordered = self.by_number()
         digest = hashlib.sha256()
+        left_out = {"nets", "span_net"}
+        if not any(getattr(self, name).any() for name in SEARCH_COLUMNS):
+            left_out.update(SEARCH_COLUMNS)
         for column in fields(self):
-            if column.name not in ("nets", "span_net"):
+            if column.name not in left_out:
                 digest.update(np.ascontiguousarray(getattr(ordered, column.name)).tobytes())
         for net in ordered.span_net:
             digest.update(self.nets[net].encode())
@@ -123,22 +157,37 @@ class GameRecords:
 
     def validate(self) -> None:
         """Raise DataError, naming the first contradiction, if the arrays do not fit together."""
-        games = self.num_games
-        expected = dict.fromkeys(GAME_COLUMNS, games)
-        expected |= dict.fromkeys(PLY_COLUMNS, _end(self.offsets))
+        games, plies = self.num_games, _end(self.offsets)
+        expected = {"offsets": games + 1, "span_offsets": games + 1, "target_offsets": plies + 1}
+        for name in expected:
+            offsets = getattr(self, name)
+            if len(offsets) and (offsets[0] != 0 or (np.diff(offsets) < 0).any()):
+                raise DataError(f'column "{name}" does not ascend from 0')
+        expected |= dict.fromkeys(GAME_COLUMNS, games)
+        expected |= dict.fromkeys(PLY_COLUMNS, plies)
+        expected |= dict.fromkeys(TARGET_COLUMNS, _end(self.target_offsets))
         expected |= dict.fromkeys(("span_ply", "span_net"), _end(self.span_offsets))
         for name, length in expected.items():
             if getattr(self, name).shape != (length,):
                 raise DataError(f'column "{name}" has {getattr(self, name).shape}, not ({length},)')
         if self.start.shape != (games, POSITION_WORDS):
             raise DataError(f'column "start" has {self.start.shape}, not ({games}, 8)')
-        for offsets in (self.offsets, self.span_offsets):
-            if offsets.shape != (games + 1,) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
-                raise DataError("offsets do not ascend from 0")
         if len(self.span_net) and not 0 <= self.span_net.min() <= self.span_net.max() < len(
             self.nets
         ):
             raise DataError("a span names a network that is not listed")
+
+
+def no_targets(num_plies: int) -> dict[str, NDArray[Any]]:
+    """The search columns of so many plies that were not searched."""
+    return {
+        "visits": np.zeros(num_plies, np.uint32),
+        "full": np.zeros(num_plies, np.uint8),
+        "thought": np.zeros(num_plies, np.uint32),
+        "target_offsets": np.zeros(num_plies + 1, np.int64),
+        "target_action": np.zeros(0, np.uint16),
+        "target_prob": np.zeros(0, np.uint16),
+    }
 
 
 def concatenate(parts: list[GameRecords]) -> GameRecords:
@@ -148,10 +197,11 @@ def concatenate(parts: list[GameRecords]) -> GameRecords:
     span_net = [np.array([index[n] for n in p.nets] or [0], np.int32)[p.span_net] for p in parts]
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in (*GAME_COLUMNS, *PLY_COLUMNS, "start", "span_ply")
+        for name in (*GAME_COLUMNS, *PLY_COLUMNS, *TARGET_COLUMNS, "start", "span_ply")
     }
     return GameRecords(
         offsets=_joined([part.offsets for part in parts]),
+        target_offsets=_joined([part.target_offsets for part in parts]),
         span_offsets=_joined([part.span_offsets for part in parts]),
         span_net=np.concatenate(span_net),
         nets=nets,

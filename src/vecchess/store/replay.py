@@ -34,12 +34,14 @@ class Replayed:
     """B positions of recorded games, in the order of ``GameRecords``, mover's view.
 
     requests: B rows with questions (planes, legal, num_legal)
+    ply: int64[B]        index into the ply columns of the records
     game: int64[B]       index of the game in the records
     played: int64[B]     index of the move played, in ``requests.legal``
     outcome: int8[B]     the game's result for the mover: 1 won, 0 drawn, -1 lost
     """
 
     requests: Requests
+    ply: NDArray[np.int64]
     game: NDArray[np.int64]
     played: NDArray[np.int64]
     outcome: NDArray[np.int8]
@@ -51,6 +53,7 @@ def replay(records: GameRecords, plies: NDArray[np.int64]) -> Replayed:
     Raises DataError where a recorded move on the way is not legal.
     """
     requests = Requests.empty(len(plies), NUM_PLANES)
+    plies = np.ascontiguousarray(plies, np.int64)
     played = np.zeros(len(plies), np.int64)
     is_black = np.zeros(len(plies), np.bool_)
     illegal = _replay(
@@ -58,7 +61,7 @@ def replay(records: GameRecords, plies: NDArray[np.int64]) -> Replayed:
         np.ascontiguousarray(records.start),
         records.offsets,
         records.action,
-        np.ascontiguousarray(plies, np.int64),
+        plies,
         (np.empty(POSITION_WORDS, np.uint64), np.empty(KEY_HISTORY, np.uint64)),
         np.empty(MOVE_BUFFER, np.uint16),
         (requests.planes, requests.legal, requests.num_legal, played, is_black),
@@ -69,7 +72,7 @@ def replay(records: GameRecords, plies: NDArray[np.int64]) -> Replayed:
         raise DataError(f"game {records.numbers[index]}: the move recorded at ply {ply} is illegal")
     game = np.searchsorted(records.offsets, plies, side="right") - 1
     outcome = records.result[game] * np.where(is_black, -1, 1).astype(np.int8)
-    return Replayed(requests, game, played, outcome)
+    return Replayed(requests, plies, game, played, outcome)
 
 
 @kernel

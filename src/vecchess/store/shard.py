@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.records import SCHEMA, GameRecords
+from vecchess.store.records import READABLE, SCHEMA, GameRecords, no_targets
 
 PARTIAL_PREFIX = ".partial-"
 """A file of this name was being written when its writer ended; it is never read."""
@@ -33,7 +33,10 @@ def write_shard(path: Path, records: GameRecords) -> str:
 
 
 def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
-    """Read a shard; raises DataError where it is missing, damaged or not what was written."""
+    """Read a shard; raises DataError where it is missing, damaged or not what was written.
+
+    A shard of schema 1 holds games without search.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -44,6 +47,10 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             columns: dict[str, Any] = dict(file)
         schema = int(columns.pop("schema"))
+        if schema not in READABLE:
+            raise DataError(f"it has schema {schema}; this vecchess reads up to {SCHEMA}")
+        if schema == 1:
+            columns |= no_targets(len(columns["action"]))
         columns["nets"] = tuple(str(net) for net in columns["nets"])
         records = GameRecords(**columns)
         records.validate()
@@ -57,8 +64,6 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
         zipfile.BadZipFile,
     ) as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
-    if schema != SCHEMA:
-        raise DataError(f"{path} has schema {schema}; this vecchess reads {SCHEMA}")
     return records
 
 

@@ -37,6 +37,12 @@ class GameStats:
     """Games in which a side would have resigned but had to play on."""
     resign_false_positives: int = 0
     """How many of those the side did not lose."""
+    searched_plies: int = 0
+    """Plies whose move a search chose."""
+    visits: int = 0
+    """Simulations at the roots of all those searches."""
+    full_searches: int = 0
+    """How many of them were full searches, not fast ones."""
 
     @classmethod
     def of(cls, records: GameRecords) -> "GameStats":
@@ -61,6 +67,9 @@ class GameStats:
             },
             resign_checks=checked,
             resign_false_positives=wrong,
+            searched_plies=int((records.visits > 0).sum()),
+            visits=int(records.visits.sum()),
+            full_searches=int((records.full > 0).sum()),
         )
 
     def add(self, other: "GameStats") -> None:
@@ -83,6 +92,11 @@ class GameStats:
         """Time steps a position the network was asked about."""
         asked = sum(self.time_steps.values())
         return sum(int(t) * n for t, n in self.time_steps.items()) / max(asked, 1)
+
+    @property
+    def mean_visits(self) -> float:
+        """Simulations a searched ply."""
+        return self.visits / max(self.searched_plies, 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, as in the manifest and in ``--json``."""
