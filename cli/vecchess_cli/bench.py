@@ -54,6 +54,9 @@ def throughput(
     slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.")] = 0,
     concurrent_games: Annotated[int, typer.Option(help="Games at a time; 0: twice.")] = 0,
     movers: Annotated[int, typer.Option(help="Mover threads; 0 chooses.")] = 0,
+    search: Annotated[str, typer.Option(help='"none", "gumbel" or "puct".')] = "none",
+    sims: Annotated[int, typer.Option(help="Simulations of a search.")] = 32,
+    cache_mb: Annotated[int, typer.Option(help="Cache of evaluations; 0: none.")] = 64,
     threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
     backend: Annotated[
         str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
@@ -71,7 +74,9 @@ def throughput(
     from vecchess.config import SelfplayConfig, build
 
     names = SelfplayConfig.model_fields
-    config = build(SelfplayConfig, {key: flags[key] for key in flags if key in names})
+    settings = {key: flags[key] for key in flags if key in names}
+    settings["tree"] = {"search": search, "sims": sims, "cache_mb": cache_mb}
+    config = build(SelfplayConfig, settings)
     _show("self-play throughput", library.run(config, seconds, cores), json)
 
 
@@ -111,6 +116,40 @@ def inference(
     print_inference(facts)
     if json:
         print_json(facts)
+
+
+@app.command()
+def search(
+    search: Annotated[str, typer.Option(help='"gumbel" or "puct".')] = "gumbel",
+    sims: Annotated[int, typer.Option(help="Simulations a move.", min=1)] = 32,
+    games: Annotated[int, typer.Option(help="Positions searched at a time.", min=1)] = 1024,
+    net: Annotated[
+        str, typer.Option(help='Network file, preset, "constant" or "material".')
+    ] = "constant",
+    gpus: Annotated[
+        str, typer.Option("--gpus", "--device", help="The device: auto, cpu, or a GPU's number.")
+    ] = "auto",
+    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
+    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,
+    cache_mb: Annotated[int, typer.Option(help="Cache of evaluations; 0: none.", min=0)] = 64,
+    lanes: Annotated[int, typer.Option(help="Questions a tree may have open.", min=1)] = 1,
+    slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
+    backend: Annotated[str, typer.Option(help="Of the network; see vecchess selfplay.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Seed of network and positions.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Search positions of random games, many at a time: simulations/s, memory, cache.
+
+    Example:  vecchess bench search --search puct --sims 800 --games 256 --cores 1 --json
+    """
+    flags: dict[str, Any] = dict(locals())
+    from vecchess.bench import search as library
+    from vecchess.config import build
+
+    names = library.SearchBench.model_fields
+    config = build(library.SearchBench, {key: flags[key] for key in names})
+    _show("search", library.run(config), json)
 
 
 def _show(title: str, facts: dict[str, Any], json: bool) -> None:

@@ -19,9 +19,12 @@ Examples:
 
   vecchess selfplay --run-dir runs/first --resume --games 2000
 
+  vecchess selfplay --net small --search gumbel --sims 32
+
   vecchess selfplay --gpus cpu:2 --openings book.epd --temperature 1.0,30:0.3
 
-Settings have a variable (VECCHESS_GAMES, VECCHESS_SEED, ...) and a key in a --config file.
+Settings have a variable (VECCHESS_GAMES, VECCHESS_SEED, ...) and a key in a --config file; those
+without a flag, as the search's c_puct or noise_fraction, are listed in the run's config.toml.
 Ctrl-C writes what is finished and ends; the run can be resumed. Ctrl-C twice ends at once.
 """
 
@@ -31,7 +34,7 @@ def selfplay(
     net: Annotated[
         str | None,
         typer.Option(
-            help='Network file, tiny, small, base, large, sizes (.toml) or "constant". [tiny]'
+            help="Network file, tiny, small, base, large, sizes (.toml), material, constant. [tiny]"
         ),
     ] = None,
     gpus: Annotated[
@@ -44,6 +47,24 @@ def selfplay(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(help='How moves are chosen: "none" by policy, "gumbel" or "puct". [none]'),
+    ] = None,
+    sims: Annotated[int | None, typer.Option(help="Simulations of a search. [32]")] = None,
+    fast_sims: Annotated[
+        int | None, typer.Option(help="Simulations of fast searches, without a target. [0]")
+    ] = None,
+    full_share: Annotated[
+        float | None, typer.Option(help="Share of the searches that are not fast. [1]")
+    ] = None,
+    cache_mb: Annotated[
+        int | None, typer.Option(help="Cache of evaluations, per worker; 0: none. [64]")
+    ] = None,
+    tree_mb: Annotated[
+        int | None, typer.Option(help="Memory of the trees, per worker; 0: as needed. [0]")
+    ] = None,
+    syzygy: Annotated[Path | None, typer.Option(help="Folder of Syzygy tablebases.")] = None,
     temperature: Annotated[
         str | None, typer.Option(help='Sampling temperature, "1.0" or by ply "1.0,30:0.5". [1.0]')
     ] = None,
@@ -160,6 +181,8 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if summary["evals_per_s"]:
         rows.append(("speed", speed))
+    if summary["searched_plies"]:
+        rows.append(("searches", _searches(summary)))
     if summary["resign_checks"]:
         wrong = f"{summary['resign_false_positives']} of {summary['resign_checks']} checked"
         rows.append(("wrong resignations", wrong))
@@ -170,6 +193,13 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append((f"stopped by {summary['stopped_by']}", f"go on with: {again}"))
     rows.append(("written to", summary["run_dir"]))
     return rows
+
+
+def _searches(summary: dict[str, Any]) -> str:
+    return (
+        f"{summary['mean_visits']:,.0f} simulations a move, {summary['sims_per_s']:,.0f} a second, "
+        f"{summary['cache_hit_rate']:.0%} of the positions from the cache"
+    )
 
 
 def _histogram(lengths: dict[str, int]) -> str:

@@ -7,12 +7,11 @@ import chess
 import numpy as np
 
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.config import GameConfig
+from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.constant import ConstantBackend
-from vecchess.selfplay.games import make_rules
+from vecchess.selfplay.assemble import mover_maker
 from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.store.pgn import games_of
 from vecchess.store.records import GameRecords, concatenate
@@ -26,12 +25,14 @@ def play(
     movers: int = 1,
     seed: int = 1,
     splits: Sequence[int] = (),
+    tree: TreeConfig | None = None,
 ) -> GameRecords:
     """All games 0 .. num_games - 1; numbers arrive in portions that end at ``splits``."""
     backend = backend or ConstantBackend(7)
-    rules = make_rules(config, seed, start_table(config), backend.policy_scale, backend.value_scale)
+    settings = SelfplayConfig(game=config, tree=tree or TreeConfig(), seed=seed)
     pool = NumberPool()
-    server = SelfplayServer(backend, rules, "net", NUM_PLANES, seats, movers, pool)
+    make_mover = mover_maker(settings, backend, "net")
+    server = SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
     server.start()
     finished: list[GameRecords] = []
     bounds = [0, *splits, num_games]

@@ -1,20 +1,20 @@
 import pytest
 
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.config import GameConfig
+from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.inference.constant import ConstantBackend
-from vecchess.selfplay.games import make_rules
+from vecchess.selfplay.assemble import mover_maker
 from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.server import SelfplayServer
 
 
 def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:
-    config = GameConfig(max_plies=10)
+    config = SelfplayConfig(game=GameConfig(max_plies=10))
     pool = NumberPool()
     pool.add([(0, num_games)])
-    rules = make_rules(config, 0, start_table(config), 1.0, 1.0)
-    return SelfplayServer(ConstantBackend(seats), rules, "net", NUM_PLANES, seats, movers, pool)
+    backend = ConstantBackend(seats)
+    make_mover = mover_maker(config, backend, "net")
+    return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
 
 
 @pytest.mark.parametrize("movers", [2, 4])

@@ -47,7 +47,7 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
         folder_of_run = RunFolder(Path(folder))
         folder_of_run.create()
         network = network_of(config)
-        net = obtain_net(network, folder_of_run)
+        net = obtain_net(config, network, folder_of_run)
         config = with_remembered_slots(config, network, devices)
         if len(devices) > 1:
             return _with_workers(config, net, devices, folder_of_run, seconds)
@@ -86,7 +86,7 @@ def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float
         "threads": share.threads,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     }
-    if net == CONSTANT_NET:
+    if net == CONSTANT_NET and config.tree.search == "none":
         facts |= _against_movers_alone(server, seconds)
     else:
         first, last, spent = _turn_for(server, seconds)

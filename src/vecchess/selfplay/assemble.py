@@ -2,25 +2,38 @@
 
 import gc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.config import SelfplayConfig
+from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import choose_backend, open_backend
 from vecchess.inference.constant import ConstantBackend
 from vecchess.inference.exit import ExitRule
+from vecchess.inference.material import MaterialBackend
+from vecchess.inference.requests import Requests
+from vecchess.search.cache import EvaluationCache
+from vecchess.search.forest import ForestPlan, TreeLimits
+from vecchess.search.tablebase import Tablebase
 from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.games import make_rules
+from vecchess.selfplay.mover import Mover
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.ply_log import MAX_STEPS
-from vecchess.selfplay.server import SelfplayServer
+from vecchess.selfplay.server import MakeMover, SelfplayServer
+from vecchess.selfplay.thinker import Thinker
 from vecchess.snn.integer_net import IntegerNet
 
 CONSTANT_NET = "constant"
 """Name of the network that says the same of every position."""
+MATERIAL_NET = "material"
+"""Name of the evaluator that counts men."""
+BUILT_IN_NETS = (CONSTANT_NET, MATERIAL_NET)
+"""What needs no network file."""
 FEWEST_SLOTS = 16
 """Where the device has no memory for so many, it is of no use."""
 
@@ -42,14 +55,39 @@ def assemble_server(
     DeviceError where the device fails.
     """
     backend, sha256 = open_net(config, net, device, share, say)
-    rules = make_rules(
-        config.game,
-        config.seed,
-        start_table(config.game),
-        backend.policy_scale,
-        backend.value_scale,
-    )
-    return SelfplayServer(backend, rules, sha256, NUM_PLANES, share.games, share.movers, numbers)
+    make_mover = mover_maker(config, backend, sha256)
+    return SelfplayServer(backend, make_mover, NUM_PLANES, share.games, share.movers, numbers)
+
+
+def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str) -> MakeMover:
+    """What makes the movers of a server: those that draw moves, or those that search them.
+
+    Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
+    """
+    tree = config.tree
+    policy_scale, value_scale = backend.policy_scale, backend.value_scale
+    starts = start_table(config.game)
+    rules = make_rules(config.game, tree, config.seed, starts, policy_scale, value_scale)
+    if tree.search == "none":
+        return partial(Mover, rules, sha256)
+    plan = ForestPlan(policy_scale, value_scale, config.seed)
+    cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
+
+    def make(requests: Requests, first: int, num_games: int, numbers: NumberPool) -> Mover:
+        return Thinker(rules, sha256, requests, first, num_games, numbers, tree, plan, cache)
+
+    return make
+
+
+def check_search(tree: TreeConfig, num_games: int) -> None:
+    """Raise ConfigError where trees or cache exceed the memory, or there are no tablebases."""
+    if tree.search == "none":
+        return
+    TreeLimits.of(tree, num_games)
+    if tree.cache_mb:
+        EvaluationCache(tree.cache_mb)
+    if tree.syzygy:
+        Tablebase(tree.syzygy)
 
 
 def open_net(
@@ -59,12 +97,14 @@ def open_net(
     share: Share,
     say: Say = lambda line: None,
 ) -> tuple[Backend, str]:
-    """The backend that computes ``net``, and the network's sha256. Raises as above.
+    """The backend that computes ``net``, and the network's sha256, or name. Raises as above.
 
     ``say`` hears when the backend is not the one to be expected, or has fewer slots.
     """
     if net == CONSTANT_NET:
         return ConstantBackend(share.slots), CONSTANT_NET
+    if net == MATERIAL_NET:
+        return MaterialBackend(share.slots, MATERIAL_WEIGHTS), MATERIAL_NET
     network = IntegerNet.load(Path(net))
     require_playable(network, net)
     rule = None if config.exits else ExitRule.never()  # None: the one stored with the network

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.rules import KEY_HISTORY
-from vecchess.config import GameConfig, parse_temperature
+from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.inference.requests import Requests
 from vecchess.search.sampling import LOG2_E
 from vecchess.selfplay.ply_log import NO_PAGE, PLY_WORDS
@@ -24,7 +24,8 @@ class GameTable(NamedTuple):
     number: int64[G] (VACANT: none), start: int32[G] row of ``Rules.starts``, ply: int32[G] plies
     logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
-    colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit.
+    colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
+    target_pages: int32[G, 2] and target_words: int32[G] of the log of searches.
     """
 
     position: NDArray[np.uint64]
@@ -36,6 +37,8 @@ class GameTable(NamedTuple):
     resign: NDArray[np.uint8]
     low_turns: NDArray[np.uint8]
     level_plies: NDArray[np.uint8]
+    target_pages: NDArray[np.int32]
+    target_words: NDArray[np.int32]
 
     @classmethod
     def vacant(cls, num_games: int) -> "GameTable":
@@ -50,6 +53,8 @@ class GameTable(NamedTuple):
             resign=np.zeros(num_games, np.uint8),
             low_turns=np.zeros((num_games, 2), np.uint8),
             level_plies=np.zeros(num_games, np.uint8),
+            target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
+            target_words=np.zeros(num_games, np.int32),
         )
 
 
@@ -77,7 +82,9 @@ class Rules(NamedTuple):
     seed: uint64. starts: uint64[starts, 8], one drawn for each game. policy_scale:
     float32[max_plies] log2 of the odds for one unit of accumulator over one time step, with the
     temperature of that ply in it (0: take the best). value_scale: float32 likewise. The limits
-    are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once.
+    are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once. Where moves are
+    searched: temperature: float64[max_plies] by ply; simulations of full and fast searches; how
+    many of 2**64 random words make a search full.
     """
 
     seed: np.uint64
@@ -91,10 +98,15 @@ class Rules(NamedTuple):
     playthrough: np.uint64
     level_within: int
     level_plies: int
+    temperature: NDArray[np.float64]
+    full_sims: int
+    fast_sims: int
+    full_share: np.uint64
 
 
 def make_rules(
     config: GameConfig,
+    tree: TreeConfig,
     seed: int,
     starts: NDArray[np.uint64],
     policy_scale: float,
@@ -115,35 +127,49 @@ def make_rules(
         random_plies=config.random_plies,
         resign_below=round(config.resign_below * 2 * VALUE_UNIT),
         resign_turns=config.resign_turns,
-        playthrough=np.uint64(min(int(config.resign_playthrough * 2**64), 2**64 - 1)),
+        playthrough=_words_below(config.resign_playthrough),
         level_within=round(config.adjudicate_draw_within * VALUE_UNIT),
         level_plies=config.adjudicate_draw_plies if config.adjudicate_draw_within else 0,
+        temperature=temperature,
+        full_sims=tree.sims,
+        fast_sims=tree.fast_sims,
+        full_share=_words_below(tree.full_share),
     )
+
+
+def _words_below(share: float) -> np.uint64:
+    """How many of the 2**64 random words stand for a share of all cases."""
+    return np.uint64(min(int(share * 2**64), 2**64 - 1))
 
 
 class Finished(NamedTuple):
     """Room for games that ended and were not collected yet.
 
-    logged: uint16[plies, 3] (``ply_log``), and for each game number: int64[n], start: int32[n],
-    plies: int32[n], result: int8[n] White's, termination: uint8[n], resign: uint8[n].
+    logged: uint16[plies, 3] (``ply_log``), words: uint32[W] (``target_log``), and for each game
+    number: int64[n], start: int32[n], plies: int32[n], num_words: int32[n], result: int8[n]
+    White's, termination: uint8[n], resign: uint8[n].
     """
 
     logged: NDArray[np.uint16]
+    words: NDArray[np.uint32]
     number: NDArray[np.int64]
     start: NDArray[np.int32]
     plies: NDArray[np.int32]
+    num_words: NDArray[np.int32]
     result: NDArray[np.int8]
     termination: NDArray[np.uint8]
     resign: NDArray[np.uint8]
 
     @classmethod
-    def with_room(cls, num_games: int, num_plies: int) -> "Finished":
-        """Room for so many games of so many plies in all."""
+    def with_room(cls, num_games: int, num_plies: int, num_words: int = 0) -> "Finished":
+        """Room for so many games of so many plies in all, and words of their searches."""
         return cls(
             logged=np.zeros((num_plies, PLY_WORDS), np.uint16),
+            words=np.zeros(num_words, np.uint32),
             number=np.zeros(num_games, np.int64),
             start=np.zeros(num_games, np.int32),
             plies=np.zeros(num_games, np.int32),
+            num_words=np.zeros(num_games, np.int32),
             result=np.zeros(num_games, np.int8),
             termination=np.zeros(num_games, np.uint8),
             resign=np.zeros(num_games, np.uint8),

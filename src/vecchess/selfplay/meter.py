@@ -23,6 +23,10 @@ class Load:
     games_per_s: float = 0.0
     evals_per_s: float = 0.0
     """Positions the network answered, per second."""
+    sims_per_s: float = 0.0
+    """Simulations of searches, per second."""
+    cache_hit_rate: float = 0.0
+    """Share of the positions that searches came to which the cache knew."""
     mean_time_steps: float = 0.0
     batch_fill: float = 0.0
     """Occupied share of the slots, averaged over batches."""
@@ -55,6 +59,9 @@ def load_between(first: Message, last: Message, seconds: float) -> Load:
     def grown(key: str) -> int:
         return int(last[key] - first.get(key, 0))
 
+    def searched(key: str) -> int:
+        return int(last.get("search", {}).get(key, 0) - first.get("search", {}).get(key, 0))
+
     seconds = max(seconds, 1e-9)
     batches, positions = grown("batches"), grown("positions")
     before = first.get("steps", {})
@@ -63,6 +70,8 @@ def load_between(first: Message, last: Message, seconds: float) -> Load:
         plies_per_s=grown("plies") / seconds,
         games_per_s=grown("games") / seconds,
         evals_per_s=positions / seconds,
+        sims_per_s=searched("simulations") / seconds,
+        cache_hit_rate=searched("cache_hits") / max(searched("cache_probes"), 1),
         mean_time_steps=steps / max(positions, 1),
         batch_fill=grown("slot_steps") / max(batches * last["slots"], 1),
         full_batches=grown("full_batches") / max(batches, 1),
@@ -86,6 +95,8 @@ def together(loads: list[Load]) -> Load:
         plies_per_s=sum(load.plies_per_s for load in loads),
         games_per_s=sum(load.games_per_s for load in loads),
         evals_per_s=evals,
+        sims_per_s=sum(load.sims_per_s for load in loads),
+        cache_hit_rate=mean("cache_hit_rate"),
         mean_time_steps=steps / evals if evals else 0.0,
         batch_fill=mean("batch_fill"),
         full_batches=mean("full_batches"),

@@ -10,16 +10,19 @@ from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules
 from vecchess.selfplay.numbers import NumberPool, ranges_of
-from vecchess.selfplay.play import (
+from vecchess.selfplay.play import play_rows
+from vecchess.selfplay.ply_log import PAGE_PLIES, PlyLog, unpack_plies
+from vecchess.selfplay.seats import (
     CONSUMED,
+    CURSOR_WORDS,
     GAMES_DONE,
     PLAYED,
     PLIES_DONE,
     READY,
     SUPPLIED,
-    play_rows,
+    WORDS_DONE,
 )
-from vecchess.selfplay.ply_log import PAGE_PLIES, PlyLog, unpack_plies
+from vecchess.selfplay.target_log import unpack_targets
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.records import GameRecords, concatenate
 
@@ -34,7 +37,10 @@ FINISHED_GAMES = 64
 
 
 class Mover:
-    """Plays the games in rows first_row .. first_row + num_games. One thread at a time."""
+    """Plays the games in rows first_row .. first_row + num_games. One thread at a time.
+
+    Draws moves from the network's policy; ``thinker.Thinker`` searches them.
+    """
 
     def __init__(
         self,
@@ -56,16 +62,27 @@ class Mover:
         self._numbers = numbers
         self._log = PlyLog()
         room = min(FINISHED_GAMES, num_games)
-        self._done = Finished.with_room(room, max(rules.max_plies, room * rules.max_plies // 2))
+        self._done = Finished.with_room(
+            room, max(rules.max_plies, room * rules.max_plies // 2), self.words_a_game
+        )
         self._scratch = (np.zeros(MOVE_BUFFER, np.uint16), np.zeros(MAX_MOVES, np.uint32))
         self._supply: NDArray[np.int64] = np.empty(0, np.int64)
         self._records: list[GameRecords] = []
+
+    @property
+    def words_a_game(self) -> int:
+        """Words that the searches of one game may take in the log."""
+        return 0
 
     @property
     def nbytes(self) -> int:
         """Bytes held for the games: seats, log, room for finished ones."""
         arrays = (*self.games, *self._done)
         return sum(array.nbytes for array in arrays) + self._log.nbytes
+
+    def search_counters(self) -> dict[str, int]:
+        """Sums since the start of what searches did; empty where moves are not searched."""
+        return {}
 
     def play(self, rows: Rows) -> tuple[Rows, Rows]:
         """Play on in ``rows`` (int32[K]: answered or vacant).
@@ -74,7 +91,7 @@ class Mover:
         """
         start = perf_counter_ns()
         ready = np.empty(len(rows), np.int32)
-        cursor = np.zeros(6, np.int64)
+        cursor = np.zeros(CURSOR_WORDS, np.int64)
         while cursor[CONSUMED] < len(rows):
             self._call(rows, ready, cursor)
         if len(self._supply):  # other movers may need them
@@ -93,14 +110,28 @@ class Mover:
         return concatenate(records) if records else None
 
     def _call(self, rows: Rows, ready: Rows, cursor: NDArray[np.int64]) -> None:
+        """Give the kernel some of the rows that are left, and what it needs for them."""
         done = int(cursor[CONSUMED])
         rows = rows[: done + ROWS_AT_A_TIME]
-        pages_a_row = 1 + -(-self.rules.random_plies // PAGE_PLIES)
-        self._log.reserve((len(rows) - done) * pages_a_row)
+        self._log.reserve((len(rows) - done) * self._pages_a_row)
         supply = self._supply
         if not len(supply):
             supply = np.array(self._numbers.take(NUMBERS_AT_A_TIME) or [NO_MORE], np.int64)
-        cursor[[SUPPLIED, GAMES_DONE, PLIES_DONE]] = 0
+        cursor[[SUPPLIED, GAMES_DONE, PLIES_DONE, WORDS_DONE]] = 0
+        self._run_kernel(supply, rows, ready, cursor)
+        self._supply = supply[cursor[SUPPLIED] :] if supply[0] != NO_MORE else supply[:0]
+        if cursor[GAMES_DONE]:
+            self._collect(int(cursor[GAMES_DONE]), int(cursor[PLIES_DONE]))
+
+    @property
+    def _pages_a_row(self) -> int:
+        """Log pages that a row may need until the next question."""
+        return 1 + -(-self.rules.random_plies // PAGE_PLIES)
+
+    def _run_kernel(
+        self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
+    ) -> None:
+        """Play on in ``rows`` from the cursor on, see ``play.play_rows``."""
         play_rows(
             tables.address(),
             self.games,
@@ -114,15 +145,14 @@ class Mover:
             ready,
             cursor,
         )
-        self._supply = supply[cursor[SUPPLIED] :] if supply[0] != NO_MORE else supply[:0]
-        if cursor[GAMES_DONE]:
-            self._collect(int(cursor[GAMES_DONE]), int(cursor[PLIES_DONE]))
 
     def _collect(self, num_games: int, num_plies: int) -> None:
         """Turn what the kernel set down into records."""
         done = self._done
         offsets = np.concatenate([[0], np.cumsum(done.plies[:num_games])]).astype(np.int64)
+        word_offsets = np.concatenate([[0], np.cumsum(done.num_words[:num_games])])
         columns = unpack_plies(done.logged[:num_plies])
+        columns |= unpack_targets(done.words, word_offsets.astype(np.int64), offsets)
         self._records.append(
             GameRecords(
                 numbers=done.number[:num_games].copy(),

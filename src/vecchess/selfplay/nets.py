@@ -5,7 +5,7 @@ from pathlib import Path
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import NetworkError
-from vecchess.selfplay.assemble import CONSTANT_NET
+from vecchess.selfplay.assemble import BUILT_IN_NETS
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS
@@ -30,7 +30,7 @@ def check_net(net: str) -> None:
     """Raise what ``load_net`` would, without making a new network, which takes seconds."""
     if _is_new(net):
         sizes_of(net)
-    elif net != CONSTANT_NET:
+    elif net not in BUILT_IN_NETS:
         load_net(net, seed=0)
 
 
@@ -49,7 +49,7 @@ def keep_net(network: IntegerNet, run: RunFolder) -> Path:
 
 
 def kept_net(run: RunFolder) -> IntegerNet | None:
-    """The network the run was played with so far, None for the constant one.
+    """The network the run was played with so far, None for one that is built in.
 
     Raises NetworkError where the run's own copy is missing or is not what was kept.
     """
@@ -66,11 +66,11 @@ def kept_net(run: RunFolder) -> IntegerNet | None:
     return network
 
 
-def obtain_net(network: IntegerNet | None, run: RunFolder) -> str:
-    """What workers are told to load: the file kept in the run, or "constant"."""
-    return CONSTANT_NET if network is None else str(keep_net(network, run))
+def obtain_net(config: SelfplayConfig, network: IntegerNet | None, run: RunFolder) -> str:
+    """What workers are told to load: the file kept in the run, or the name of a built-in one."""
+    return config.net if network is None else str(keep_net(network, run))
 
 
 def network_of(config: SelfplayConfig) -> IntegerNet | None:
-    """The network ``config`` asks for, None for the constant one."""
-    return None if config.net == CONSTANT_NET else load_net(config.net, config.seed)
+    """The network ``config`` asks for, None for one that is built in."""
+    return None if config.net in BUILT_IN_NETS else load_net(config.net, config.seed)

@@ -82,9 +82,17 @@ def progress_line(supervisor: Supervisor) -> str:
     )
     return (
         f"{supervisor.seconds:6.0f} s  {done}/{target} games  {load.plies_per_s:,.0f} plies/s  "
+        f"{_search_figures(load)}"
         f"fill {load.batch_fill:.0%}  busy {load.device_busy:.0%}  "
         f"{load.mean_time_steps:.2f} steps  ETA {remaining(supervisor)}  [{workers}]"
     )
+
+
+def _search_figures(load: Load) -> str:
+    """Simulations and what of them the cache knew, where moves are searched."""
+    if not load.sims_per_s:
+        return ""
+    return f"{load.sims_per_s:,.0f} sims/s  cache {load.cache_hit_rate:.0%}  "
 
 
 def remaining(supervisor: Supervisor) -> str:
@@ -104,7 +112,17 @@ def as_clock(seconds: float) -> str:
 
 def _picture(supervisor: Supervisor) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
-    for title in ("worker", "stage", "games", "plies/s", "steps", "fill", "network", "movers"):
+    for title in (
+        "worker",
+        "stage",
+        "games",
+        "plies/s",
+        "sims/s",
+        "steps",
+        "fill",
+        "network",
+        "movers",
+    ):
         table.add_column(title, justify="left" if title in ("worker", "stage") else "right")
     for index, worker in sorted(supervisor.workers.items()):
         table.add_row(*_row(f"{index} {worker.plan.device.label}", worker))
@@ -124,6 +142,7 @@ def _row(name: str, worker: WorkerHandle) -> list[str]:
 def _figures(load: Load) -> list[str]:
     return [
         f"{load.plies_per_s:,.0f}",
+        f"{load.sims_per_s:,.0f}" if load.sims_per_s else "",
         f"{load.mean_time_steps:.2f}",
         f"{load.batch_fill:.0%}",
         f"{load.device_busy:.0%}",

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from vecchess.config import SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
-from vecchess.selfplay.assemble import CONSTANT_NET
-from vecchess.selfplay.devices import parse_gpus
+from vecchess.selfplay.assemble import BUILT_IN_NETS, check_search
+from vecchess.selfplay.devices import parse_gpus, share_out
 from vecchess.selfplay.nets import check_net, kept_net, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
@@ -22,7 +22,7 @@ from vecchess.store.shard import write_atomically
 
 SCHEMA = 1
 EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
-DECIDES_GAMES = ("net", "seed", "game", "exits")
+DECIDES_GAMES = ("net", "seed", "game", "exits", "tree")
 """A run may only be resumed with the same of these."""
 
 
@@ -36,13 +36,14 @@ def play_run(
     """
     devices = parse_gpus(config.gpus)
     start_table(config.game)
+    check_search(config.tree, share_out(config, devices, config.games).games)
     if not resume:
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
     with run.locked():
         warmup = Warmup(config, console)
         network = kept_net(run) if resume else network_of(config)
-        net_file = obtain_net(network, run)
+        net_file = obtain_net(config, network, run)
         write_atomically(run.config, to_toml(config).encode())
         warmup.finish(net_file)
         with _watcher(console, quiet) as watcher:
@@ -93,20 +94,30 @@ def _announce(
     """Say who plays how many games, before the first one starts."""
     if quiet:
         return
-    ledger, share = supervisor.ledger, supervisor.share
+    ledger, share, config = supervisor.ledger, supervisor.share, supervisor.config
     count = len(supervisor.devices)
     workers = f"{count} worker{'s' if count > 1 else ''}"
     split = ", ".join(f"{device.label}" for device in supervisor.devices)
-    net = net_file if net_file == CONSTANT_NET else Path(net_file).name
+    net = net_file if net_file in BUILT_IN_NETS else Path(net_file).name
     left = f"{ledger.num_open:,} games" + (
         f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
     )
     console.print(
-        f"{left} with {net} on {workers} ({split}): {share.games} games at a time each, "
+        f"{left} with {net}{_search_words(config)} on {workers} ({split}): "
+        f"{share.games} games at a time each, "
         f"{share.slots} in the network -> {run.path}",
         soft_wrap=True,
         markup=False,
     )
+
+
+def _search_words(config: SelfplayConfig) -> str:
+    """How moves are searched, to follow the network's name; nothing where they are not."""
+    tree = config.tree
+    if tree.search == "none":
+        return ""
+    fast = f" or {tree.fast_sims:,}" if tree.fast_sims else ""
+    return f", {tree.search} {tree.sims:,}{fast},"
 
 
 def _summary(result: RunResult, config: SelfplayConfig, run: RunFolder) -> dict[str, Any]:

@@ -7,6 +7,7 @@
 What travels are row numbers; positions, policies and values stay in the arrays they were made in.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.games import Rules
 from vecchess.selfplay.mover import Mover
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.store.records import GameRecords
 
 Rows = NDArray[np.int32]
 IDLE_WAIT_S = 0.02
+MakeMover = Callable[[Requests, int, int, NumberPool], Mover]
+"""Makes the mover of so many rows from a first one on."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +45,19 @@ class SelfplayServer:
     def __init__(
         self,
         backend: Backend,
-        rules: Rules,
-        net_sha: str,
+        make_mover: MakeMover,
         num_planes: int,
         num_games: int,
         num_movers: int,
         numbers: NumberPool,
     ) -> None:
-        """G = ``num_games`` seats, shared out among the movers."""
+        """G = ``num_games`` seats, shared out among the movers that ``make_mover`` makes."""
         self.requests = Requests.empty(num_games, num_planes)
         self.engine = SlotEngine(backend, self.requests)
         self.numbers = numbers
         self._bounds = np.linspace(0, num_games, num_movers + 1).astype(np.int32)
         self.movers = [
-            Mover(rules, net_sha, self.requests, int(first), int(end - first), numbers)
+            make_mover(self.requests, int(first), int(end - first), numbers)
             for first, end in zip(self._bounds[:-1], self._bounds[1:], strict=True)
         ]
         self._vacant = [mover.rows for mover in self.movers]
@@ -116,7 +117,9 @@ class SelfplayServer:
 
     def to_message(self) -> dict[str, Any]:
         """Counters for a pipe: sums since the start."""
+        searches = [mover.search_counters() for mover in self.movers]
         return self.engine.counters.to_message() | {
+            "search": {name: sum(part[name] for part in searches) for name in searches[0]},
             "plies": sum(mover.plies for mover in self.movers),
             "mover_busy_ns": sum(mover.busy_ns for mover in self.movers),
             "movers": len(self.movers),

@@ -61,6 +61,7 @@ class RunResult:
             "stopped_by": self.stopped_by,
             "restarts": self.restarts,
             "mean_length": round(self.stats.mean_length, 2),
+            "mean_visits": round(self.stats.mean_visits, 2),
             **self.stats.to_dict(),
             **self.load.to_dict(),
         }

@@ -13,16 +13,16 @@ from rich.console import Console
 
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.config import GameConfig, SelfplayConfig
+from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
-from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server, open_net
+from vecchess.selfplay.assemble import BUILT_IN_NETS, CONSTANT_NET, assemble_server, open_net
 from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.shield import ignore, start_shielded
 
-_MARK = "selfplay-{}.compiled"
+_MARK = "selfplay-{}-{}.compiled"
 COMPILED_HERE = ("auto", "cpu")
 """Backends with numba kernels; those of a GPU are compiled by the workers."""
 _SHARE = Share(slots=2, games=2, movers=1, threads=1)
@@ -36,12 +36,15 @@ class Warmup:
         self._config = config
         self._console = console
         self._start = monotonic()
-        kind = CONSTANT_NET if config.net == CONSTANT_NET else config.backend
-        self._mark = cache_dir() / _MARK.format(kind)
+        kind = config.net if config.net in BUILT_IN_NETS else config.backend
+        searches = config.tree.search != "none"
+        self._mark = cache_dir() / _MARK.format(kind, "trees" if searches else "policy")
         self._helper = None
         if not self._mark.exists():
             console.print("compiling the rules, the movers and the network (once per version) ...")
-            self._helper = get_context("spawn").Process(target=_compile_movers, daemon=True)
+            self._helper = get_context("spawn").Process(
+                target=_compile_movers, args=(searches,), daemon=True
+            )
             start_shielded(self._helper, [signal.SIGINT])
 
     def finish(self, net: str) -> None:
@@ -57,12 +60,13 @@ class Warmup:
         self._console.print(f"compiled in {spent:.1f} s, kept in {cache_dir()}", soft_wrap=True)
 
 
-def _compile_movers() -> None:
+def _compile_movers(searches: bool) -> None:
     """Play two very short games with the constant network: runs every kernel of the movers."""
     ignore([signal.SIGINT])  # the parent ends this process when it ends
     numbers = NumberPool()
     numbers.add([(0, 2)])
-    config = SelfplayConfig(game=GameConfig(max_plies=2))
+    tree = TreeConfig(search="puct" if searches else "none", sims=2, cache_mb=1)
+    config = SelfplayConfig(game=GameConfig(max_plies=2), tree=tree)
     server = assemble_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
     server.start()
     while not server.is_idle:

@@ -1,0 +1,262 @@
+"""The mover's kernel where moves are searched: answers go up the trees, decisions are played.
+
+One call takes rows whose answers came. For each it carries the seat's search on until it needs
+another answer; a search that is over gives a move, which is logged and made, and the next search
+begins, in what is left of the tree. Nothing here depends on any other game.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from vecchess.chess.bits import load_f32, load_i32, load_i64, store, store_i32
+from vecchess.jit import inline, kernel
+from vecchess.rng import random_u64
+from vecchess.search import decide, descriptor, record
+from vecchess.search.arena import free_tree_unbatched
+from vecchess.search.arrive import UNKNOWN, is_in_tablebase_unbatched, look_up_game_unbatched
+from vecchess.search.decide import decide_unbatched
+from vecchess.search.layout import (
+    LANE_ANSWERED,
+    LANE_ASKED,
+    LANE_FREE,
+    LANE_KEY,
+    LANE_LEAF,
+    LANE_STATE,
+    NO_NODE,
+    lane_at,
+    tree_at,
+)
+from vecchess.search.reuse import begin_search_unbatched, follow_unbatched
+from vecchess.search.simulate import (
+    WAITING,
+    advance_unbatched,
+    answer_probe_unbatched,
+    answer_unbatched,
+)
+from vecchess.selfplay.games import VACANT
+from vecchess.selfplay.ply_log import PAGE_PLIES, pack_ply_unbatched
+from vecchess.selfplay.seats import (
+    CONSUMED,
+    GAMES_DONE,
+    ONGOING,
+    OPENING_ATTEMPTS,
+    PLAYED,
+    SUPPLIED,
+    TABLEBASE,
+    WORDS_DONE,
+    ask_unbatched,
+    board_of,
+    draw_randomly_unbatched,
+    finish_unbatched,
+    give_up_unbatched,
+    is_full_unbatched,
+    move_unbatched,
+    next_number_unbatched,
+    outcome_unbatched,
+    set_up_unbatched,
+    take_back_unbatched,
+)
+from vecchess.selfplay.target_log import (
+    MOST_PAGES,
+    append_word_unbatched,
+    take_words_unbatched,
+)
+from vecchess.store.records import VALUE_UNIT
+
+FULL_DRAW = 1 << 41
+"""Counter of the random number that makes the search of ply 0 full or fast."""
+
+# What is to be done next in a seat.
+BEGIN, RANDOM, THINK = range(3)
+
+
+@kernel
+def think_rows(tables, games, requests, rules, logs, finished, supply, moves, forest, rows, cursor):  # type: ignore[no-untyped-def]
+    """Carry on the searches of ``rows``; new questions are listed by the forest.
+
+    Stops early when there is no room: in ``finished``, the logs, or ``supply``; ``cursor`` tells
+    how far it got, and the row it stopped at is to be given again.
+    """
+    while cursor[CONSUMED] < len(rows):
+        seat = np.int64(rows[cursor[CONSUMED]] - requests.first)
+        if not _think(
+            tables, games, requests, rules, logs, finished, supply, moves, forest, seat, cursor
+        ):
+            return
+        cursor[CONSUMED] += 1
+
+
+@kernel
+def answer_probes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
+    """Hand outcomes of a tablebase to the searches, or games, that wait for them in ``rows``."""
+    for place in range(len(rows)):
+        row, outcome = np.int64(rows[place]), np.int64(outcomes[place])
+        lane = lane_at(forest, row)
+        if load_i32(lane, LANE_LEAF) == NO_NODE:
+            store(lane, LANE_KEY, outcome)
+            store_i32(lane, LANE_STATE, LANE_ANSWERED)
+        else:
+            answer_probe_unbatched(forest, row, outcome)
+
+
+@inline
+def _think(
+    tables: Any, games: Any, requests: Any, rules: Any, logs: Any,
+    finished: Any, supply: Any, moves: Any, forest: Any, seat: Any, cursor: Any,
+) -> Any:  # fmt: skip
+    """Carry one seat on until it waits for an answer, or is without a game; False: no room."""
+    log, targets = logs
+    attempt = 0
+    if games.number[seat] == VACANT:
+        if _lacks_room(games, rules, logs, finished, supply, seat, cursor):
+            return False
+        if not next_number_unbatched(games, rules, supply, seat, cursor):
+            return True
+        task, code, outcome = BEGIN, ONGOING, 0
+    else:
+        task = THINK
+        code, outcome = _take_answer(games, rules, forest, seat)
+    while True:
+        if task == THINK:
+            if code == ONGOING and advance_unbatched(forest, seat) == WAITING:
+                return True
+            if _lacks_room(games, rules, logs, finished, supply, seat, cursor):
+                return False
+        if code == ONGOING:
+            if task == BEGIN:
+                set_up_unbatched(games, rules, seat)
+            elif task == RANDOM:
+                choice, prob = draw_randomly_unbatched(games, requests, rules, seat, attempt)
+                action = requests.legal[seat, choice]
+                word = pack_ply_unbatched(action, 0, 0, 0, prob)
+                move_unbatched(tables, games, log, seat, action, word)
+                cursor[PLAYED] += 1
+            else:
+                code = _play_decision(tables, games, rules, log, targets, forest, seat, cursor)
+            if code == ONGOING:
+                code = ask_unbatched(tables, games, requests, rules, seat, moves)
+            outcome = outcome_unbatched(code)
+        if code != ONGOING and task == THINK:
+            _finish(games, log, targets, finished, forest, seat, code, outcome, cursor)
+            if not next_number_unbatched(games, rules, supply, seat, cursor):
+                return True
+            task = BEGIN
+        elif code != ONGOING:
+            take_back_unbatched(games, log, seat)
+            attempt += 1
+            task = BEGIN
+        elif task != THINK and games.ply[seat] < rules.random_plies * (attempt < OPENING_ATTEMPTS):
+            task = RANDOM
+        else:
+            if task == THINK and is_in_tablebase_unbatched(forest, board_of(games, seat)):
+                look_up_game_unbatched(forest, seat, board_of(games, seat))
+                return True
+            task = THINK
+            _begin_search(games, rules, forest, seat)
+        code = ONGOING
+
+
+@inline
+def _lacks_room(
+    games: Any, rules: Any, logs: Any, finished: Any, supply: Any, seat: Any, cursor: Any
+) -> Any:
+    """True when a move, or the end of the game and the opening of another, may find no room."""
+    log, targets = logs
+    short = log.free[1] < 2 + rules.random_plies // PAGE_PLIES or targets.free[1] < MOST_PAGES
+    short |= cursor[WORDS_DONE] + games.target_words[seat] > len(finished.words)
+    return short or is_full_unbatched(rules, finished, cursor) or cursor[SUPPLIED] == len(supply)
+
+
+@inline
+def _take_answer(games: Any, rules: Any, forest: Any, seat: Any) -> Any:
+    """Take in what the seat waited for; returns (why the game is over, outcome for the mover)."""
+    lane = lane_at(forest, seat)
+    state = load_i32(lane, LANE_STATE)
+    if state == LANE_ASKED:
+        answer_unbatched(forest, seat)
+    elif state == LANE_ANSWERED and load_i32(lane, LANE_LEAF) == NO_NODE:
+        outcome = load_i64(lane, LANE_KEY)
+        if outcome != UNKNOWN:
+            return TABLEBASE, outcome
+        store_i32(lane, LANE_STATE, LANE_FREE)
+        _begin_search(games, rules, forest, seat)
+    return ONGOING, np.int64(0)
+
+
+@inline
+def _begin_search(games: Any, rules: Any, forest: Any, seat: Any) -> None:
+    """Begin the search of the position on the seat's board."""
+    number, ply = games.number[seat], np.int64(games.ply[seat])
+    full = np.int64(1)
+    if rules.fast_sims > 0:
+        full = np.int64(random_u64(rules.seed, number, FULL_DRAW | ply) < rules.full_share)
+    sims = rules.full_sims if full else rules.fast_sims
+    temperature = rules.temperature[ply]
+    begin_search_unbatched(forest, seat, number, ply, np.int64(sims), full, full, temperature)
+
+
+@inline
+def _play_decision(
+    tables: Any, games: Any, rules: Any, log: Any, targets: Any, forest: Any, seat: Any, cursor: Any
+) -> Any:
+    """Play the move of a search that is over, unless the side gives up; returns why, or ONGOING."""
+    decision = load_i64(forest, descriptor.DECISION)
+    decide_unbatched(forest, tree_at(forest, seat))
+    win = (load_i32(decision, decide.WIN) * VALUE_UNIT + (1 << 23)) >> 24
+    draw = (load_i32(decision, decide.DRAW) * VALUE_UNIT + (1 << 23)) >> 24
+    draw = min(draw, VALUE_UNIT - win)
+    code = give_up_unbatched(games, rules, seat, win, draw)
+    if code != ONGOING:
+        return code
+    _log_search(games, targets, forest, seat, decision)
+    action = load_i32(decision, decide.ACTION)
+    prob = np.float32(load_f32(decision, decide.PROB))
+    word = pack_ply_unbatched(action, 0, win, draw, prob)
+    move_unbatched(tables, games, log, seat, np.uint16(action), word)
+    cursor[PLAYED] += 1
+    follow_unbatched(forest, seat, load_i32(decision, decide.EDGE))
+    return ONGOING
+
+
+@inline
+def _log_search(games: Any, targets: Any, forest: Any, seat: Any, decision: Any) -> None:
+    """Log what the search found; only a full one gives a policy target."""
+    full = load_i32(tree_at(forest, seat), record.FULL)
+    entries = load_i32(decision, decide.NUM_TARGETS) if full else np.int64(0)
+    head = np.int64(games.ply[seat]) | entries << 16 | full << 31
+    _log_word(games, targets, seat, head)
+    _log_word(games, targets, seat, load_i32(decision, decide.ROOT_VISITS))
+    _log_word(games, targets, seat, load_i64(decision, decide.THOUGHT))
+    for index in range(entries):
+        _log_word(games, targets, seat, load_i32(decision, decide.TARGETS + index))
+
+
+@inline
+def _log_word(games: Any, targets: Any, seat: Any, word: Any) -> None:
+    first, last = append_word_unbatched(
+        targets, games.target_pages[seat, 0], games.target_pages[seat, 1],
+        games.target_words[seat], np.uint32(word),
+    )  # fmt: skip
+    games.target_pages[seat, 0] = first
+    games.target_pages[seat, 1] = last
+    games.target_words[seat] += 1
+
+
+@inline
+def _finish(
+    games: Any, log: Any, targets: Any, finished: Any, forest: Any,
+    seat: Any, code: Any, outcome: Any, cursor: Any,
+) -> None:  # fmt: skip
+    """Set the game down in ``finished`` with its searches, and give its tree back."""
+    words = games.target_words[seat]
+    finished.num_words[cursor[GAMES_DONE]] = words
+    take_words_unbatched(
+        targets, games.target_pages[seat, 0], games.target_pages[seat, 1], words,
+        finished.words, cursor[WORDS_DONE],
+    )  # fmt: skip
+    cursor[WORDS_DONE] += words
+    games.target_words[seat] = 0
+    finish_unbatched(games, log, finished, seat, code, outcome, cursor)
+    free_tree_unbatched(forest, tree_at(forest, seat))
+    store_i32(lane_at(forest, seat), LANE_STATE, LANE_FREE)
