@@ -102,6 +102,8 @@ class TreeConfig(BaseModel):
     """PUCT: keep the part of the tree below the move that was played."""
     solve: bool = True
     """Prove wins and losses that follow from mates and tablebases."""
+    see_mates: bool = True
+    """With ``solve``: look for a mate in one before the network is asked."""
     draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """What a draw is worth to the side that searches: below 0 avoids draws."""
     cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
@@ -161,7 +163,54 @@ class SelfplayConfig(BaseModel):
     """How moves are searched."""
 
 
-MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig,)
+class AnalysisTree(TreeConfig):
+    """How a position is searched for its own sake: always, and with more simulations."""
+
+    search: Literal["puct", "gumbel"] = "puct"
+    """As in self-play, without noise."""
+    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 800
+    """Simulations."""
+
+
+class AnalyseConfig(BaseModel):
+    """Everything ``vecchess analyse`` can be told, besides the position."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    net: str = "material"
+    """A network file, a preset or a TOML file of sizes (a new network is made from the seed),
+    "constant" or "material", which counts men."""
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+    """Longest time to search; 0: until the simulations are done."""
+    multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 3
+    """Lines to show, at most."""
+    lanes: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Questions open at a time; 0 takes one for each 100 simulations, from 1 to 32."""
+    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """Temperature at which the best move is drawn by visits; 0 takes the best."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of a new network and of the move drawn."""
+    gpus: str = "auto"
+    """Device, as for self-play; of several the first."""
+    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
+    """How the network is computed, as for self-play."""
+    exits: bool = True
+    """Let a position leave the network as soon as its answer is settled."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads of the CPU backend; 0 takes one for each core."""
+    chess960: bool = False
+    """Write castling as king takes rook, as is done of itself where standard chess cannot."""
+    tree: AnalysisTree = Field(default_factory=AnalysisTree)
+    """How the position is searched."""
+
+    @model_validator(mode="after")
+    def _draws_from_visits(self) -> Self:
+        if self.temperature and self.tree.search == "gumbel":
+            raise ValueError("temperature: gumbel has its best move, and none to draw: give 0")
+        return self
+
+
+MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig, AnalyseConfig)
 """All models that commands fill with ``load_config``: together they say which variables exist."""
 
 

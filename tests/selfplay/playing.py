@@ -29,20 +29,31 @@ def play(
 ) -> GameRecords:
     """All games 0 .. num_games - 1; numbers arrive in portions that end at ``splits``."""
     backend = backend or ConstantBackend(7)
-    settings = SelfplayConfig(game=config, tree=tree or TreeConfig(), seed=seed)
-    pool = NumberPool()
-    make_mover = mover_maker(settings, backend, "net")
-    server = SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
+    server = server_of(config, tree or TreeConfig(), backend, seats, movers, seed)
     server.start()
     finished: list[GameRecords] = []
     bounds = [0, *splits, num_games]
     for first, end in pairwise(bounds):
-        pool.add([(first, end)])
+        server.numbers.add([(first, end)])
         while not server.is_idle:
             server.turn()
             finished += server.take_finished()
     server.close()
     return concatenate(finished).by_number()
+
+
+def server_of(
+    game: GameConfig,
+    tree: TreeConfig,
+    backend: Backend,
+    seats: int = 16,
+    movers: int = 1,
+    seed: int = 1,
+) -> SelfplayServer:
+    """A server without numbers of games to play."""
+    config = SelfplayConfig(game=game, tree=tree, seed=seed)
+    make_mover = mover_maker(config, backend, "net")
+    return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, NumberPool())
 
 
 def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import encode_actions_unbatched
+from vecchess.chess.action import action_of_unbatched, encode_actions_unbatched
 from vecchess.chess.bits import (
     load,
     load_i32,
@@ -43,8 +43,10 @@ from vecchess.search.backup import back_up_unbatched, prove_unbatched, utility_u
 from vecchess.search.cache import probe_unbatched
 from vecchess.search.expand import (
     ENTRY_DRAW,
+    ENTRY_MOVES,
     ENTRY_STEPS,
     ENTRY_VALUE,
+    ENTRY_WORDS,
     LEGAL_BYTES,
     expand_unbatched,
 )
@@ -71,6 +73,8 @@ from vecchess.search.layout import (
     node_at,
     state_of,
 )
+from vecchess.search.mates import NO_MOVE, mating_move_unbatched
+from vecchess.search.priors import encode_prior
 from vecchess.shapes import POSITION_WORDS
 
 PLANES_BYTES = 8 * NUM_PLANES
@@ -108,7 +112,7 @@ def arrive_unbatched(forest, tree, row, leaf, depth):  # type: ignore[no-untyped
             return _end_at_fifty(forest, tree, node, board)
         if is_in_tablebase_unbatched(forest, board):
             return _look_up(forest, tree, row, leaf, board)
-    return _ask(forest, tree, row, leaf, board, repetitions)
+    return _ask(forest, tree, row, leaf, board, repetitions, depth)
 
 
 @inline
@@ -144,12 +148,15 @@ def ask_after_all_unbatched(forest, tree, row, leaf):  # type: ignore[no-untyped
     """Ask the network about a position that no tablebase knows."""
     board = load_i64(forest, descriptor.BOARD)
     copy_board(load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES, board)
-    _ask(forest, tree, row, leaf, board, np.int64(0))
+    _ask(forest, tree, row, leaf, board, np.int64(0), np.int64(1))
 
 
 @part
-def _ask(forest, tree, row, leaf, board, repetitions):  # type: ignore[no-untyped-def]
-    """Answer from the cache, or write the question; a position without moves is over."""
+def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no-untyped-def]
+    """Answer from the cache, or write the question; a position without moves is over.
+
+    One with a mate is won: it is never asked about, so the cache does not know it either.
+    """
     node = node_at(forest, leaf)
     key = evaluation_key_unbatched(board, repetitions)
     cache, entry = load_i64(forest, descriptor.CACHE), load_i64(forest, descriptor.ENTRY)
@@ -164,12 +171,37 @@ def _ask(forest, tree, row, leaf, board, repetitions):  # type: ignore[no-untype
     num_moves, in_check = packed & 0xFFFF, packed >> 16
     if num_moves == 0:
         return _end_without_moves(forest, tree, node, in_check)
+    if load_i64(forest, descriptor.SEE_MATES):
+        mate = mating_move_unbatched(
+            tables, board, moves, num_moves,
+            load_i64(forest, descriptor.TRIAL_BOARD), load_i64(forest, descriptor.TRIAL_MOVES),
+        )  # fmt: skip
+        if mate != NO_MOVE:
+            return _take_mate(forest, tree, row, leaf, mate, depth)
     legal = load_i64(forest, descriptor.LEGAL) + row * LEGAL_BYTES
     encode_actions_unbatched(tables, moves, num_moves, legal)
     store8(load_i64(forest, descriptor.NUM_LEGAL), row, num_moves)
     planes = load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES
     encode_planes_unbatched(board, repetitions, in_check, planes)
     return _take_lane(forest, row, leaf, node, LANE_ASKED, key)
+
+
+@inline
+def _take_mate(forest: Any, tree: Any, row: Any, leaf: Any, move: Any, depth: Any) -> Any:
+    """A position with a mating move: a leaf is won; a root has this one move."""
+    node = node_at(forest, leaf)
+    if depth > 0:
+        store16(node, DISTANCE, 1)
+        return _end(forest, tree, node, np.int64(UNIT), TERMINAL | WON)
+    entry = load_i64(forest, descriptor.ENTRY)
+    action = np.int64(action_of_unbatched(load_i64(forest, descriptor.TABLES), move))
+    store_i32(entry, ENTRY_VALUE, UNIT)
+    store_i32(entry, ENTRY_DRAW, 0)
+    store_i32(entry, ENTRY_STEPS, 0)
+    store_i32(entry, ENTRY_MOVES, 1)
+    store_i32(entry, ENTRY_WORDS, encode_prior(np.float32(1.0)) << 16 | action)
+    take_entry_unbatched(forest, tree, node, entry)
+    return _take_lane(forest, row, leaf, node, LANE_ANSWERED, _U(0))
 
 
 @inline

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.bits import load_i64
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.position import Positions, checked, position_keys
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
@@ -14,21 +14,18 @@ from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-from vecchess.jit import kernel
 from vecchess.search import decide, descriptor, layout, record
-from vecchess.search.arena import free_tree_unbatched
 from vecchess.search.cache import EvaluationCache
-from vecchess.search.decide import decide_unbatched
 from vecchess.search.forest import Forest, ForestPlan
-from vecchess.search.layout import tree_at
 from vecchess.search.priors import decode_priors
-from vecchess.search.reuse import begin_search_unbatched
-from vecchess.search.simulate import advance_unbatched, answer_probe_unbatched, answer_unbatched
 from vecchess.search.tablebase import Tablebase
+from vecchess.search.work import begin_searches, decide_all, free_trees
 from vecchess.shapes import POSITION_WORDS
 
 Watch = Callable[["BatchSearch"], bool]
 """Looks on while a search runs; True ends it."""
+Finished = Callable[["BatchSearch", "SearchResults"], object]
+"""Sees the trees of a search that is over, and what was found, before they are freed."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +92,15 @@ class BatchSearch:
         temperature: ArrayLike = 0.0,
         explore: bool = False,
         watch: Watch | None = None,
+        finished: Finished | None = None,
     ) -> SearchResults:
         """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
 
         keys: ``uint64[B, 102]`` histories (``chess.rules``), None for none. numbers, plies: of
         the games, which with ``seed`` choose the random numbers. temperature: of the choice, of
         the Gumbel noise where ``explore``. explore: with noise and forced playouts. ``watch`` is
-        called after every step of the network. Raises ValueError for wrong shapes.
+        called after every step of the network, ``finished`` once at the end. Raises ValueError
+        for wrong shapes.
         """
         num = self._set_up(positions, keys)
         trees = np.arange(num, dtype=np.int64)
@@ -109,14 +108,18 @@ class BatchSearch:
         if self.config.search == "gumbel" and not explore:
             scale = np.zeros(num)
         self.forest.words.view(np.uint64)[descriptor.SEED] = seed
-        _begin_all(
+        begin_searches(
             self.forest.address, trees,
             np.broadcast_to(np.asarray(numbers, np.int64), num),
             np.broadcast_to(np.asarray(plies, np.int64), num),
             np.ascontiguousarray(scale), self.config.sims, int(explore),
         )  # fmt: skip
-        self._answer_all(watch)
-        return self._collect(trees)
+        self._search(trees * self.forest.lanes, watch)
+        results = self._collect(trees)
+        if finished is not None:
+            finished(self, results)
+        free_trees(self.forest.address, trees)
+        return results
 
     def _set_up(self, positions: Positions, keys: NDArray[np.uint64] | None) -> int:
         positions = checked(positions)
@@ -129,37 +132,34 @@ class BatchSearch:
         self._keys[np.arange(num), clock.astype(np.int64)] = position_keys(positions)
         return num
 
-    def _answer_all(self, watch: Watch | None) -> None:
-        """Step the engine until no search waits for an answer."""
-        self._submit()
+    def _search(self, rows: NDArray[np.int64], watch: Watch | None) -> None:
+        """Carry searches on from ``rows`` until none waits for an answer."""
+        self._carry_on(rows)
         while not self.engine.is_idle:
-            rows = self.engine.step()
-            if len(rows):
-                _go_on(self.forest.address, rows)
-                self._submit()
+            answered = self.engine.step()
+            if len(answered):
+                self._carry_on(answered)
             if watch is not None and watch(self):
                 self.forest.records[:, record.BUDGET] = 0
                 watch = None
 
-    def _submit(self) -> None:
-        """Queue new questions; answer those for the tablebase at once."""
-        probes = self.forest.take_probes()
-        while len(probes) and self._tablebase is not None:
-            outcomes = self._tablebase.outcomes(self.requests.planes[probes, :POSITION_WORDS])
-            _go_on_with_outcomes(self.forest.address, probes, outcomes)
-            probes = self.forest.take_probes()
+    def _carry_on(self, rows: NDArray[Any]) -> None:
+        """Search until every tree is over or waits, and queue the questions."""
+        while len(rows):
+            self.forest.search(rows)
+            rows = self.forest.look_up(self._tablebase)
         self.engine.submit(self.forest.take_asked())
 
     def _collect(self, trees: NDArray[np.int64]) -> SearchResults:
         decisions = np.zeros((len(trees), decide.DECISION_WORDS), np.int32)
-        _decide_all(self.forest.address, trees, self.forest.decision, decisions)
+        decide_all(self.forest.address, trees, self.forest.decision, decisions)
         edges = [self.root_edges(int(tree)) for tree in trees]
         table = np.concatenate(edges) if edges else np.zeros((0, 4), np.int32)
         counts = decisions[:, decide.NUM_TARGETS]
         listed = np.arange(decisions.shape[1] - decide.TARGETS) < counts[:, None]
         targets = decisions[:, decide.TARGETS :][listed].view(np.uint32)
         words = table[:, layout.PRIOR_ACTION].view(np.uint32).astype(np.int64)
-        results = SearchResults(
+        return SearchResults(
             action=decisions[:, decide.ACTION].astype(np.uint16),
             prob=np.ascontiguousarray(decisions[:, decide.PROB]).view(np.float32),
             visits=decisions[:, decide.ROOT_VISITS].copy(),
@@ -175,8 +175,6 @@ class BatchSearch:
             target_action=(targets & 0xFFFF).astype(np.uint16),
             target_prob=(targets >> 16).astype(np.uint16),
         )
-        _free_all(self.forest.address, trees)
-        return results
 
     def root_edges(self, tree: int) -> NDArray[np.int32]:
         """int32[L, 4]: the edges of a tree's root (``layout``), opened ones first."""
@@ -192,45 +190,3 @@ class BatchSearch:
 
 def _offsets(counts: list[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-@kernel
-def _begin_all(forest, trees, numbers, plies, temperatures, budget, explore):  # type: ignore[no-untyped-def]
-    for place in range(len(trees)):
-        tree = trees[place]
-        begin_search_unbatched(
-            forest, tree, numbers[place], plies[place], budget, 1, explore, temperatures[place]
-        )
-        advance_unbatched(forest, tree)
-
-
-@kernel
-def _go_on(forest, rows):  # type: ignore[no-untyped-def]
-    """Take the answers of ``rows`` and simulate on."""
-    lanes = load_i64(forest, descriptor.LANES_A_TREE)
-    for row in rows:
-        answer_unbatched(forest, np.int64(row))
-        advance_unbatched(forest, np.int64(row) // lanes)
-
-
-@kernel
-def _go_on_with_outcomes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
-    lanes = load_i64(forest, descriptor.LANES_A_TREE)
-    for place in range(len(rows)):
-        row = np.int64(rows[place])
-        answer_probe_unbatched(forest, row, np.int64(outcomes[place]))
-        advance_unbatched(forest, row // lanes)
-
-
-@kernel
-def _decide_all(forest, trees, decision, decisions):  # type: ignore[no-untyped-def]
-    for place in range(len(trees)):
-        decide_unbatched(forest, tree_at(forest, trees[place]))
-        for word in range(len(decision)):
-            decisions[place, word] = decision[word]
-
-
-@kernel
-def _free_all(forest, trees):  # type: ignore[no-untyped-def]
-    for place in range(len(trees)):
-        free_tree_unbatched(forest, tree_at(forest, trees[place]))

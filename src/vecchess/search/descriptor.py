@@ -65,6 +65,11 @@ TABLEBASE_MEN = 40
 SEED = 41
 REALS = 42
 """scratch: float64[218]"""
+TRIAL_BOARD = 43
+"""scratch: uint64[8], to try a move on"""
+TRIAL_MOVES = 44
+"""scratch: uint16[256]"""
+SEE_MATES = 45
 # float64
 POLICY_SCALE = 48
 """log2 of the odds for one unit of accumulator over one time step"""

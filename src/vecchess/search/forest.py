@@ -21,13 +21,17 @@ from vecchess.search.gumbel import halving_table
 from vecchess.search.layout import (
     EDGE_BYTES,
     EDGES_A_PAGE,
+    LANE_ANSWERED,
     LANE_BYTES,
+    LANE_STATE,
     NO_NODE,
     NO_PAGE,
     NODE_BYTES,
     NODES_A_PAGE,
 )
 from vecchess.search.sampling import LOG2_E
+from vecchess.search.tablebase import Tablebase
+from vecchess.search.work import answer_probes, search_rows
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
 MEGABYTE = 1 << 20
@@ -70,7 +74,7 @@ class TreeLimits:
         if memory is not None and needed > memory:
             raise ConfigError(
                 f"{games} may take {needed / 1e9:.1f} GB, this machine has {memory / 1e9:.1f}: "
-                "fewer --concurrent-games or --sims, or a limit by --tree-mb"
+                "fewer simulations or games at a time, or a limit by tree_mb"
             )
         return limits
 
@@ -112,7 +116,7 @@ class Forest:
     histories, ``requests`` has G * lanes rows. All three are the caller's and stay where they are.
 
     nodes: int32[N, 16], edges: int32[E, 4], lane_records: int32[G * lanes, 4] (``layout``),
-    records: int32[G, 32] (``record``).
+    records: int32[G, 32] (``record``), links: the pages of nodes and edges, ``arena``.
     """
 
     def __init__(
@@ -134,7 +138,8 @@ class Forest:
         self.asked: NDArray[np.int32] = np.zeros(rows, np.int32)
         self.probes: NDArray[np.int32] = np.zeros(rows, np.int32)
         self.decision: NDArray[np.int32] = np.zeros(DECISION_WORDS, np.int32)
-        self._kept: list[Any] = [positions, keys, requests, cache]
+        self._requests = requests
+        self._kept: list[Any] = [cache]
         self._point(descriptor.POSITIONS, positions)
         self._point(descriptor.KEYS, keys)
         self._point_to_requests(requests)
@@ -175,13 +180,27 @@ class Forest:
         )  # fmt: skip
         return {name.lower(): int(self.words[getattr(descriptor, name)]) for name in names}
 
+    def search(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Carry the searches of ``rows`` on, see ``work.search_rows``; the trees now decided."""
+        decided = np.empty(len(rows), np.int64)
+        return decided[: search_rows(self.address, rows, decided)]
+
+    def look_up(self, tablebase: Tablebase | None) -> NDArray[np.int32]:
+        """Answer what waits for the tablebase; returns the rows that have an outcome.
+
+        The others, unknown to it, ask the network.
+        """
+        probes = self._take(self.probes, descriptor.NUM_PROBES)
+        if tablebase is None or not len(probes):
+            return probes[:0]
+        outcomes = tablebase.outcomes(self._requests.planes[probes, :POSITION_WORDS])
+        answer_probes(self.address, probes, outcomes)
+        known: NDArray[np.bool_] = self.lane_records[probes, LANE_STATE] == LANE_ANSWERED
+        return probes[known]
+
     def take_asked(self) -> NDArray[np.int32]:
         """Rows with questions written since the last call."""
         return self._take(self.asked, descriptor.NUM_ASKED)
-
-    def take_probes(self) -> NDArray[np.int32]:
-        """Rows whose position waits for a tablebase, since the last call."""
-        return self._take(self.probes, descriptor.NUM_PROBES)
 
     def _take(self, rows: NDArray[np.int32], word: int) -> NDArray[np.int32]:
         taken = rows[: self.words[word]].copy()
@@ -207,6 +226,8 @@ class Forest:
         self._point(descriptor.BOARD, np.zeros(POSITION_WORDS, np.uint64))
         self._point(descriptor.HISTORY, np.zeros(KEY_HISTORY, np.uint64))
         self._point(descriptor.MOVES, np.zeros(MOVE_BUFFER, np.uint16))
+        self._point(descriptor.TRIAL_BOARD, np.zeros(POSITION_WORDS, np.uint64))
+        self._point(descriptor.TRIAL_MOVES, np.zeros(MOVE_BUFFER, np.uint16))
         self._point(descriptor.WEIGHTS, np.zeros(MAX_MOVES, np.int32))
         self._point(descriptor.REALS, np.zeros(MAX_MOVES, np.float64))
         self._point(descriptor.ENTRY, np.zeros(-(-ENTRY_BYTES // 8), np.int64))
@@ -222,8 +243,12 @@ class Forest:
         self.edges = _lines(edge_pages * _EDGE_PAGE_BYTES).reshape(-1, EDGE_BYTES // 4)
         self._point(descriptor.NODES, self.nodes)
         self._point(descriptor.EDGES, self.edges)
-        self._point(descriptor.NODE_FOLLOWING, np.empty(node_pages, np.int32))
-        self._point(descriptor.EDGE_FOLLOWING, np.empty(edge_pages, np.int32))
+        self.links = {
+            descriptor.NODE_FOLLOWING: np.empty(node_pages, np.int32),
+            descriptor.EDGE_FOLLOWING: np.empty(edge_pages, np.int32),
+        }
+        for word, links in self.links.items():
+            self._point(word, links)
         self.words[[descriptor.NODE_FREE, descriptor.EDGE_FREE]] = NO_PAGE
 
     def _lay_out_trees(self, config: TreeConfig) -> None:
@@ -245,6 +270,7 @@ class Forest:
         is_gumbel = config.search == "gumbel"
         words[descriptor.METHOD] = descriptor.GUMBEL if is_gumbel else descriptor.PUCT
         words[descriptor.SOLVE] = config.solve
+        words[descriptor.SEE_MATES] = config.solve and config.see_mates
         words[descriptor.REUSE] = config.reuse and not is_gumbel and config.draw_score == 0
         words[descriptor.DRAW_SCORE] = round(config.draw_score * 65536)
         words[descriptor.CONSIDERED] = config.considered
@@ -278,7 +304,7 @@ def _lines(nbytes: int) -> NDArray[np.int32]:
         raw = np.empty(nbytes + _LINE, np.uint8)
     except MemoryError:
         raise ConfigError(
-            f"no memory for trees of {nbytes / 1e9:.1f} GB: fewer --concurrent-games or --sims"
+            f"no memory for trees of {nbytes / 1e9:.1f} GB: fewer simulations or games at a time"
         ) from None
     start = -raw.ctypes.data % _LINE
     return raw[start : start + nbytes].view(np.int32)

@@ -192,15 +192,15 @@ def halving_table(considered: int, sims: int, width: int) -> NDArray[np.int32]:
     return table
 
 
-def _halving_row(candidates: int, sims: int) -> list[int]:
+def _halving_row(candidates: int, sims: int) -> NDArray[np.int64]:
     if candidates == 1:
-        return list(range(sims))
+        return np.arange(sims)
     rounds = (candidates - 1).bit_length()
-    row: list[int] = []
-    left, visits = candidates, 0
-    while len(row) < sims:
-        for _ in range(max(1, sims // (rounds * left))):
-            row += [visits] * left
-            visits += 1
+    parts: list[NDArray[np.int64]] = []
+    left, visits, length = candidates, 0, 0
+    while length < sims:
+        extra = max(1, sims // (rounds * left))
+        parts.append(np.repeat(np.arange(visits, visits + extra), left))
+        visits, length = visits + extra, length + extra * left
         left = max(2, left // 2)
-    return row[:sims]
+    return np.concatenate(parts)[:sims]

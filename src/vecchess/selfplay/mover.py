@@ -90,19 +90,24 @@ class Mover:
         Returns the rows with a new question, and those left vacant because no number is to be had.
         """
         start = perf_counter_ns()
+        ready, vacant = self._carry_on(rows)
+        if len(self._supply):  # other movers may need them
+            self._numbers.add(ranges_of(self._supply.tolist()))
+            self._supply = self._supply[:0]
+        self.busy_ns += perf_counter_ns() - start
+        return ready, vacant
+
+    def _carry_on(self, rows: Rows) -> tuple[Rows, Rows]:
+        """What ``play`` does, but for the accounts."""
         ready = np.empty(len(rows), np.int32)
         cursor = np.zeros(CURSOR_WORDS, np.int64)
         while cursor[CONSUMED] < len(rows):
             self._call(rows, ready, cursor)
-        if len(self._supply):  # other movers may need them
-            self._numbers.add(ranges_of(self._supply.tolist()))
-            self._supply = self._supply[:0]
         self.plies += int(cursor[PLAYED])
-        self.busy_ns += perf_counter_ns() - start
         num_ready = int(cursor[READY])
         if num_ready == len(rows):
             return ready, rows[:0]
-        return ready[:num_ready], rows[self.games.number[rows - self.rows[0]] == VACANT]
+        return ready[:num_ready], rows[self.games.number[rows - self._desk.first] == VACANT]
 
     def take_finished(self) -> GameRecords | None:
         """The games that ended since the last call, None if there are none."""

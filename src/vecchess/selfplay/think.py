@@ -1,15 +1,15 @@
-"""The mover's kernel where moves are searched: answers go up the trees, decisions are played.
+"""The mover's kernel where moves are searched: from decisions to the next searches.
 
-One call takes rows whose answers came. For each it carries the seat's search on until it needs
-another answer; a search that is over gives a move, which is logged and made, and the next search
-begins, in what is left of the tree. Nothing here depends on any other game.
+One call takes rows whose searches are over. Each gives a move, which is logged and made, and the
+next search is prepared in what is left of the tree; a game that ended is set down in ``Finished``
+and the next number starts in its seat. Nothing here depends on any other game.
 """
 
 from typing import Any
 
 import numpy as np
 
-from vecchess.chess.bits import load_f32, load_i32, load_i64, store, store_i32
+from vecchess.chess.bits import load_f32, load_i32, load_i64, store_i32
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
 from vecchess.search import decide, descriptor, record
@@ -18,22 +18,13 @@ from vecchess.search.arrive import UNKNOWN, is_in_tablebase_unbatched, look_up_g
 from vecchess.search.decide import decide_unbatched
 from vecchess.search.layout import (
     LANE_ANSWERED,
-    LANE_ASKED,
     LANE_FREE,
     LANE_KEY,
-    LANE_LEAF,
     LANE_STATE,
-    NO_NODE,
     lane_at,
     tree_at,
 )
 from vecchess.search.reuse import begin_search_unbatched, follow_unbatched
-from vecchess.search.simulate import (
-    WAITING,
-    advance_unbatched,
-    answer_probe_unbatched,
-    answer_unbatched,
-)
 from vecchess.selfplay.games import VACANT
 from vecchess.selfplay.ply_log import PAGE_PLIES, pack_ply_unbatched
 from vecchess.selfplay.seats import (
@@ -42,6 +33,7 @@ from vecchess.selfplay.seats import (
     ONGOING,
     OPENING_ATTEMPTS,
     PLAYED,
+    READY,
     SUPPLIED,
     TABLEBASE,
     WORDS_DONE,
@@ -59,6 +51,7 @@ from vecchess.selfplay.seats import (
 )
 from vecchess.selfplay.target_log import (
     MOST_PAGES,
+    MOST_WORDS,
     append_word_unbatched,
     take_words_unbatched,
 )
@@ -67,94 +60,30 @@ from vecchess.store.records import VALUE_UNIT
 FULL_DRAW = 1 << 41
 """Counter of the random number that makes the search of ply 0 full or fast."""
 
-# What is to be done next in a seat.
-BEGIN, RANDOM, THINK = range(3)
+# What is to be done next in a seat: set the board up, play a random move, or what was decided.
+BEGIN, RANDOM, DECISION = range(3)
 
 
 @kernel
-def think_rows(tables, games, requests, rules, logs, finished, supply, moves, forest, rows, cursor):  # type: ignore[no-untyped-def]
-    """Carry on the searches of ``rows``; new questions are listed by the forest.
+def play_decisions(  # type: ignore[no-untyped-def]
+    tables, games, requests, rules, logs, finished, supply, moves, forest, rows, ready, cursor
+):
+    """Play what was decided in ``rows``, and put those with a search to carry on into ``ready``.
 
-    Stops early when there is no room: in ``finished``, the logs, or ``supply``; ``cursor`` tells
-    how far it got, and the row it stopped at is to be given again.
+    A row without a game starts one. Stops early when there is no room in ``finished`` or the
+    logs, or ``supply`` is used up; ``cursor`` tells how far it got.
     """
     while cursor[CONSUMED] < len(rows):
-        seat = np.int64(rows[cursor[CONSUMED]] - requests.first)
-        if not _think(
-            tables, games, requests, rules, logs, finished, supply, moves, forest, seat, cursor
-        ):
+        row = rows[cursor[CONSUMED]]
+        seat = np.int64(row - requests.first)
+        if _lacks_room(games, rules, logs, finished, supply, seat, cursor):
             return
         cursor[CONSUMED] += 1
-
-
-@kernel
-def answer_probes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
-    """Hand outcomes of a tablebase to the searches, or games, that wait for them in ``rows``."""
-    for place in range(len(rows)):
-        row, outcome = np.int64(rows[place]), np.int64(outcomes[place])
-        lane = lane_at(forest, row)
-        if load_i32(lane, LANE_LEAF) == NO_NODE:
-            store(lane, LANE_KEY, outcome)
-            store_i32(lane, LANE_STATE, LANE_ANSWERED)
-        else:
-            answer_probe_unbatched(forest, row, outcome)
-
-
-@inline
-def _think(
-    tables: Any, games: Any, requests: Any, rules: Any, logs: Any,
-    finished: Any, supply: Any, moves: Any, forest: Any, seat: Any, cursor: Any,
-) -> Any:  # fmt: skip
-    """Carry one seat on until it waits for an answer, or is without a game; False: no room."""
-    log, targets = logs
-    attempt = 0
-    if games.number[seat] == VACANT:
-        if _lacks_room(games, rules, logs, finished, supply, seat, cursor):
-            return False
-        if not next_number_unbatched(games, rules, supply, seat, cursor):
-            return True
-        task, code, outcome = BEGIN, ONGOING, 0
-    else:
-        task = THINK
-        code, outcome = _take_answer(games, rules, forest, seat)
-    while True:
-        if task == THINK:
-            if code == ONGOING and advance_unbatched(forest, seat) == WAITING:
-                return True
-            if _lacks_room(games, rules, logs, finished, supply, seat, cursor):
-                return False
-        if code == ONGOING:
-            if task == BEGIN:
-                set_up_unbatched(games, rules, seat)
-            elif task == RANDOM:
-                choice, prob = draw_randomly_unbatched(games, requests, rules, seat, attempt)
-                action = requests.legal[seat, choice]
-                word = pack_ply_unbatched(action, 0, 0, 0, prob)
-                move_unbatched(tables, games, log, seat, action, word)
-                cursor[PLAYED] += 1
-            else:
-                code = _play_decision(tables, games, rules, log, targets, forest, seat, cursor)
-            if code == ONGOING:
-                code = ask_unbatched(tables, games, requests, rules, seat, moves)
-            outcome = outcome_unbatched(code)
-        if code != ONGOING and task == THINK:
-            _finish(games, log, targets, finished, forest, seat, code, outcome, cursor)
-            if not next_number_unbatched(games, rules, supply, seat, cursor):
-                return True
-            task = BEGIN
-        elif code != ONGOING:
-            take_back_unbatched(games, log, seat)
-            attempt += 1
-            task = BEGIN
-        elif task != THINK and games.ply[seat] < rules.random_plies * (attempt < OPENING_ATTEMPTS):
-            task = RANDOM
-        else:
-            if task == THINK and is_in_tablebase_unbatched(forest, board_of(games, seat)):
-                look_up_game_unbatched(forest, seat, board_of(games, seat))
-                return True
-            task = THINK
-            _begin_search(games, rules, forest, seat)
-        code = ONGOING
+        if _play_seat(
+            tables, games, requests, rules, logs, finished, supply, moves, forest, seat, cursor
+        ):
+            ready[cursor[READY]] = row
+            cursor[READY] += 1
 
 
 @inline
@@ -164,24 +93,73 @@ def _lacks_room(
     """True when a move, or the end of the game and the opening of another, may find no room."""
     log, targets = logs
     short = log.free[1] < 2 + rules.random_plies // PAGE_PLIES or targets.free[1] < MOST_PAGES
-    short |= cursor[WORDS_DONE] + games.target_words[seat] > len(finished.words)
+    short |= cursor[WORDS_DONE] + games.target_words[seat] + MOST_WORDS > len(finished.words)
     return short or is_full_unbatched(rules, finished, cursor) or cursor[SUPPLIED] == len(supply)
 
 
 @inline
-def _take_answer(games: Any, rules: Any, forest: Any, seat: Any) -> Any:
-    """Take in what the seat waited for; returns (why the game is over, outcome for the mover)."""
+def _play_seat(
+    tables: Any, games: Any, requests: Any, rules: Any, logs: Any,
+    finished: Any, supply: Any, moves: Any, forest: Any, seat: Any, cursor: Any,
+) -> Any:  # fmt: skip
+    """Bring one seat to its next search; False if it waits for a tablebase, or has no game."""
+    log, targets = logs
+    attempt = 0
+    task = DECISION
+    if games.number[seat] == VACANT:
+        if not next_number_unbatched(games, rules, supply, seat, cursor):
+            return False
+        task = BEGIN
+    while True:
+        code, outcome = ONGOING, np.int64(0)
+        if task == BEGIN:
+            set_up_unbatched(games, rules, seat)
+        elif task == RANDOM:
+            choice, prob = draw_randomly_unbatched(games, requests, rules, seat, attempt)
+            action = requests.legal[seat, choice]
+            move_unbatched(
+                tables, games, log, seat, action, pack_ply_unbatched(action, 0, 0, 0, prob)
+            )
+            cursor[PLAYED] += 1
+        elif load_i32(lane_at(forest, seat), LANE_STATE) == LANE_ANSWERED:
+            code, outcome = _take_verdict(forest, seat)
+            if code == ONGOING:
+                _begin_search(games, rules, forest, seat)
+                return True
+        else:
+            code = _play_decision(tables, games, rules, log, targets, forest, seat, cursor)
+        if code == ONGOING:
+            code = ask_unbatched(tables, games, requests, rules, seat, moves)
+        if code != TABLEBASE:
+            outcome = np.int64(outcome_unbatched(code))
+        if code != ONGOING and task == DECISION:
+            _finish(games, log, targets, finished, forest, seat, code, outcome, cursor)
+            if not next_number_unbatched(games, rules, supply, seat, cursor):
+                return False
+            task = BEGIN
+        elif code != ONGOING:
+            take_back_unbatched(games, log, seat)
+            attempt += 1
+            task = BEGIN
+        elif task != DECISION and games.ply[seat] < rules.random_plies * (
+            attempt < OPENING_ATTEMPTS
+        ):
+            task = RANDOM
+        elif task == DECISION and is_in_tablebase_unbatched(forest, board_of(games, seat)):
+            look_up_game_unbatched(forest, seat, board_of(games, seat))
+            return False
+        else:
+            _begin_search(games, rules, forest, seat)
+            return True
+
+
+@inline
+def _take_verdict(forest: Any, seat: Any) -> Any:
+    """What the tablebase says of the game: (why it is over, or ONGOING; outcome for the mover)."""
     lane = lane_at(forest, seat)
-    state = load_i32(lane, LANE_STATE)
-    if state == LANE_ASKED:
-        answer_unbatched(forest, seat)
-    elif state == LANE_ANSWERED and load_i32(lane, LANE_LEAF) == NO_NODE:
-        outcome = load_i64(lane, LANE_KEY)
-        if outcome != UNKNOWN:
-            return TABLEBASE, outcome
-        store_i32(lane, LANE_STATE, LANE_FREE)
-        _begin_search(games, rules, forest, seat)
-    return ONGOING, np.int64(0)
+    store_i32(lane, LANE_STATE, LANE_FREE)
+    outcome = load_i64(lane, LANE_KEY)
+    return (ONGOING if outcome == UNKNOWN else TABLEBASE), outcome
 
 
 @inline

@@ -1,5 +1,7 @@
 """A mover that searches: its games' trees, and the log of what their searches found."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,16 +10,15 @@ from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
 from vecchess.search.cache import EvaluationCache
 from vecchess.search.forest import Forest, ForestPlan
-from vecchess.search.layout import LANE_ANSWERED, LANE_STATE
+from vecchess.search.layout import LANE_LEAF, NO_NODE
 from vecchess.search.tablebase import Tablebase
-from vecchess.selfplay.games import Rules
+from vecchess.selfplay.games import VACANT, Rules
 from vecchess.selfplay.mover import Mover, Rows
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.ply_log import PAGE_PLIES
-from vecchess.selfplay.seats import CONSUMED, READY
+from vecchess.selfplay.seats import CONSUMED
 from vecchess.selfplay.target_log import MOST_PAGES, MOST_WORDS, TargetLog
-from vecchess.selfplay.think import answer_probes, think_rows
-from vecchess.shapes import POSITION_WORDS
+from vecchess.selfplay.think import play_decisions
 
 
 class Thinker(Mover):
@@ -41,6 +42,8 @@ class Thinker(Mover):
         """
         super().__init__(rules, net_sha, requests, first_row, num_games, numbers)
         self._tablebase = Tablebase(config.syzygy) if config.syzygy else None
+        if self._tablebase:
+            plan = replace(plan, tablebase_men=self._tablebase.most_men)
         rows = slice(first_row, first_row + num_games)
         own = Requests(**{name: array[rows] for name, array in vars(requests).items()})
         self.forest = Forest(config, plan, self.games.position, self.games.keys, own, cache)
@@ -65,24 +68,34 @@ class Thinker(Mover):
         """One page more: the move before a game ends, and the opening of the next."""
         return 2 + -(-self.rules.random_plies // PAGE_PLIES)
 
-    def play(self, rows: Rows) -> tuple[Rows, Rows]:
-        """See ``Mover.play``; looks up in the tablebase what the searches ask of it on the way."""
-        ready, vacant = super().play(rows)
-        while self._tablebase and len(probes := self.forest.take_probes()):
-            positions = self._desk.planes[probes, :POSITION_WORDS]
-            answer_probes(self.forest.address, probes, self._tablebase.outcomes(positions))
-            asked = self.forest.take_asked() + self._desk.first
-            known = self.forest.lane_records[probes, LANE_STATE] == LANE_ANSWERED
-            more, left = super().play(probes[known] + self._desk.first)
-            ready = np.concatenate([ready, asked, more])
-            vacant = np.concatenate([vacant, left])
-        return ready, vacant
+    def _carry_on(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Search on, play what was decided, begin again, until all rows wait for answers."""
+        vacant = self.games.number[rows - self._desk.first] == VACANT
+        searching, playing, gone = rows[~vacant], rows[vacant], [rows[:0]]
+        while len(playing := np.concatenate([playing, self._search(searching)])):
+            searching, left = super()._carry_on(playing)
+            gone.append(left)
+            playing = rows[:0]
+        return self.forest.take_asked() + self._desk.first, np.concatenate(gone)
+
+    def _search(self, rows: Rows) -> Rows:
+        """Carry searches on, with the tablebase; returns the rows where a game goes on."""
+        first, decided = self._desk.first, [rows[:0]]
+        while True:
+            decided.append((self.forest.search(rows - first) + first).astype(np.int32))
+            known = self.forest.look_up(self._tablebase)
+            if not len(known):
+                return np.concatenate(decided)
+            is_game = self.forest.lane_records[known, LANE_LEAF] == NO_NODE
+            decided.append(known[is_game] + first)
+            rows = known[~is_game] + first
 
     def _run_kernel(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
     ) -> None:
+        """Play what was decided in ``rows`` from the cursor on, see ``think.play_decisions``."""
         self._targets.reserve((len(rows) - int(cursor[CONSUMED])) * MOST_PAGES)
-        think_rows(
+        play_decisions(
             tables.address(),
             self.games,
             self._desk,
@@ -93,9 +106,6 @@ class Thinker(Mover):
             self._scratch[0],
             self.forest.address,
             rows,
+            ready,
             cursor,
         )
-        asked = self.forest.take_asked()
-        end = cursor[READY] + len(asked)
-        ready[cursor[READY] : end] = asked + self._desk.first
-        cursor[READY] = end
