@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli import bench, calibrate, doctor, export, net, selfplay, tune
+from vecchess_cli import analyse, bench, calibrate, doctor, export, net, selfplay, tune
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("selfplay")(selfplay.selfplay)
+app.command("analyse")(analyse.analyse)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)
