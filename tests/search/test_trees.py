@@ -16,6 +16,7 @@ SETTINGS = {
     "puct, fresh trees": TreeConfig(search="puct", sims=30, reuse=False, cache_mb=0),
     "gumbel": TreeConfig(search="gumbel", sims=24),
     "fast": TreeConfig(search="puct", sims=50, fast_sims=7, full_share=0.3),
+    "gumbel, fast": TreeConfig(search="gumbel", sims=20, fast_sims=3, full_share=0.5),
     "draws are bad": TreeConfig(search="puct", sims=20, draw_score=-0.5),
 }
 

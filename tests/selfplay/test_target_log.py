@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecchess.selfplay.ply_log import NO_PAGE
+from vecchess.selfplay.pages import NO_PAGE, PagedLog
 from vecchess.selfplay.target_log import (
     MOST_PAGES,
     MOST_WORDS,
     PAGE_WORDS,
-    TargetLog,
     append_word_unbatched,
     free_words_unbatched,
     take_words_unbatched,
+    target_log,
     unpack_targets,
 )
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
@@ -32,14 +32,14 @@ class Logged:
     first: int = NO_PAGE
     last: int = NO_PAGE
 
-    def append(self, log: TargetLog, words: list[int]) -> None:
+    def append(self, log: PagedLog, words: list[int]) -> None:
         for word in words:
             self.first, self.last = append_word_unbatched(
                 log.pages, self.first, self.last, len(self.words), np.uint32(word)
             )
             self.words.append(word)
 
-    def take(self, log: TargetLog) -> list[int]:
+    def take(self, log: PagedLog) -> list[int]:
         out = np.zeros(len(self.words) + 2, np.uint32)
         take_words_unbatched(log.pages, self.first, self.last, len(self.words), out, 1)
         assert out[0] == out[-1] == 0
@@ -50,7 +50,7 @@ class Logged:
         return -(-len(self.words) // PAGE_WORDS)
 
 
-def assert_no_page_is_lost(log: TargetLog, games: list[Logged]) -> None:
+def assert_no_page_is_lost(log: PagedLog, games: list[Logged]) -> None:
     _, following, free = log.pages
     held = sum(game.num_pages for game in games)
     assert free[1] == len(following) - held
@@ -69,7 +69,7 @@ STEPS = st.tuples(
 
 @given(st.lists(STEPS, max_size=30))
 def test_interleaved_games_against_lists(steps: list[tuple[int, str, int]]) -> None:
-    log, games, counter = TargetLog(), [Logged() for _ in range(GAMES)], 2**32 - 99
+    log, games, counter = target_log(), [Logged() for _ in range(GAMES)], 2**32 - 99
     for index, action, count in steps:
         game = games[index]
         if action == "log":
@@ -133,7 +133,7 @@ def test_the_largest_ply_fits() -> None:
     moves = [(NUM_ACTIONS - 1 - i, 65535) for i in range(MAX_MOVES)]
     words = pack(8191, (7, True, 9, moves))
     assert len(words) == MOST_WORDS
-    log, game = TargetLog(), Logged()
+    log, game = target_log(), Logged()
     log.reserve(1 + MOST_PAGES)
     game.append(log, [1] * (PAGE_WORDS - 1))
     game.append(log, words)

@@ -96,11 +96,8 @@ UNEXPANDED = 70
 """evaluations whose moves found no room in the tree"""
 DEPTH = 71
 """sum of the depths of all simulations"""
-NODES_USED = 72
-"""of all trees, now"""
-EDGES_USED = 73
-NODES_MADE = 74
-EDGES_MADE = 75
+NODES_MADE = 72
+EDGES_MADE = 73
 
 NUM_WORDS = 80
 GUMBEL, PUCT = 1, 2

@@ -9,7 +9,8 @@ from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.inference.requests import Requests
 from vecchess.search.sampling import LOG2_E
-from vecchess.selfplay.ply_log import NO_PAGE, PLY_WORDS
+from vecchess.selfplay.pages import NO_PAGE
+from vecchess.selfplay.ply_log import PLY_WORDS
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
 

@@ -11,7 +11,7 @@ from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules
 from vecchess.selfplay.numbers import NumberPool, ranges_of
 from vecchess.selfplay.play import play_rows
-from vecchess.selfplay.ply_log import PAGE_PLIES, PlyLog, unpack_plies
+from vecchess.selfplay.ply_log import PAGE_PLIES, ply_log, unpack_plies
 from vecchess.selfplay.seats import (
     CONSUMED,
     CURSOR_WORDS,
@@ -60,7 +60,7 @@ class Mover:
         self._net_sha = net_sha
         self._desk = Desk.part(requests, first_row, num_games)
         self._numbers = numbers
-        self._log = PlyLog()
+        self._log = ply_log()
         room = min(FINISHED_GAMES, num_games)
         self._done = Finished.with_room(
             room, max(rules.max_plies, room * rules.max_plies // 2), self.words_a_game

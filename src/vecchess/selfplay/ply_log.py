@@ -1,6 +1,4 @@
-"""What was played so far in unfinished games: pages of 16 plies, chained per game.
-
-Games differ in length by a factor of ten, so a fixed row a game would waste most of its memory.
+"""What was played so far in unfinished games, in pages of 16 plies.
 
 A ply is 48 bits, three uint16:
 
@@ -11,67 +9,27 @@ bfloat16, less the codes below 2**-24; what is rarer is noted as that. Who needs
 computes it again, inference being exact.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline
+from vecchess.selfplay.pages import PagedLog, add_page_unbatched, free_pages_unbatched
 from vecchess.store.records import VALUE_UNIT
 
 PAGE_PLIES = 16
 PLY_WORDS = 3
 MAX_STEPS = 31
 """Time steps that fit a ply."""
-NO_PAGE = -1
 _U16, _U32, _U64 = np.uint16, np.uint32, np.uint64
 _PROB_BASE = 103 << 7
 """bfloat16 of 2**-24, the lowest probability that is noted."""
 
 
-class Pages(NamedTuple):
-    """The arrays kernels work on.
-
-    plies: uint16[pages, 16, 3]. following: int32[pages], the next page of the same game, or of
-    the list of free pages. free: int64[2], the first free page and how many there are.
-    """
-
-    plies: NDArray[np.uint16]
-    following: NDArray[np.int32]
-    free: NDArray[np.int64]
-
-
-class PlyLog:
-    """The pages of one mover's games; grows when they run short."""
-
-    def __init__(self) -> None:
-        """A log without pages."""
-        self.pages = Pages(
-            plies=np.zeros((0, PAGE_PLIES, PLY_WORDS), np.uint16),
-            following=np.zeros(0, np.int32),
-            free=np.array([NO_PAGE, 0], np.int64),
-        )
-
-    def reserve(self, num_pages: int) -> None:
-        """Grow until at least ``num_pages`` are free; what is logged stays where it is."""
-        plies, following, free = self.pages
-        missing = num_pages - int(free[1])
-        if missing <= 0:
-            return
-        old = len(following)
-        extra = max(missing, old // 64)
-        added = np.arange(old + 1, old + extra + 1, dtype=np.int32)
-        added[-1] = free[0]
-        self.pages = Pages(
-            plies=np.concatenate([plies, np.zeros((extra, *plies.shape[1:]), np.uint16)]),
-            following=np.concatenate([following, added]),
-            free=np.array([old, free[1] + extra], np.int64),
-        )
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all pages."""
-        return sum(array.nbytes for array in self.pages)
+def ply_log() -> PagedLog:
+    """A log of plies without pages: uint16[pages, 16, 3]."""
+    return PagedLog((PAGE_PLIES, PLY_WORDS), np.uint16)
 
 
 @inline
@@ -110,18 +68,10 @@ def append_ply_unbatched(log: Any, first: Any, last: Any, ply: Any, word: Any) -
     """
     place = ply % PAGE_PLIES
     if place == 0:
-        page = np.int32(log.free[0])
-        log.free[0] = log.following[page]
-        log.free[1] -= 1
-        log.following[page] = NO_PAGE
-        if ply == 0:
-            first = page
-        else:
-            log.following[last] = page
-        last = page
-    log.plies[last, place, 0] = _U16(word)
-    log.plies[last, place, 1] = _U16(word >> _U64(16))
-    log.plies[last, place, 2] = _U16(word >> _U64(32))
+        first, last = add_page_unbatched(log, first, last, ply == 0)
+    log.items[last, place, 0] = _U16(word)
+    log.items[last, place, 1] = _U16(word >> _U64(16))
+    log.items[last, place, 2] = _U16(word >> _U64(32))
     return first, last
 
 
@@ -134,14 +84,11 @@ def take_plies_unbatched(log: Any, first: Any, last: Any, count: Any, out: Any, 
         if ply and place == 0:
             page = log.following[page]
         for word in range(PLY_WORDS):
-            out[at + ply, word] = log.plies[page, place, word]
-    free_pages_unbatched(log, first, last, count)
+            out[at + ply, word] = log.items[page, place, word]
+    free_plies_unbatched(log, first, last, count)
 
 
 @inline
-def free_pages_unbatched(log: Any, first: Any, last: Any, count: Any) -> None:
+def free_plies_unbatched(log: Any, first: Any, last: Any, count: Any) -> None:
     """Give the pages ``first`` .. ``last`` of a game of ``count`` plies back."""
-    if count > 0:
-        log.following[last] = log.free[0]
-        log.free[0] = first
-        log.free[1] += (count + PAGE_PLIES - 1) // PAGE_PLIES
+    free_pages_unbatched(log, first, last, (count + PAGE_PLIES - 1) // PAGE_PLIES)

@@ -24,7 +24,7 @@ from vecchess.rng import random_below, random_u64
 from vecchess.selfplay.games import VACANT
 from vecchess.selfplay.ply_log import (
     append_ply_unbatched,
-    free_pages_unbatched,
+    free_plies_unbatched,
     take_plies_unbatched,
 )
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
@@ -190,4 +190,4 @@ def finish_unbatched(
 @inline
 def take_back_unbatched(games: Any, log: Any, seat: Any) -> None:
     """Give the log pages of an opening that ended the game back."""
-    free_pages_unbatched(log, games.pages[seat, 0], games.pages[seat, 1], games.ply[seat])
+    free_plies_unbatched(log, games.pages[seat, 0], games.pages[seat, 1], games.ply[seat])

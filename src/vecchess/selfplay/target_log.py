@@ -1,4 +1,4 @@
-"""What the searches of unfinished games found: pages of 64 words, chained per game.
+"""What the searches of unfinished games found, in pages of 64 words.
 
 A searched ply is 3 words, uint32, and one for every move of its policy target:
 
@@ -11,13 +11,13 @@ A game's plies follow each other without gaps, over the ends of pages. Plies tha
 searched take no words.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
-from vecchess.selfplay.ply_log import NO_PAGE
+from vecchess.selfplay.pages import PagedLog, add_page_unbatched, free_pages_unbatched
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.records import no_targets
 
@@ -29,49 +29,9 @@ MOST_PAGES = -(-MOST_WORDS // PAGE_WORDS)
 """Pages that one searched ply begins at most."""
 
 
-class WordPages(NamedTuple):
-    """The arrays kernels work on.
-
-    words: uint32[pages, 64]. following: int32[pages], the next page of the same game, or of the
-    list of free pages. free: int64[2], the first free page and how many there are.
-    """
-
-    words: NDArray[np.uint32]
-    following: NDArray[np.int32]
-    free: NDArray[np.int64]
-
-
-class TargetLog:
-    """The pages of one mover's games; grows when they run short."""
-
-    def __init__(self) -> None:
-        """A log without pages."""
-        self.pages = WordPages(
-            words=np.zeros((0, PAGE_WORDS), np.uint32),
-            following=np.zeros(0, np.int32),
-            free=np.array([NO_PAGE, 0], np.int64),
-        )
-
-    def reserve(self, num_pages: int) -> None:
-        """Grow until at least ``num_pages`` are free; what is logged stays where it is."""
-        words, following, free = self.pages
-        missing = num_pages - int(free[1])
-        if missing <= 0:
-            return
-        old = len(following)
-        extra = max(missing, old // 64)
-        added = np.arange(old + 1, old + extra + 1, dtype=np.int32)
-        added[-1] = free[0]
-        self.pages = WordPages(
-            words=np.concatenate([words, np.zeros((extra, PAGE_WORDS), np.uint32)]),
-            following=np.concatenate([following, added]),
-            free=np.array([old, free[1] + extra], np.int64),
-        )
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all pages."""
-        return sum(array.nbytes for array in self.pages)
+def target_log() -> PagedLog:
+    """A log of searches without pages: uint32[pages, 64]."""
+    return PagedLog((PAGE_WORDS,), np.uint32)
 
 
 @inline
@@ -82,16 +42,8 @@ def append_word_unbatched(log: Any, first: Any, last: Any, length: Any, word: An
     """
     place = length % PAGE_WORDS
     if place == 0:
-        page = np.int32(log.free[0])
-        log.free[0] = log.following[page]
-        log.free[1] -= 1
-        log.following[page] = NO_PAGE
-        if length == 0:
-            first = page
-        else:
-            log.following[last] = page
-        last = page
-    log.words[last, place] = np.uint32(word)
+        first, last = add_page_unbatched(log, first, last, length == 0)
+    log.items[last, place] = np.uint32(word)
     return first, last
 
 
@@ -103,17 +55,14 @@ def take_words_unbatched(log: Any, first: Any, last: Any, length: Any, out: Any,
         place = index % PAGE_WORDS
         if index and place == 0:
             page = log.following[page]
-        out[at + index] = log.words[page, place]
+        out[at + index] = log.items[page, place]
     free_words_unbatched(log, first, last, length)
 
 
 @inline
 def free_words_unbatched(log: Any, first: Any, last: Any, length: Any) -> None:
     """Give the pages ``first`` .. ``last`` of a game of ``length`` words back."""
-    if length > 0:
-        log.following[last] = log.free[0]
-        log.free[0] = first
-        log.free[1] += (length + PAGE_WORDS - 1) // PAGE_WORDS
+    free_pages_unbatched(log, first, last, (length + PAGE_WORDS - 1) // PAGE_WORDS)
 
 
 def unpack_targets(

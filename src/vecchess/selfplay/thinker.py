@@ -17,7 +17,7 @@ from vecchess.selfplay.mover import Mover, Rows
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.ply_log import PAGE_PLIES
 from vecchess.selfplay.seats import CONSUMED
-from vecchess.selfplay.target_log import MOST_PAGES, MOST_WORDS, TargetLog
+from vecchess.selfplay.target_log import MOST_PAGES, MOST_WORDS, target_log
 from vecchess.selfplay.think import play_decisions
 
 
@@ -47,7 +47,7 @@ class Thinker(Mover):
         rows = slice(first_row, first_row + num_games)
         own = Requests(**{name: array[rows] for name, array in vars(requests).items()})
         self.forest = Forest(config, plan, self.games.position, self.games.keys, own, cache)
-        self._targets = TargetLog()
+        self._targets = target_log()
 
     def search_counters(self) -> dict[str, int]:
         """Sums since the start of what the trees did."""
