@@ -1,0 +1,182 @@
+"""``bench search``: how fast trees are searched, and what they take, with any evaluator."""
+
+import os
+from statistics import median
+from time import perf_counter
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from vecchess.bench.evaluators import MATERIAL_NET, Asked, open_evaluator
+from vecchess.bench.throughput import keep_to_cores
+from vecchess.chess.sample import random_positions
+from vecchess.config import TreeConfig
+from vecchess.inference.backend import Backend
+from vecchess.search.batch import BatchSearch
+from vecchess.search.layout import EDGE_BYTES, NODE_BYTES
+from vecchess.selfplay.assemble import CONSTANT_NET
+
+SCHEMA = 1
+ROUNDS = 5
+
+
+class SearchBench(BaseModel):
+    """Settings of the benchmark."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    search: Literal["gumbel", "puct"] = "gumbel"
+    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 32
+    """Simulations a move."""
+    games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
+    """G, positions searched at a time."""
+    net: str = CONSTANT_NET
+    """A network file or preset, "constant" or "material"."""
+    gpus: str = "auto"
+    """The one device, as for selfplay."""
+    backend: str = "auto"
+    slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    """S; 0 chooses."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads of the CPU backend; 0 takes one a core."""
+    cores: Annotated[int, Field(ge=0)] = 0
+    """Cores this process is kept to; 0 for all."""
+    cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
+    """Cache of evaluations; 0: none."""
+    lanes: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Questions a tree may have open."""
+    seconds: Annotated[float, Field(gt=0)] = 10.0
+    """Time to measure, all rows together."""
+    seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
+    """Of the positions, the noise, and the network if it is new."""
+
+
+def run(config: SearchBench) -> dict[str, Any]:
+    """Search in this process; returns the medians of what ``Course.lap`` tells, and ``memory``.
+
+    The same without the cache is under "without_cache". Trees of the constant network are flat,
+    because all its values are alike: beside it stands the one that counts men, "material".
+    Raises ConfigError for settings, NetworkError for a network that will not do.
+    """
+    keep_to_cores(config.cores)
+    device, backend = open_evaluator(_asked(config, config.net))
+    rows = {"": (backend, config.cache_mb)}
+    if config.cache_mb:
+        rows["without_cache"] = (backend, 0)
+    if config.net == CONSTANT_NET:
+        rows[MATERIAL_NET] = (open_evaluator(_asked(config, MATERIAL_NET))[1], config.cache_mb)
+    facts: dict[str, Any] = {
+        "schema": SCHEMA,
+        "device": device,
+        "net": config.net,
+        "search": config.search,
+        "sims": config.sims,
+        "games": config.games,
+        "lanes": config.lanes,
+        "cache_mb": config.cache_mb,
+        "slots": backend.num_slots,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+    }
+    for name, (evaluator, cache_mb) in rows.items():
+        measured = _measure(config, evaluator, cache_mb, config.seconds / len(rows))
+        facts |= {name: measured} if name else measured
+    return facts
+
+
+def _asked(config: SearchBench, net: str) -> Asked:
+    return Asked(
+        net=net,
+        gpus=config.gpus,
+        backend=config.backend,
+        rows=config.games * config.lanes,
+        slots=config.slots,
+        threads=config.threads,
+        seed=config.seed,
+    )
+
+
+def _measure(
+    config: SearchBench, backend: Backend, cache_mb: int, seconds: float
+) -> dict[str, Any]:
+    course = Course(config, backend, cache_mb)
+    course.search_batch()  # compiles, and touches the memory
+    laps = [course.lap(seconds / ROUNDS) for _ in range(ROUNDS)]
+    middle = {name: median(lap[name] for lap in laps) for name in laps[0]}
+    return {name: _rounded(value) for name, value in middle.items()} | course.memory()
+
+
+def _rounded(value: float) -> float:
+    return round(value) if value >= 1000 else round(value, 4)
+
+
+class Course:
+    """One search over batches of positions; each is new, and begins with an empty cache."""
+
+    def __init__(self, config: SearchBench, backend: Backend, cache_mb: int) -> None:
+        """Raises ConfigError where memory is short."""
+        tree = TreeConfig(search=config.search, sims=config.sims, cache_mb=cache_mb)
+        self._config = config
+        self._search = BatchSearch(tree, backend, config.games, config.seed, config.lanes)
+        self._batches = 0
+        self._most_nodes = 0
+
+    def search_batch(self) -> tuple[float, int]:
+        """Search the next G positions as self-play does; returns seconds and simulations."""
+        games, nodes = self._config.games, self._reading()["nodes_made"]
+        positions = random_positions(games, self._config.seed + self._batches)
+        numbers = np.arange(games) + self._batches * games
+        if self._search.cache:
+            self._search.cache.clear()
+        start = perf_counter()
+        results = self._search.run(
+            positions, seed=self._config.seed, numbers=numbers, temperature=1.0, explore=True
+        )
+        spent = perf_counter() - start
+        self._batches += 1
+        self._most_nodes = max(self._most_nodes, self._reading()["nodes_made"] - nodes)
+        return spent, int(results.visits.sum())
+
+    def lap(self, seconds: float) -> dict[str, float]:
+        """Search for ``seconds``, one batch at least; returns speeds, sizes of trees, shares.
+
+        Simulations are those below the root. The machinery is all that is not the evaluator.
+        """
+        before, batches, simulations, spent = self._reading(), self._batches, 0, 0.0
+        while spent < seconds:
+            batch_s, visits = self.search_batch()
+            spent, simulations = spent + batch_s, simulations + visits
+        grown = {name: value - before[name] for name, value in self._reading().items()}
+        moves = (self._batches - batches) * self._config.games
+        busy = grown["device_ns"] / 1e9 / spent
+        return {
+            "simulations_per_s": simulations / spent,
+            "moves_per_s": moves / spent,
+            "evals_per_s": grown["evaluations"] / spent,
+            "nodes": grown["nodes_made"] / moves,
+            "edges_per_node": grown["edges_made"] / grown["nodes_made"],
+            "mean_depth": grown["depth"] / simulations,
+            "terminals": grown["terminals"] / simulations,
+            "cache_hit_rate": grown["cache_hits"] / max(grown["cache_probes"], 1),
+            "device_busy": busy,
+            "machinery": 1.0 - busy,
+        }
+
+    def memory(self) -> dict[str, Any]:
+        """Bytes of all pages that trees ever held, of what they may hold, and for each node.
+
+        A node with its edges takes ``node_bytes`` + edges_per_node * ``edge_bytes``; the rest of
+        ``bytes_per_node`` is room at the ends of pages.
+        """
+        forest = self._search.forest
+        return {
+            "bytes_per_node": round(forest.bytes_touched / self._most_nodes, 1),
+            "node_bytes": NODE_BYTES,
+            "edge_bytes": EDGE_BYTES,
+            "bytes_touched": forest.bytes_touched,
+            "bytes_reserved": forest.bytes_reserved,
+        }
+
+    def _reading(self) -> dict[str, int]:
+        counters = self._search.engine.counters
+        return self._search.forest.counters() | {"device_ns": counters.device_ns}

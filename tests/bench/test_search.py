@@ -1,0 +1,120 @@
+"""``bench search`` and the match of two searches, in small."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from vecchess.bench import search
+from vecchess.bench.boards import Boards, random_openings
+from vecchess.chess.rules import Termination
+from vecchess.chess.uci import uci_to_move
+from vecchess.errors import ConfigError
+
+PROGRAM = Path(__file__).parents[2] / "bench" / "search_strength.py"
+SETTINGS = {"games": 8, "sims": 6, "seconds": 0.03, "gpus": "cpu"}
+ROW = {
+    "simulations_per_s", "moves_per_s", "evals_per_s", "nodes", "edges_per_node", "mean_depth",
+    "terminals", "cache_hit_rate", "device_busy", "machinery", "bytes_per_node", "node_bytes",
+    "edge_bytes", "bytes_touched", "bytes_reserved",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+def test_search_with_what_takes_no_time(kind: str) -> None:
+    facts = search.run(search.SearchBench(search=kind, **SETTINGS))
+    rows = [facts, facts["without_cache"], facts["material"]]
+    assert json.loads(json.dumps(facts)) == facts
+    assert (facts["schema"], facts["search"], facts["slots"]) == (1, kind, 8)
+    for row in rows:
+        assert row.keys() >= ROW
+        assert row["simulations_per_s"] > row["moves_per_s"] > 0
+        assert 3 < row["nodes"] <= 7  # the root, its simulations; fewer where there is a mate
+        assert row["bytes_per_node"] > row["node_bytes"] + row["edges_per_node"] * row["edge_bytes"]
+        assert row["bytes_touched"] <= row["bytes_reserved"]
+        assert row["device_busy"] + row["machinery"] == pytest.approx(1.0, abs=2e-4)
+    assert facts["without_cache"]["cache_hit_rate"] == 0
+
+
+def test_search_with_a_network() -> None:
+    settings = SETTINGS | {"net": "tiny", "backend": "reference", "cache_mb": 0, "lanes": 2}
+    facts = search.run(search.SearchBench(**settings))
+    assert facts["device"] == "cpu"
+    assert 0 < facts["device_busy"] <= 1
+    assert not {"material", "without_cache"} & facts.keys()
+
+
+def test_search_takes_one_device() -> None:
+    with pytest.raises(ConfigError, match="one device"):
+        search.run(search.SearchBench(net="tiny", gpus="cpu:2"))
+
+
+def test_a_match() -> None:
+    sizes = ["--games", "4", "--sims", "8", "--max-plies", "60", "--cache-mb", "1"]
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), *sizes, "--least", "-9999", "--set", "considered=4"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode in (0, 3), done.stderr
+    report = json.loads(done.stdout)
+    assert report["searches"] == ["gumbel 8", "gumbel 1"]
+    assert report["wins"] + report["draws"] + report["losses"] == report["games"] == 4
+    assert sum(report["pairs"]) == 2
+    assert sum(report["terminations"].values()) == 4
+    assert report["distinct_games"] == 4
+    assert 0 < report["plies"] <= 4 * (60 - 6)
+    assert report["simulations"][0] > 2 * report["simulations"][1] > 0
+
+
+def test_elo_and_its_interval() -> None:
+    strength = _load()
+    assert strength.elo(0.5) == 0.0
+    assert strength.elo(10 / 11) == 400.0
+    assert strength.elo(0.0) is strength.elo(1.0) is None
+    found = strength.summary(np.array([1, 1, 1, 0.5, 0.5, 0.5, 0, 1.0]))
+    assert (found["wins"], found["draws"], found["losses"]) == (4, 3, 1)
+    assert found["pairs"] == [0, 0, 2, 1, 1]
+    assert found["elo_interval"][0] < found["elo"] < found["elo_interval"][1]
+    even = strength.summary(np.array([1, 0, 0, 1, 0.5, 0.5]))
+    assert even["elo_interval"] == [0.0, 0.0]
+
+
+def test_boards_know_mate_and_repetition() -> None:
+    boards = Boards(2, 100)
+    fools_mate = ["f2f3", "e7e5", "g2g4", "d8h4"]
+    to_and_fro = ["g1f3", "g8f6", "f3g1", "f6g8"]
+    for ply in range(8):
+        wanted = [fools_mate[ply % 4], to_and_fro[ply % 4]]
+        games = boards.ongoing
+        moves = [uci_to_move(boards.positions[game], wanted[game]) for game in games]
+        boards.play(games, np.array(moves, np.uint16))
+    assert boards.codes.tolist() == [Termination.CHECKMATE, Termination.THREEFOLD]
+    assert boards.plies.tolist() == [4, 8]
+    assert boards.points_of_white().tolist() == [0.0, 0.5]
+
+
+def test_openings_differ_and_are_not_over() -> None:
+    openings = random_openings(50, 6, 3, 40)
+    assert len(openings.ongoing) == 50
+    assert (openings.plies == 6).all()
+    assert len(np.unique(openings.positions, axis=0)) == 50
+    with pytest.raises(ConfigError, match="different positions"):
+        random_openings(21, 1, 0, 40)
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("search_strength", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["search_strength"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
