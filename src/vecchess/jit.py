@@ -22,6 +22,8 @@ from vecchess import __version__
 # Kernels allocate nothing, so they need no reference counts (_nrt): the atomic increments for
 # every array taken out of a named tuple cost a mover a third of its time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+# What only kernels call needs no way in from Python: a fifth of the time to compile.
+_PART_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @cache
@@ -76,13 +78,21 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """Compile a part of a kernel: always inlined by LLVM, never called from Python alone."""
-    return numba.njit(forceinline=True, **_OPTIONS)(function)
+    """Compile a part of a kernel: always inlined by LLVM, never called from Python."""
+    return numba.njit(forceinline=True, **_PART_OPTIONS)(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a larger part of kernels: once for all of them, called rather than copied in."""
-    return numba.njit(**_OPTIONS)(function)
+    """Compile a larger part of kernels: called rather than copied in, never from Python."""
+    return numba.njit(**_PART_OPTIONS)(function)
+
+
+def paste(function: Callable[..., Any]) -> Any:
+    """Cut a piece out of one long kernel: numba pastes its code in before it compiles anything.
+
+    For what has a single caller; a part or inline function would be compiled by itself as well.
+    """
+    return numba.njit(inline="always", **_PART_OPTIONS)(function)
 
 
 @cache

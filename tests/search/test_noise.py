@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.kernels import exposed
 from vecchess.rng import random_word
+from vecchess.search import noise
 from vecchess.search.elementary import log_of
-from vecchess.search.noise import DRAWS, gamma, gumbel, search_counter
+from vecchess.search.noise import DRAWS, gamma, gumbel
+
+search_counter = exposed(noise.search_counter)
 
 SEED, NUMBER, COUNT = 5, 77, 20_000
 ALPHAS = [0.05, 0.3, 1.0, 2.5, 10.83]

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.kernels import exposed
 from tests.selfplay.playing import LoudBackend, play, replay
 from vecchess.chess.fen import to_fens
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
-from vecchess.selfplay.ply_log import pack_ply_unbatched, unpack_plies
+from vecchess.selfplay import ply_log
+from vecchess.selfplay.ply_log import unpack_plies
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     PLAYTHROUGH,
@@ -19,6 +21,8 @@ from vecchess.store.records import (
     WHITE_WOULD_RESIGN,
     GameRecords,
 )
+
+pack_ply = exposed(ply_log.pack_ply_unbatched)
 
 
 def why_over(board: chess.Board) -> Termination:
@@ -206,7 +210,7 @@ def test_a_start_with_a_clock_keeps_it(tmp_path: Path) -> None:
     prob=st.floats(2.0**-32, 1.0, width=32),
 )
 def test_a_ply_fits_48_bits(action: int, steps: int, win: int, draw: int, prob: float) -> None:
-    word = int(pack_ply_unbatched(action, steps, win, draw, np.float32(prob)))
+    word = int(pack_ply(action, steps, win, draw, np.float32(prob)))
     assert word < 1 << 48
     plies = np.array([[word & 0xFFFF, word >> 16 & 0xFFFF, word >> 32]], np.uint16)
     back = unpack_plies(plies)

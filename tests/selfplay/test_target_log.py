@@ -8,19 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kernels import exposed
+from vecchess.selfplay import target_log as target_logs
 from vecchess.selfplay.pages import NO_PAGE, PagedLog
 from vecchess.selfplay.target_log import (
     MOST_PAGES,
     MOST_WORDS,
     PAGE_WORDS,
-    append_word_unbatched,
-    free_words_unbatched,
-    take_words_unbatched,
     target_log,
     unpack_targets,
 )
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
+append_word = exposed(target_logs.append_word_unbatched)
+take_words = exposed(target_logs.take_words_unbatched)
+free_words = exposed(target_logs.free_words_unbatched)
 GAMES = 4
 
 
@@ -34,14 +36,14 @@ class Logged:
 
     def append(self, log: PagedLog, words: list[int]) -> None:
         for word in words:
-            self.first, self.last = append_word_unbatched(
+            self.first, self.last = append_word(
                 log.pages, self.first, self.last, len(self.words), np.uint32(word)
             )
             self.words.append(word)
 
     def take(self, log: PagedLog) -> list[int]:
         out = np.zeros(len(self.words) + 2, np.uint32)
-        take_words_unbatched(log.pages, self.first, self.last, len(self.words), out, 1)
+        take_words(log.pages, self.first, self.last, len(self.words), out, 1)
         assert out[0] == out[-1] == 0
         return out[1:-1].tolist()
 
@@ -82,7 +84,7 @@ def test_interleaved_games_against_lists(steps: list[tuple[int, str, int]]) -> N
         if action == "end":
             assert game.take(log) == game.words
         else:
-            free_words_unbatched(log.pages, game.first, game.last, len(game.words))
+            free_words(log.pages, game.first, game.last, len(game.words))
         games[index] = Logged()
         assert_no_page_is_lost(log, games)
     for game in games:

@@ -36,7 +36,7 @@ from vecchess.chess.rules import (
     plies_since_unbatched,
     push_key_unbatched,
 )
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import count_up
 from vecchess.search.backup import back_up_unbatched, prove_unbatched, utility_unbatched
@@ -87,7 +87,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _U = np.uint64
 
 
-@part
+@paste
 def arrive_unbatched(forest, tree, row, leaf, depth):  # type: ignore[no-untyped-def]
     """Judge the position on the scratch board, new after ``depth`` moves from the root.
 
@@ -115,11 +115,11 @@ def arrive_unbatched(forest, tree, row, leaf, depth):  # type: ignore[no-untyped
     return _ask(forest, tree, row, leaf, board, repetitions, depth)
 
 
-@inline
+@paste
 def _look_up(forest: Any, tree: Any, row: Any, leaf: Any, board: Any) -> Any:
     """Let the row wait for a tablebase, its position in the place of its planes."""
     node, moves = node_at(forest, leaf), load_i64(forest, descriptor.MOVES)
-    packed = generate_unbatched(load_i64(forest, descriptor.TABLES), board, moves)
+    packed = _generate(load_i64(forest, descriptor.TABLES), board, moves)
     if packed & 0xFFFF == 0:
         return _end_without_moves(forest, tree, node, packed >> 16)
     copy_board(board, load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES)
@@ -167,7 +167,7 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
             take_entry_unbatched(forest, tree, node, entry)
             return _take_lane(forest, row, leaf, node, LANE_ANSWERED, key)
     tables, moves = load_i64(forest, descriptor.TABLES), load_i64(forest, descriptor.MOVES)
-    packed = generate_unbatched(tables, board, moves)
+    packed = _generate(tables, board, moves)
     num_moves, in_check = packed & 0xFFFF, packed >> 16
     if num_moves == 0:
         return _end_without_moves(forest, tree, node, in_check)
@@ -186,7 +186,7 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
     return _take_lane(forest, row, leaf, node, LANE_ASKED, key)
 
 
-@inline
+@paste
 def _take_mate(forest: Any, tree: Any, row: Any, leaf: Any, move: Any, depth: Any) -> Any:
     """A position with a mating move: a leaf is won; a root has this one move."""
     node = node_at(forest, leaf)
@@ -253,11 +253,11 @@ def _end_without_moves(forest: Any, tree: Any, node: Any, in_check: Any) -> Any:
     return _end(forest, tree, node, np.int64(-UNIT), _proof(forest, LOST))
 
 
-@inline
+@paste
 def _end_at_fifty(forest: Any, tree: Any, node: Any, board: Any) -> Any:
     """A draw, unless the last move gave mate."""
     moves = load_i64(forest, descriptor.MOVES)
-    packed = generate_unbatched(load_i64(forest, descriptor.TABLES), board, moves)
+    packed = _generate(load_i64(forest, descriptor.TABLES), board, moves)
     mated = packed == 1 << 16
     return _end_without_moves(forest, tree, node, np.int64(mated))
 
@@ -287,6 +287,12 @@ def finish_unbatched(forest, node):  # type: ignore[no-untyped-def]
     back_up_unbatched(forest, node)
     if state_of(node) & (WON | LOST):
         prove_unbatched(forest, node)
+
+
+@part
+def _generate(tables, board, moves):  # type: ignore[no-untyped-def]
+    """Move generation, in one place for all who need it here: it is long to compile."""
+    return generate_unbatched(tables, board, moves)
 
 
 @inline

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.bits import load_i32, load_i64, load_u16, store, store16, store_f32, store_i32
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.layout import (
     BLACK,
@@ -118,7 +118,7 @@ def _settle(node: Any, outcome: Any, distance: Any) -> None:
     store16(node, DISTANCE, distance)
 
 
-@inline
+@paste
 def _longest(forest: Any, node: Any) -> Any:
     """The most plies any move holds out, all being lost."""
     edge, longest = edges_of(forest, node), np.int64(0)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.bits import load, load_i32, store, store_i32
 from vecchess.errors import ConfigError
-from vecchess.jit import inline, kernel, part
+from vecchess.jit import inline, kernel, part, paste
 from vecchess.search.atomic import load_shared, prefetch, store_shared, try_lock, unlock
 from vecchess.shapes import MAX_MOVES
 
@@ -179,7 +179,7 @@ def _mark_used(bucket: Any, way: Any) -> None:
     store_i32(bucket + _I(_ENTRY_BYTES), _LAST, way)
 
 
-@inline
+@paste
 def _copy_out(place: Any, entry: Any) -> Any:
     facts = load_i32(place, _FACTS)
     count = facts & _I(0xFF)
@@ -192,7 +192,7 @@ def _copy_out(place: Any, entry: Any) -> Any:
     return count
 
 
-@inline
+@paste
 def _copy_in(place: Any, salted: Any, entry: Any, count: Any) -> None:
     store_shared(place, salted)
     store_i32(place, _FACTS, count | load_i32(entry, STEPS) << _I(8))

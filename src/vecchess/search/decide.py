@@ -21,7 +21,7 @@ from vecchess.chess.bits import (
     store_f64,
     store_i32,
 )
-from vecchess.jit import inline, part
+from vecchess.jit import part, paste
 from vecchess.rng import random_u64
 from vecchess.search import descriptor, record
 from vecchess.search.arena import count_up
@@ -90,7 +90,7 @@ def decide_unbatched(forest, tree):  # type: ignore[no-untyped-def]
     store_i32(decision, ACTION, action_of(edges_of(forest, root) + edge * EDGE_BYTES))
 
 
-@inline
+@paste
 def _write_value(forest: Any, root: Any, decision: Any) -> None:
     """The mean of all simulations, with what a draw was worth taken out; or what is proven."""
     visits = load_i32(root, VISITS)
@@ -105,7 +105,7 @@ def _write_value(forest: Any, root: Any, decision: Any) -> None:
     store_i32(decision, DRAW, draw)
 
 
-@inline
+@paste
 def _decide_gumbel(forest: Any, tree: Any, root: Any) -> Any:
     """The best of the most visited candidates, and the improved policy's probability of it."""
     _improve(forest, root)
@@ -113,7 +113,7 @@ def _decide_gumbel(forest: Any, tree: Any, root: Any) -> Any:
     return edge, load_f64(load_i64(forest, descriptor.REALS), edge)
 
 
-@inline
+@paste
 def _improve(forest: Any, root: Any) -> None:
     """Write the improved policy of all edges to the forest's reals.
 
@@ -129,7 +129,7 @@ def _improve(forest: Any, root: Any) -> None:
         store_f64(policy, index, prior_of(edges + index * EDGE_BYTES) * factor / total)
 
 
-@inline
+@paste
 def _decide_puct(forest: Any, tree: Any, root: Any) -> Any:
     """A move drawn by visits at the tree's temperature, and the probability it was drawn with."""
     visits = load_i64(forest, descriptor.WEIGHTS)
@@ -146,7 +146,7 @@ def _decide_puct(forest: Any, tree: Any, root: Any) -> Any:
     return _draw(forest, tree, count, load_i32(visits, best), temperature)
 
 
-@inline
+@paste
 def _draw(forest: Any, tree: Any, count: Any, most: Any, temperature: Any) -> Any:
     """An edge drawn in proportion to visits ** (1 / temperature)."""
     weights, total = load_i64(forest, descriptor.WEIGHTS), np.int64(0)
@@ -163,7 +163,7 @@ def _draw(forest: Any, tree: Any, count: Any, most: Any, temperature: Any) -> An
     return edge, np.float64(load_i32(weights, edge)) / np.float64(total)
 
 
-@inline
+@paste
 def _proven_choice(forest: Any, root: Any, won: Any) -> Any:
     """The shortest way to a proven win, or the longest to a proven loss."""
     edge, best, best_distance = edges_of(forest, root), np.int64(0), np.int64(-1)
@@ -178,7 +178,7 @@ def _proven_choice(forest: Any, root: Any, won: Any) -> Any:
     return best
 
 
-@inline
+@paste
 def _put_all_on(forest: Any, root: Any, edge: Any) -> None:
     """A policy that is certain."""
     policy = load_i64(forest, descriptor.REALS)
@@ -186,7 +186,7 @@ def _put_all_on(forest: Any, root: Any, edge: Any) -> None:
         store_f64(policy, index, 1.0 if index == edge else 0.0)
 
 
-@inline
+@paste
 def _write_targets(forest: Any, root: Any, decision: Any) -> None:
     """The policy in the forest's reals as entries; what rounds to nothing is left out."""
     policy, edge, entries = load_i64(forest, descriptor.REALS), edges_of(forest, root), np.int64(0)

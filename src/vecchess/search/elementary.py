@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.jit import inline, kernel
+from vecchess.jit import inline, kernel, paste
 
 Reals = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def log_unbatched(x: Any) -> Any:
     return k * _LN2_HIGH - ((half - tail) - f)
 
 
-@inline
+@paste
 def _odd_series(z: Any) -> Any:
     """2/3 z + 2/5 z^2 + .. + 2/21 z^10, in pairs that do not wait for each other; z < 0.03."""
     z2 = z * z
@@ -73,7 +73,7 @@ def exp_unbatched(x: Any) -> Any:
     return power if x >= LOWEST_EXPONENT else 0.0
 
 
-@inline
+@paste
 def _factorial_series(r: Any) -> Any:
     """1/2! + r/3! + r^2/4! + .. + r^11/13!, in pairs that do not wait for each other."""
     r2 = r * r

@@ -22,7 +22,7 @@ from vecchess.chess.bits import (
     store_f64,
     store_i32,
 )
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor
 from vecchess.search.arena import count_up, new_edges
 from vecchess.search.layout import (
@@ -72,7 +72,7 @@ def read_answer_unbatched(forest, row):  # type: ignore[no-untyped-def]
     return entry
 
 
-@inline
+@paste
 def _read_value(forest: Any, row: Any, steps: Any, entry: Any, weights: Any) -> None:
     """Value and draw of an answer, in 2**-24, from softmax weights."""
     scale = np.float32(load_f64(forest, descriptor.VALUE_SCALE)) / np.float32(steps)

@@ -183,7 +183,7 @@ class Forest:
     def search(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Carry the searches of ``rows`` on, see ``work.search_rows``; the trees now decided."""
         decided = np.empty(len(rows), np.int64)
-        return decided[: search_rows(self.address, rows, decided)]
+        return decided[: search_rows(self.address, rows.astype(np.int32), decided)]
 
     def look_up(self, tablebase: Tablebase | None) -> NDArray[np.int32]:
         """Answer what waits for the tablebase; returns the rows that have an outcome.

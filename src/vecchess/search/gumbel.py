@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bits import load_f32, load_f64, load_i32, load_i64, load_u16, store_f64
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.elementary import exp_unbatched, log_unbatched
 from vecchess.search.expand import action_of, prior_of, swap_edges
@@ -51,7 +51,7 @@ def draw_candidates_unbatched(forest, tree, root):  # type: ignore[no-untyped-de
         swap_edges(edges, place, best)
 
 
-@inline
+@paste
 def _score_moves(forest: Any, tree: Any, edges: Any, count: Any, scores: Any) -> None:
     """Log prior and Gumbel noise of each edge."""
     seed, number = load_i64(forest, descriptor.SEED), load_i64(tree, record.NUMBER)
@@ -75,7 +75,7 @@ def select_candidate_unbatched(forest, tree, root):  # type: ignore[no-untyped-d
     return best_candidate_unbatched(forest, tree, root, considered)
 
 
-@inline
+@paste
 def _considered_visits(forest: Any, tree: Any, done: Any) -> Any:
     """How often a candidate must have been visited to be taken now."""
     kind = np.int64(1) - load_i32(tree, record.FULL)
@@ -144,7 +144,7 @@ def soften_unbatched(forest, node):  # type: ignore[no-untyped-def]
     return factor, total
 
 
-@inline
+@paste
 def _mixed_value(node: Any, edges: Any, opened: Any) -> Any:
     """The value that moves without a visit are given, and the highest of those visited."""
     mass, weighted, highest, edge = 0.0, 0.0, -1.0, edges

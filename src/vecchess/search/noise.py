@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.jit import inline, kernel, part
+from vecchess.jit import inline, kernel, part, paste
 from vecchess.rng import random_u64
 from vecchess.search.elementary import exp_unbatched, log_unbatched
 
@@ -82,7 +82,7 @@ def _gamma_from_1(alpha: Any, seed: Any, number: Any, counter: Any) -> Any:
     return value
 
 
-@inline
+@paste
 def _is_accepted(u: Any, square: Any, d: Any, cube: Any) -> Any:
     """Section 4 of the paper: a bound without logarithms, which mostly decides, then the test."""
     if u < 1.0 - 0.0331 * square * square:

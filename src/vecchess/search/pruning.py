@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.bits import load_f32, load_f64, load_i32, load_i64, load_u16, store_i32
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.expand import bring_next_unbatched, prior_of
 from vecchess.search.layout import (
@@ -49,7 +49,7 @@ def prune_visits_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
     return np.int64(best)
 
 
-@inline
+@paste
 def _best(visits: Any, edges: Any, opened: Any) -> Any:
     """The most visited edge, the more valuable one of two alike."""
     best = np.int64(0)
@@ -61,7 +61,7 @@ def _best(visits: Any, edges: Any, opened: Any) -> Any:
     return best
 
 
-@inline
+@paste
 def _prune(forest: Any, root: Any, visits: Any, edges: Any, best: Any) -> None:
     """Take forced visits off all other edges as long as PUCT would still prefer the best one."""
     bonus = bonus_unbatched(forest, load_i32(root, VISITS))

@@ -19,7 +19,7 @@ from vecchess.chess.bits import (
     store_f64,
     store_i32,
 )
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.elementary import log_unbatched
 from vecchess.search.expand import action_of, bring_next_unbatched, prior_of
@@ -85,7 +85,7 @@ def select_puct_unbatched(forest, node, forced, reduction):  # type: ignore[no-u
     return best
 
 
-@inline
+@paste
 def _first_visit(node: Any, reduction: Any) -> Any:
     """What a move without a visit counts as."""
     value = np.float64(load_i64(node, VALUE_SUM))
@@ -119,7 +119,7 @@ def add_noise_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
     bring_next_unbatched(edges, opened, count)
 
 
-@inline
+@paste
 def _draw_noise(forest: Any, tree: Any, root: Any) -> Any:
     """Write a gamma variate for each edge; returns their sum, taken by descending prior.
 

@@ -18,7 +18,7 @@ from vecchess.chess.bits import (
     store_f64,
     store_i32,
 )
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import empty_tree, free_tree_unbatched, give_back, new_edges, new_node
 from vecchess.search.backup import write_edge
@@ -88,7 +88,7 @@ def follow_unbatched(forest, index, choice):  # type: ignore[no-untyped-def]
     give_back(forest, descriptor.EDGE_FOLLOWING, descriptor.EDGE_FREE, pages[2], pages[3])
 
 
-@inline
+@paste
 def _is_worth_keeping(forest: Any, child: Any) -> Any:
     """Whether a child can be a root: it has moves, and its sums do not count draws our way."""
     if child == NO_NODE or load_i64(forest, descriptor.REUSE) == 0:
@@ -96,7 +96,7 @@ def _is_worth_keeping(forest: Any, child: Any) -> Any:
     return state_of(node_at(forest, child)) & EXPANDED != 0
 
 
-@inline
+@paste
 def _copy_below(forest: Any, tree: Any) -> None:
     """Copy what hangs on each copied node, in the order in which nodes were copied."""
     following = load_i64(forest, descriptor.NODE_FOLLOWING)
@@ -145,7 +145,7 @@ def _copy_node(forest: Any, tree: Any, old: Any, parent: Any, edge: Any) -> Any:
     return index
 
 
-@inline
+@paste
 def _is_draw_no_more(forest: Any, child: Any, parent: Any) -> Any:
     """Whether a draw by repetition on the path repeats a position that is now before the root."""
     cycle = load_u16(child, CYCLE)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bits import load_i32, store_i32
-from vecchess.jit import inline, kernel
+from vecchess.jit import inline, kernel, paste
 from vecchess.shapes import MAX_MOVES
 
 LOG2_E = np.float32(1.4426950408889634)
@@ -61,7 +61,7 @@ def weigh_unbatched(accumulators: Any, count: Any, scale: Any, weights: Any) -> 
     return total
 
 
-@inline
+@paste
 def _weigh_first_best(accumulators: Any, count: Any, best: Any, weights: Any) -> Any:
     found = False
     for i in range(count):

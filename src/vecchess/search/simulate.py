@@ -24,7 +24,7 @@ from vecchess.chess.bits import (
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.position import clock_unbatched, key_unbatched
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
-from vecchess.jit import inline, part
+from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import count_up, new_node
 from vecchess.search.arrive import (
@@ -38,6 +38,7 @@ from vecchess.search.arrive import (
     tablebase_answer_unbatched,
     take_entry_unbatched,
 )
+from vecchess.search.atomic import prefetch
 from vecchess.search.backup import mark_pending_unbatched
 from vecchess.search.cache import insert_unbatched
 from vecchess.search.expand import action_of, bring_next_unbatched, prior_of, read_answer_unbatched
@@ -83,7 +84,7 @@ NOTHING = 0
 """No simulation could begin."""
 
 
-@part
+@paste
 def advance_unbatched(forest, index):  # type: ignore[no-untyped-def]
     """Simulate in tree number ``index`` until an answer is needed (WAITING) or it is DECIDED.
 
@@ -131,7 +132,7 @@ def answer_probe_unbatched(forest, row, outcome):  # type: ignore[no-untyped-def
         store_i32(lane, LANE_STATE, LANE_ANSWERED)
 
 
-@part
+@paste
 def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
     """Begin a simulation: IS_OVER if it ended at once, IN_LANE if it waits, or NOTHING."""
     lane = (load_i32(tree, record.OLDEST_LANE) + load_i32(tree, record.IN_FLIGHT)) % lanes
@@ -160,7 +161,7 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
     return _arrive(forest, tree, first_row + lane, leaf, depth, lanes)
 
 
-@inline
+@paste
 def _arrive(forest: Any, tree: Any, row: Any, leaf: Any, depth: Any, lanes: Any) -> Any:
     """Judge the new leaf; if it waits, let others see that it is pending."""
     outcome = arrive_unbatched(forest, tree, row, leaf, depth)
@@ -171,7 +172,7 @@ def _arrive(forest: Any, tree: Any, row: Any, leaf: Any, depth: Any, lanes: Any)
     return outcome
 
 
-@inline
+@paste
 def _settle_oldest(forest: Any, tree: Any, first_row: Any, lanes: Any) -> Any:
     """Let the answer that was asked first go up the tree; False if it is not there yet."""
     oldest = load_i32(tree, record.OLDEST_LANE)
@@ -189,7 +190,7 @@ def _settle_oldest(forest: Any, tree: Any, first_row: Any, lanes: Any) -> Any:
     return True
 
 
-@inline
+@paste
 def _prepare_root(forest: Any, tree: Any, root: Any) -> None:
     """Noise for the root's priors, or the moves to be considered."""
     store_i32(tree, record.READY, 1)
@@ -237,13 +238,14 @@ def _descend(forest, tree):  # type: ignore[no-untyped-def]
             if child == NO_NODE:
                 store_i32(tree, record.BUDGET, 0)
                 return child, depth
+        prefetch(node_at(forest, child))
         make_unbatched(tables, board, action_to_move_unbatched(tables, board, action_of(edge)))
         store(history, clock_unbatched(board), key_unbatched(board))
         depth += 1
         index = child
 
 
-@inline
+@paste
 def _select(forest: Any, tree: Any, node: Any, depth: Any) -> Any:
     """Number of the edge to follow from the node at address ``node``."""
     if load_i64(forest, descriptor.METHOD) == descriptor.GUMBEL:
@@ -258,7 +260,7 @@ def _select(forest: Any, tree: Any, node: Any, depth: Any) -> Any:
     return select_puct_unbatched(forest, node, forced, reduction)
 
 
-@inline
+@paste
 def _open(forest: Any, tree: Any, index: Any, choice: Any) -> Any:
     """Make the child of an edge that was never followed; NO_NODE if the tree is full."""
     node = node_at(forest, index)
@@ -276,7 +278,7 @@ def _open(forest: Any, tree: Any, index: Any, choice: Any) -> Any:
     return child
 
 
-@inline
+@paste
 def _is_kept_in_order(forest: Any, tree: Any, index: Any) -> Any:
     """False for a root whose edges stand in the order of candidates."""
     is_root = index == load_i32(tree, record.ROOT)

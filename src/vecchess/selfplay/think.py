@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.bits import load_f32, load_i32, load_i64, store_i32
-from vecchess.jit import inline, kernel
+from vecchess.jit import inline, kernel, paste
 from vecchess.rng import random_u64
 from vecchess.search import decide, descriptor, record
 from vecchess.search.arena import free_tree_unbatched
@@ -86,7 +86,7 @@ def play_decisions(  # type: ignore[no-untyped-def]
             cursor[READY] += 1
 
 
-@inline
+@paste
 def _lacks_room(
     games: Any, rules: Any, logs: Any, finished: Any, supply: Any, seat: Any, cursor: Any
 ) -> Any:
@@ -97,7 +97,7 @@ def _lacks_room(
     return short or is_full_unbatched(rules, finished, cursor) or cursor[SUPPLIED] == len(supply)
 
 
-@inline
+@paste
 def _play_seat(
     tables: Any, games: Any, requests: Any, rules: Any, logs: Any,
     finished: Any, supply: Any, moves: Any, forest: Any, seat: Any, cursor: Any,
@@ -153,7 +153,7 @@ def _play_seat(
             return True
 
 
-@inline
+@paste
 def _take_verdict(forest: Any, seat: Any) -> Any:
     """What the tablebase says of the game: (why it is over, or ONGOING; outcome for the mover)."""
     lane = lane_at(forest, seat)
@@ -174,7 +174,7 @@ def _begin_search(games: Any, rules: Any, forest: Any, seat: Any) -> None:
     begin_search_unbatched(forest, seat, number, ply, np.int64(sims), full, full, temperature)
 
 
-@inline
+@paste
 def _play_decision(
     tables: Any, games: Any, rules: Any, log: Any, targets: Any, forest: Any, seat: Any, cursor: Any
 ) -> Any:
@@ -197,7 +197,7 @@ def _play_decision(
     return ONGOING
 
 
-@inline
+@paste
 def _log_search(games: Any, targets: Any, forest: Any, seat: Any, decision: Any) -> None:
     """Log what the search found; only a full one gives a policy target."""
     full = load_i32(tree_at(forest, seat), record.FULL)
@@ -221,7 +221,7 @@ def _log_word(games: Any, targets: Any, seat: Any, word: Any) -> None:
     games.target_words[seat] += 1
 
 
-@inline
+@paste
 def _finish(
     games: Any, log: Any, targets: Any, finished: Any, forest: Any,
     seat: Any, code: Any, outcome: Any, cursor: Any,
