@@ -1,0 +1,113 @@
+"""Searches of given positions: lanes, limits, tablebases, the cache."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.search.samples import samples
+from tests.search.table import TableBackend
+from vecchess.chess.fen import from_fens
+from vecchess.config import TreeConfig
+from vecchess.errors import ConfigError
+from vecchess.search.arrive import UNKNOWN
+from vecchess.search.batch import BatchSearch, SearchResults
+from vecchess.search.layout import UNIT
+from vecchess.search.tablebase import Tablebase
+
+SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"
+
+
+def same(one: SearchResults, other: SearchResults) -> bool:
+    """Whether two searches found the same, to the bit."""
+    return all(np.array_equal(value, getattr(other, name)) for name, value in vars(one).items())
+
+
+@pytest.mark.parametrize("search", ["puct", "gumbel"])
+@pytest.mark.parametrize("lanes", [1, 2, 7])
+def test_nothing_but_the_number_of_lanes_matters(search: str, lanes: int) -> None:
+    """Answers come at other times with other slots, and not at all where the cache has them."""
+    positions, keys = samples(6, 3)
+    found = []
+    for slots, cache_mb in ((64, 0), (3, 0), (1, 1), (9, 1)):
+        config = TreeConfig(search=search, sims=90, cache_mb=cache_mb)
+        searches = BatchSearch(config, TableBackend(slots), 6, lanes=lanes)
+        for _ in range(2):  # the second time much is in the cache
+            found.append(searches.run(positions, keys, seed=5, temperature=0.5, explore=True))
+        assert searches.forest.counters()["cache_hits"] > 0 or not cache_mb
+    assert all(same(found[0], other) for other in found[1:])
+    assert (found[0].visits <= 90).all()
+
+
+def test_lanes_ask_for_more_than_one_position_at_a_time() -> None:
+    positions, _ = samples(1, 4)
+    config = TreeConfig(search="puct", sims=200, cache_mb=0)
+    steps = []
+    for lanes in (1, 8):
+        searches = BatchSearch(config, TableBackend(64), 1, lanes=lanes)
+        searches.run(positions)
+        steps.append(searches.engine.counters.batches)
+    assert steps[1] < steps[0] / 4
+
+
+def test_a_full_tree_goes_on_without_growing() -> None:
+    positions, keys = samples(2, 8)
+    config = TreeConfig(search="puct", sims=1000, tree_mb=1, solve=False)
+    searches = BatchSearch(config, TableBackend(4), 2)
+    results = searches.run(positions, keys)
+    assert (results.visits == 1000).all()
+    assert searches.forest.counters()["unexpanded"] > 0
+    assert searches.forest.bytes_touched <= searches.forest.bytes_reserved <= 1 << 20
+
+
+def test_limits_that_cannot_be_kept_are_refused() -> None:
+    with pytest.raises(ConfigError, match="tree_mb"):
+        BatchSearch(TreeConfig(search="puct", sims=10_000, tree_mb=1), TableBackend(4), 8)
+    with pytest.raises(ConfigError, match="cache"):
+        BatchSearch(TreeConfig(search="puct", cache_mb=1 << 22), TableBackend(4), 1)
+    with pytest.raises(ConfigError, match="no tables"):
+        Tablebase(SYZYGY.parent)
+    with pytest.raises(ConfigError, match="no folder"):
+        Tablebase(SYZYGY / "nowhere")
+
+
+def test_what_tablebases_say() -> None:
+    won, lost, drawn, four_men = from_fens(
+        [
+            "8/8/8/3k4/8/8/8/R3K3 w - -",
+            "8/8/8/3K4/8/8/8/r3k3 w - -",
+            "4k3/8/8/4K3/4P3/8/8/8 b - -",
+            "4k3/8/8/4K3/4P3/8/7P/8 b - -",
+        ]
+    )
+    table = Tablebase(SYZYGY)
+    assert table.most_men == 3
+    outcomes = table.outcomes(np.stack([won, lost, drawn, four_men]))
+    assert outcomes.tolist() == [1, -1, 0, UNKNOWN]
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_captures_and_promotions_into_tablebases_decide(lanes: int) -> None:
+    positions = from_fens(
+        [
+            "8/8/3k4/8/8/8/1b6/1R2K3 w - - 3 9",  # takes the bishop
+            "8/P6k/8/8/8/8/8/K7 w - - 0 9",  # promotes
+            "8/1R5r/8/8/8/2k5/8/K7 b - - 0 9",  # takes the rook
+        ]
+    )
+    config = TreeConfig(search="puct", sims=200, cache_mb=0)
+    search = BatchSearch(config, TableBackend(4), 3, lanes=lanes, tablebase=Tablebase(SYZYGY))
+    results = search.run(positions)
+    assert results.win.tolist() == [UNIT, UNIT, UNIT]
+    without = BatchSearch(config, TableBackend(4), 3).run(positions)
+    assert (without.win < UNIT).any()
+
+
+def test_root_value_and_policy_add_up() -> None:
+    positions, keys = samples(20, 2)
+    config = TreeConfig(search="gumbel", sims=16, draw_score=-0.4)
+    results = BatchSearch(config, TableBackend(8), 20).run(positions, keys)
+    assert ((results.win >= 0) & (results.draw >= 0)).all()
+    assert (results.win + results.draw <= UNIT).all()
+    sums = np.add.reduceat(results.target_prob.astype(np.int64), results.target_offsets[:-1])
+    assert (np.abs(sums - 65535) <= 218).all()
