@@ -100,4 +100,3 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
         (descriptor.EDGE_FOLLOWING, descriptor.EDGE_FREE, descriptor.EDGE_FRESH),
     ):
         assert num_free(mover.forest, following, free) == words[fresh] > 0  # all came back
-

@@ -11,6 +11,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.constant import ConstantBackend
 from vecchess.selfplay.assemble import mover_maker
+from vecchess.selfplay.devices import Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.store.pgn import games_of
@@ -52,7 +53,8 @@ def server_of(
 ) -> SelfplayServer:
     """A server without numbers of games to play."""
     config = SelfplayConfig(game=game, tree=tree, seed=seed)
-    make_mover = mover_maker(config, backend, "net")
+    share = Share(backend.num_slots, seats, movers, 1)
+    make_mover = mover_maker(config, backend, "net", share)
     return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, NumberPool())
 
 

@@ -4,6 +4,7 @@ from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.inference.constant import ConstantBackend
 from vecchess.selfplay.assemble import mover_maker
+from vecchess.selfplay.devices import Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.server import SelfplayServer
 
@@ -13,7 +14,7 @@ def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:
     pool = NumberPool()
     pool.add([(0, num_games)])
     backend = ConstantBackend(seats)
-    make_mover = mover_maker(config, backend, "net")
+    make_mover = mover_maker(config, backend, "net", Share(seats, seats, movers, 1))
     return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
 
 

@@ -23,6 +23,7 @@ from vecchess.jit import cache_dir
 from vecchess.search.batch import BatchSearch
 from vecchess.search.tablebase import Tablebase
 from vecchess.selfplay.assemble import BUILT_IN_NETS, Say, check_search
+from vecchess.selfplay.devices import Share
 
 SIMS_A_LANE, MOST_LANES = 100, 32
 _MARK = "analyse-{}.compiled"
@@ -44,8 +45,8 @@ def analyse(
     network that will not do.
     """
     positions, keys = position_after(fen, moves)
-    check_search(config.tree, 1)
     lanes = config.lanes or lanes_for(config.tree.sims)
+    check_search(config.tree, Share(slots=lanes, games=1, movers=1, threads=1), num_workers=1)
     backend, judge = open_judge(config, lanes, say)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
     _compile(backend, config, say)

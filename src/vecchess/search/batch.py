@@ -16,7 +16,7 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.search import decide, descriptor, layout, record
 from vecchess.search.cache import EvaluationCache
-from vecchess.search.forest import Forest, ForestPlan
+from vecchess.search.forest import Forest, ForestPlan, TreeLimits
 from vecchess.search.priors import decode_priors
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.work import begin_searches, decide_all, free_trees
@@ -79,7 +79,8 @@ class BatchSearch:
         self._keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
         self._tablebase = tablebase
         men = tablebase.most_men if tablebase else 0
-        plan = ForestPlan(backend.policy_scale, backend.value_scale, seed, lanes, men)
+        limits = TreeLimits.of(config, num_trees)
+        plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes, men)
         self.forest = Forest(config, plan, self._positions, self._keys, self.requests, self.cache)
 
     def run(

@@ -50,21 +50,23 @@ class TreeLimits:
     edge_pages: int
 
     @classmethod
-    def of(cls, config: TreeConfig, num_trees: int) -> "TreeLimits":
+    def of(cls, config: TreeConfig, num_trees: int, num_forests: int = 1) -> "TreeLimits":
         """Enough for the simulations of the configuration, or what ``tree_mb`` leaves each tree.
 
-        Raises ConfigError where that is not enough to search at all, or more than the machine has.
+        ``num_trees`` of all forests of the process; each forest has room for one more. Raises
+        ConfigError where that is not enough to search at all, or more than the machine has.
         """
         nodes = config.sims + 2  # the root, and one that is pending
         pages = -(-nodes * ALLOWED_EDGES // (EDGES_A_PAGE - MAX_MOVES)) + 1
         limits = cls(nodes, pages)
-        needed = limits.nbytes * (num_trees + 1)
+        rooms = num_trees + num_forests
+        needed = limits.nbytes * rooms
         games = f"{num_trees:,} tree{'s' if num_trees > 1 else ''} of {config.sims:,} simulations"
         if config.tree_mb:
-            share = config.tree_mb * MEGABYTE // (num_trees + 1)
+            share = config.tree_mb * MEGABYTE // rooms
             pages = min(pages, (share - limits.node_bytes) // _EDGE_PAGE_BYTES)
-            least = cls(nodes, -(-nodes // NODES_A_PAGE)).nbytes * (num_trees + 1)
-            if share * (num_trees + 1) < least or pages < 1:
+            least = cls(nodes, -(-nodes // NODES_A_PAGE)).nbytes * rooms
+            if share * rooms < least or pages < 1:
                 raise ConfigError(
                     f"tree_mb: {config.tree_mb} MB is too little for {games}: "
                     f"give at least {-(-least // MEGABYTE)}"
@@ -102,6 +104,7 @@ class ForestPlan:
     random numbers. lanes: questions a tree may have open. tablebase_men: 0 for no tablebase.
     """
 
+    limits: TreeLimits
     policy_scale: float
     value_scale: float
     seed: int = 0
@@ -130,7 +133,7 @@ class Forest:
     ) -> None:
         """Trees without nodes. Raises ConfigError where memory is short."""
         num_trees = len(positions)
-        self.limits = TreeLimits.of(config, num_trees)
+        self.limits = plan.limits
         self.words: NDArray[np.int64] = np.zeros(descriptor.NUM_WORDS, np.int64)
         self.num_trees = num_trees
         self.lanes = plan.lanes

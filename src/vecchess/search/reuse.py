@@ -14,13 +14,21 @@ from vecchess.chess.bits import (
     load_i64,
     load_u16,
     store,
+    store16,
     store_f32,
     store_f64,
     store_i32,
 )
 from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
-from vecchess.search.arena import empty_tree, free_tree_unbatched, give_back, new_edges, new_node
+from vecchess.search.arena import (
+    count_up,
+    empty_tree,
+    free_tree_unbatched,
+    give_back,
+    new_edges,
+    new_node,
+)
 from vecchess.search.backup import write_edge
 from vecchess.search.layout import (
     CHILD,
@@ -38,6 +46,7 @@ from vecchess.search.layout import (
     NUM_OPENED,
     PARENT,
     PARENT_EDGE,
+    STATE,
     UNIT,
     VALUE_SUM,
     VISITS,
@@ -116,6 +125,10 @@ def _copy_edges(forest, tree, index):  # type: ignore[no-untyped-def]
         return
     old, count = edges_of(forest, node), load_u16(node, NUM_EDGES)
     first = new_edges(forest, tree, count)
+    if first == NO_EDGE:  # a tree at its limit may fill pages less well the second time
+        store16(node, STATE, state_of(node) & ~EXPANDED)
+        count_up(forest, descriptor.UNEXPANDED, 1)
+        return
     store_i32(node, FIRST_EDGE, first)
     for number in range(count):
         edge = edge_at(forest, first + number)

@@ -55,11 +55,11 @@ def assemble_server(
     DeviceError where the device fails.
     """
     backend, sha256 = open_net(config, net, device, share, say)
-    make_mover = mover_maker(config, backend, sha256)
+    make_mover = mover_maker(config, backend, sha256, share)
     return SelfplayServer(backend, make_mover, NUM_PLANES, share.games, share.movers, numbers)
 
 
-def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str) -> MakeMover:
+def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
     """What makes the movers of a server: those that draw moves, or those that search them.
 
     Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
@@ -70,7 +70,8 @@ def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str) -> MakeMo
     rules = make_rules(config.game, tree, config.seed, starts, policy_scale, value_scale)
     if tree.search == "none":
         return partial(Mover, rules, sha256)
-    plan = ForestPlan(policy_scale, value_scale, config.seed)
+    limits = TreeLimits.of(tree, share.games, share.movers)
+    plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
 
     def make(requests: Requests, first: int, num_games: int, numbers: NumberPool) -> Mover:
@@ -79,11 +80,13 @@ def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str) -> MakeMo
     return make
 
 
-def check_search(tree: TreeConfig, num_games: int) -> None:
-    """Raise ConfigError where trees or cache exceed the memory, or there are no tablebases."""
+def check_search(tree: TreeConfig, share: Share, num_workers: int) -> None:
+    """Raise ConfigError where the trees of all workers, or a cache, exceed the memory, or there
+    are no tablebases."""
     if tree.search == "none":
         return
-    TreeLimits.of(tree, num_games)
+    workers = 1 if tree.tree_mb else num_workers
+    TreeLimits.of(tree, share.games * workers, share.movers * workers)
     if tree.cache_mb:
         EvaluationCache(tree.cache_mb)
     if tree.syzygy:

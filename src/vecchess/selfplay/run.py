@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from rich.console import Console
 
 from vecchess.config import SelfplayConfig, build, read_toml, to_toml
@@ -24,6 +25,8 @@ SCHEMA = 1
 EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
 DECIDES_GAMES = ("net", "seed", "game", "exits", "tree")
 """A run may only be resumed with the same of these."""
+DECIDES_NOTHING = ("cache_mb",)
+"""But for those among them that no game depends on."""
 
 
 def play_run(
@@ -36,7 +39,7 @@ def play_run(
     """
     devices = parse_gpus(config.gpus)
     start_table(config.game)
-    check_search(config.tree, share_out(config, devices, config.games).games)
+    check_search(config.tree, share_out(config, devices, config.games), len(devices))
     if not resume:
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
@@ -74,10 +77,19 @@ def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFo
 def _refuse_other_games(config: SelfplayConfig, run: RunFolder) -> None:
     """Raise ConfigError where resuming would mix games of different settings."""
     before = build(SelfplayConfig, read_toml(run.config))
-    for key in DECIDES_GAMES:
-        old, new = getattr(before, key), getattr(config, key)
+    for key, old in _deciding(before).items():
+        new = _deciding(config)[key]
         if old != new:
             raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+
+
+def _deciding(config: SelfplayConfig) -> dict[str, Any]:
+    """The settings that decide games, by name."""
+    values: dict[str, Any] = {}
+    for key in DECIDES_GAMES:
+        value = getattr(config, key)
+        values |= dict(value) if isinstance(value, BaseModel) else {key: value}
+    return {key: value for key, value in values.items() if key not in DECIDES_NOTHING}
 
 
 def _watcher(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
