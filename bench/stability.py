@@ -96,7 +96,7 @@ def main() -> int:
         run = RunFolder(Path(folder))
         run.create()
         warmup = Warmup(config, Console(stderr=True))
-        net = obtain_net(network_of(config), run)
+        net = obtain_net(config, network_of(config), run)
         warmup.finish(net)
         result = Supervisor(config, run, net, parse_gpus(config.gpus), sampler).run()
         shards = len(list(run.games.glob("*.npz")))
