@@ -62,6 +62,7 @@ from vecchess.search.layout import (
     LANE_PROBED,
     LANE_STATE,
     LOST,
+    MATING_ACTION,
     NO_NODE,
     RAW_DRAW,
     RAW_VALUE,
@@ -190,11 +191,12 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
 def _take_mate(forest: Any, tree: Any, row: Any, leaf: Any, move: Any, depth: Any) -> Any:
     """A position with a mating move: a leaf is won; a root has this one move."""
     node = node_at(forest, leaf)
+    action = np.int64(action_of_unbatched(load_i64(forest, descriptor.TABLES), move))
     if depth > 0:
         store16(node, DISTANCE, 1)
+        store_i32(node, MATING_ACTION, action)
         return _end(forest, tree, node, np.int64(UNIT), TERMINAL | WON)
     entry = load_i64(forest, descriptor.ENTRY)
-    action = np.int64(action_of_unbatched(load_i64(forest, descriptor.TABLES), move))
     store_i32(entry, ENTRY_VALUE, UNIT)
     store_i32(entry, ENTRY_DRAW, 0)
     store_i32(entry, ENTRY_STEPS, 0)

@@ -4,7 +4,7 @@ Kernels get one address, of the forest's descriptor, and find everything from th
 object stands for a node; a node is 64 bytes, one cache line, an edge 16:
 
     node    int32   0 visits    1 pending    2-3 value sum    4-5 draw sum    6 parent    7 its edge
-                    8 first edge
+                    8 first edge, or the mating move of a leaf that has one
             uint16  18 edges    19 opened    20 lost    21 state    22 distance    23 cycle
             int32   12 raw value    13 raw draw
             float64 7 prior mass of the edges that were not opened yet
@@ -38,6 +38,8 @@ NO_EDGE = -1
 # words of a node
 VISITS, PENDING, PARENT, PARENT_EDGE, FIRST_EDGE, RAW_VALUE, RAW_DRAW = 0, 1, 6, 7, 8, 12, 13
 VALUE_SUM, DRAW_SUM, UNOPENED_MASS = 1, 2, 7
+MATING_ACTION = FIRST_EDGE
+"""In a leaf won by a mate in one, which has no edges."""
 NUM_EDGES, NUM_OPENED, NUM_LOST, STATE, DISTANCE, CYCLE = 18, 19, 20, 21, 22, 23
 
 # bits of a node's state

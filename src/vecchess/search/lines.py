@@ -116,12 +116,16 @@ def _line(forest: Forest, moves: _Moves, place: int) -> Line:
 
 
 def _follow(forest: Forest, node: int) -> list[int]:
-    """Actions of the best moves from a node on, down to where nothing was visited."""
+    """Actions of the best moves from a node on, down to where nothing was visited, or to mate."""
     actions: list[int] = []
     while len((moves := _visited(forest, node)).child):
         best = int(moves.order()[0])
         actions.append(int(moves.action[best]))
         node = int(moves.child[best])
+    last = forest.nodes[node]
+    state, distance = last.view(np.uint16)[[layout.STATE, layout.DISTANCE]]
+    if state & layout.WON and not state & layout.EXPANDED and distance == 1:
+        actions.append(int(last[layout.MATING_ACTION]))
     return actions
 
 
