@@ -29,6 +29,7 @@ from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import TreeConfig, build
+from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
 from vecchess.search.batch import BatchSearch
 
@@ -48,10 +49,9 @@ class Side:
     explore: bool
 
     def compile(self, openings: Boards) -> None:
-        """Move in two games and in one, as numpy's arrays of one item are of another kind."""
-        for num in (min(2, len(openings.codes)), 1):
-            games = np.zeros(num, np.int64)
-            self.play(openings.take(games), np.arange(num))
+        """Move in one game."""
+        games = np.zeros(1, np.int64)
+        self.play(openings.take(games), games)
 
     def play(self, boards: Boards, games: NDArray[np.int64]) -> int:
         """Move in ``games``, int64[K]; returns the simulations it took."""
@@ -160,10 +160,9 @@ def _side(tree: TreeConfig, backend: Backend, games: int, options: argparse.Name
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or name not in TreeConfig.model_fields:
-        raise argparse.ArgumentTypeError(
-            f"{text} sets none of {', '.join(TreeConfig.model_fields)}"
-        )
+    names = [name for name in TreeConfig.model_fields if name not in ("search", "sims")]
+    if not equals or name not in names:
+        raise argparse.ArgumentTypeError(f"{text} sets none of {', '.join(names)}")
     return name, value
 
 
@@ -200,4 +199,8 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except VecchessError as error:
+        print(f"search_strength: error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

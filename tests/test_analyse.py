@@ -178,13 +178,6 @@ def test_a_draw_has_the_worth_it_is_given() -> None:
         assert outlook.value == pytest.approx(outlook.win - outlook.loss - outlook.draw / 2)
 
 
-def test_temperature_draws_by_visits() -> None:
-    best = {find(MIDDLEGAME, temperature=1.0, seed=seed, sims=100).best for seed in range(8)}
-    assert len(best) > 1
-    with pytest.raises(ConfigError, match="gumbel"):
-        find(MIDDLEGAME, temperature=1.0, search="gumbel")
-
-
 def test_castling_is_written_as_asked() -> None:
     usual = find("4k3/8/8/8/8/8/8/4K2R w K - 0 1", multipv=MAX_MOVES)
     assert by_move(usual)["e1g1"].san[0] == "O-O"

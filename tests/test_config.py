@@ -2,7 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from vecchess.config import SelfplayConfig, load_config, parse_temperature, read_toml, to_toml
+from vecchess.config import (
+    SelfplayConfig,
+    TreeConfig,
+    build,
+    load_config,
+    parse_temperature,
+    read_toml,
+    to_toml,
+)
 from vecchess.errors import ConfigError
 
 
@@ -85,3 +93,14 @@ def test_temperature_schedule() -> None:
 def test_bad_temperature(text: str) -> None:
     with pytest.raises(ValueError, match="temperature"):
         parse_temperature(text)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"c_visit": float("inf")}, {"c_scale": 1e307}, {"c_puct_base": float("nan")}],
+)
+def test_weights_of_searches_are_numbers_that_can_be_reckoned_with(
+    settings: dict[str, float],
+) -> None:
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        build(TreeConfig, {"search": "gumbel", **settings})

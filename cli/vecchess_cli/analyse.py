@@ -63,9 +63,6 @@ def analyse(
             "--lanes", "--leaves", help="Questions open at a time; 0: sims / 100, 1 to 32. [0]"
         ),
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Draw the best move by visits; 0 takes the best. [0]")
-    ] = None,
     draw_score: Annotated[
         float | None, typer.Option(help="Worth of a draw to the side to move, -1 to 1. [0]")
     ] = None,

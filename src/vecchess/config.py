@@ -20,6 +20,8 @@ from vecchess.shapes import MAX_MOVES
 ENV_PREFIX = "VECCHESS_"
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
 """Variables with our prefix that are no settings: the tests read this one."""
+MOST_HALVING = 1 << 25
+"""Entries of the table of sequential halving."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -62,7 +64,7 @@ class GameConfig(BaseModel):
 class TreeConfig(BaseModel):
     """How a move is searched. Simulations are counted below the root, those kept included."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     search: Literal["none", "gumbel", "puct"] = "none"
     """"none" draws the move from the network's policy; "gumbel" suits few simulations
@@ -76,27 +78,27 @@ class TreeConfig(BaseModel):
     2019)."""
     considered: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 16
     """Gumbel: moves considered at the root, at most."""
-    c_visit: Annotated[float, Field(ge=0)] = 50.0
+    c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
     """Gumbel: added to the visits of the most visited move, to weigh values against priors."""
-    c_scale: Annotated[float, Field(gt=0)] = 1.0
+    c_scale: Annotated[float, Field(gt=0, le=1e3)] = 1.0
     """Gumbel: weight of values against log priors."""
-    c_puct: Annotated[float, Field(ge=0)] = 1.745
+    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.745
     """PUCT: weight of the exploration term at the start."""
-    c_puct_base: Annotated[float, Field(gt=0)] = 38739.0
+    c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
     """PUCT: visits at which that weight begins to grow."""
-    c_puct_factor: Annotated[float, Field(ge=0)] = 3.894
+    c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
     """PUCT: how much it grows, times log((visits + base) / base)."""
-    fpu_reduction: Annotated[float, Field(ge=0)] = 0.33
+    fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
     """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
-    root_fpu_reduction: Annotated[float, Field(ge=0)] = 0.1
+    root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
     """PUCT: the same at the root."""
-    policy_temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
+    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.0
     """Softmax temperature of the network's policy as prior."""
     noise_fraction: Annotated[float, Field(ge=0, le=1)] = 0.25
     """PUCT: share of Dirichlet noise in the priors of the root of a full search."""
-    noise_concentration: Annotated[float, Field(gt=0)] = 10.0
+    noise_concentration: Annotated[float, Field(ge=0.01, le=1e6)] = 10.0
     """PUCT: total concentration of that noise, shared out among the legal moves."""
-    forced_playouts: Annotated[float, Field(ge=0)] = 2.0
+    forced_playouts: Annotated[float, Field(ge=0, le=1e3)] = 2.0
     """PUCT: k of forced playouts in full searches, pruned from the target (Wu 2019); 0: none."""
     reuse: bool = True
     """PUCT: keep the part of the tree below the move that was played."""
@@ -109,9 +111,10 @@ class TreeConfig(BaseModel):
     cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
     """Size of the process's cache of evaluations, in MB; 0: none."""
     tree_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 0
-    """Memory for the trees of a process, in MB; 0: as much as the simulations may need."""
+    """Most memory for the trees of a process, in MB; 0: what the machine has. Games that may need
+    more are refused; a single tree, in analysis, stops growing there."""
     syzygy: Path | None = None
-    """Folder of Syzygy tablebases."""
+    """Folder of Syzygy tablebases, which are asked after captures and pawn moves."""
 
     @model_validator(mode="after")
     def _fast_is_faster(self) -> Self:
@@ -123,11 +126,21 @@ class TreeConfig(BaseModel):
             raise ValueError("fast_sims needs full_share below 1: no search is fast")
         return self
 
+    @model_validator(mode="after")
+    def _is_of_use(self) -> Self:
+        if self.search == "none":
+            for name, field in type(self).model_fields.items():
+                if getattr(self, name) != field.default:
+                    raise ValueError(f'{name} needs a search: "gumbel" or "puct", not "none"')
+        if self.search == "gumbel" and self.considered * self.sims > MOST_HALVING:
+            raise ValueError(f"gumbel takes considered * sims up to {MOST_HALVING:,}")
+        return self
+
 
 class SelfplayConfig(BaseModel):
     """Everything ``vecchess selfplay`` can be told."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     games: Annotated[int, Field(ge=1)] = 64
     """Games to play in all; they are numbered from 0."""
@@ -186,10 +199,8 @@ class AnalyseConfig(BaseModel):
     """Lines to show, at most."""
     lanes: Annotated[int, Field(ge=0, le=1024)] = 0
     """Questions open at a time; 0 takes one for each 100 simulations, from 1 to 32."""
-    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
-    """Temperature at which the best move is drawn by visits; 0 takes the best."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of a new network and of the move drawn."""
+    """Seed of a new network."""
     gpus: str = "auto"
     """Device, as for self-play; of several the first."""
     backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
@@ -202,12 +213,6 @@ class AnalyseConfig(BaseModel):
     """Write castling as king takes rook, as is done of itself where standard chess cannot."""
     tree: AnalysisTree = Field(default_factory=AnalysisTree)
     """How the position is searched."""
-
-    @model_validator(mode="after")
-    def _draws_from_visits(self) -> Self:
-        if self.temperature and self.tree.search == "gumbel":
-            raise ValueError("temperature: gumbel has its best move, and none to draw: give 0")
-        return self
 
 
 MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig, AnalyseConfig)

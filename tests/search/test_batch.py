@@ -10,6 +10,7 @@ from tests.search.table import TableBackend
 from vecchess.chess.fen import from_fens
 from vecchess.config import TreeConfig
 from vecchess.errors import ConfigError
+from vecchess.search import record
 from vecchess.search.arrive import UNKNOWN
 from vecchess.search.batch import BatchSearch, SearchResults
 from vecchess.search.layout import UNIT
@@ -101,6 +102,39 @@ def test_captures_and_promotions_into_tablebases_decide(lanes: int) -> None:
     assert results.win.tolist() == [UNIT, UNIT, UNIT]
     without = BatchSearch(config, TableBackend(4), 3).run(positions)
     assert (without.win < UNIT).any()
+
+
+def test_tables_that_are_missing_are_asked_of_the_network(tmp_path: Path) -> None:
+    """Captures into endings without a table, some of them with a mate in one."""
+    (tmp_path / "KPvK.rtbw").write_bytes((SYZYGY / "KPvK.rtbw").read_bytes())
+    positions = from_fens(["7k/5K1P/8/8/8/8/8/2Q5 b - - 0 1", "8/8/8/8/1k6/8/p1q5/K1N5 w - - 0 1"])
+    config = TreeConfig(search="puct", sims=40, cache_mb=0)
+    search = BatchSearch(config, TableBackend(4), 2, tablebase=Tablebase(tmp_path))
+    results = search.run(positions)
+    proven = np.isin(results.win, (0, UNIT)) & (results.draw == 0)
+    assert (proven | (results.visits == 40)).all()
+    assert not search.forest.records[:, record.IN_FLIGHT].any()
+
+
+def test_positions_of_finished_games_are_refused() -> None:
+    search = BatchSearch(TreeConfig(search="puct", sims=4), TableBackend(4), 1)
+    for fen in ("7k/5Q2/6K1/8/8/8/8/8 b - -", "8/8/8/8/8/7R/8/K1k5 w - - 100 90"):
+        with pytest.raises(ValueError, match="over"):
+            search.run(from_fens([fen]))
+    assert search.run(from_fens(["8/8/8/8/8/7R/8/K1k5 w - - 98 90"])).visits[0] > 0
+
+
+def test_a_run_that_was_broken_off_is_not_gone_on_with() -> None:
+    search = BatchSearch(TreeConfig(search="puct", sims=40), TableBackend(4), 1)
+    positions, _ = samples(1, 4)
+
+    def fail(_: BatchSearch) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search.run(positions, watch=fail)
+    with pytest.raises(RuntimeError, match="broken off"):
+        search.run(positions)
 
 
 def test_root_value_and_policy_add_up() -> None:

@@ -11,13 +11,13 @@ from vecchess.errors import ConfigError
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64, random_word
 from vecchess.search.cache import (
-    COUNT,
-    DRAW,
+    ENTRY_DRAW,
+    ENTRY_MOVES,
+    ENTRY_STEPS,
+    ENTRY_VALUE,
+    ENTRY_WORDS,
     EXCHANGE_WORDS,
     MOST_MOVES,
-    MOVES,
-    STEPS,
-    VALUE,
     EvaluationCache,
     _find,
     insert_unbatched,
@@ -31,11 +31,11 @@ STATM = Path("/proc/self/statm")
 
 def made_up(count: int) -> NDArray[np.int32]:
     """An entry of ``count`` moves."""
-    entry = RNG.integers(-(2**31), 2**31, MOVES + count).astype(np.int32)
-    entry[VALUE] = RNG.integers(-(2**24), 2**24 + 1)
-    entry[DRAW] = RNG.integers(0, 2**24 + 1)
-    entry[STEPS] = RNG.integers(0, 256)
-    entry[COUNT] = count
+    entry = RNG.integers(-(2**31), 2**31, ENTRY_WORDS + count).astype(np.int32)
+    entry[ENTRY_VALUE] = RNG.integers(-(2**24), 2**24 + 1)
+    entry[ENTRY_DRAW] = RNG.integers(0, 2**24 + 1)
+    entry[ENTRY_STEPS] = RNG.integers(0, 256)
+    entry[ENTRY_MOVES] = count
     return entry
 
 
@@ -166,12 +166,12 @@ def test_a_bucket_in_use_is_a_miss_and_keeps_what_it_has() -> None:
 def _write(key, token, entry):  # type: ignore[no-untyped-def]
     """An entry all of whose words follow from ``token`` and ``key``."""
     count = np.int64(1) + token % np.int64(MOST_MOVES)
-    store_i32(entry, VALUE, token)
-    store_i32(entry, DRAW, token ^ np.int64(key & np.uint64(0xFFFFFF)))
-    store_i32(entry, STEPS, token & np.int64(0xFF))
-    store_i32(entry, COUNT, count)
+    store_i32(entry, ENTRY_VALUE, token)
+    store_i32(entry, ENTRY_DRAW, token ^ np.int64(key & np.uint64(0xFFFFFF)))
+    store_i32(entry, ENTRY_STEPS, token & np.int64(0xFF))
+    store_i32(entry, ENTRY_MOVES, count)
     for i in range(count):
-        store_i32(entry, MOVES + i, (token * np.int64(i + 3)) & np.int64(0x7FFFFFFF))
+        store_i32(entry, ENTRY_WORDS + i, (token * np.int64(i + 3)) & np.int64(0x7FFFFFFF))
 
 
 @kernel
@@ -185,9 +185,9 @@ def _hammer(cache, keys, thread, rounds, expected, entry):  # type: ignore[no-un
         count = probe_unbatched(cache, key, entry)
         if count > 0:
             hits += 1
-            _write(key, load_i32(entry, VALUE), expected)
-            wrong = count != load_i32(expected, COUNT)
-            for word in range(MOVES + load_i32(expected, COUNT)):
+            _write(key, load_i32(entry, ENTRY_VALUE), expected)
+            wrong = count != load_i32(expected, ENTRY_MOVES)
+            for word in range(ENTRY_WORDS + load_i32(expected, ENTRY_MOVES)):
                 wrong = wrong or load_i32(entry, word) != load_i32(expected, word)
             broken += np.int64(wrong)
         if count == 0 or random >> np.uint64(62) == np.uint64(0):

@@ -127,7 +127,6 @@ BAD = [
     (["--seconds", "-1"], "seconds"),
     (["--seconds", "soon"], "--seconds"),
     (["--draw-score", "2"], "draw_score"),
-    (["--temperature", "1", "--search", "gumbel"], "temperature"),
     (["--cache-mb", "4000000"], "4000000 MB"),
     (["--syzygy", "nowhere"], "nowhere"),
     (["--syzygy", "EMPTY"], "no tables"),

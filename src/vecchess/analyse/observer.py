@@ -74,14 +74,11 @@ class Observer:
         """What is known now; ``action`` was decided on, or NO_ACTION."""
         seconds = monotonic() - self._start
         forest, counters = self._search.forest, self._search.forest.counters()
-        first = action if self._config.temperature == 0 else NO_ACTION
-        lines = best_lines(forest, 0, self._config.multipv, first)
+        lines = best_lines(forest, 0, self._config.multipv, action)
         variations = [self._variation(line, line.actions) for line in lines]
         answers = self._search.engine.counters.steps
         asked = int(answers.sum())
         best = variations[0]
-        if action != NO_ACTION and action != best.line.actions[0]:
-            best = self._variation(best.line, (action,))
         simulations = root_visits(forest, 0)
         return Analysis(
             fen=self._fen,

@@ -21,9 +21,10 @@ from vecchess.config import AnalyseConfig, TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.jit import cache_dir
 from vecchess.search.batch import BatchSearch
+from vecchess.search.cache import EvaluationCache
+from vecchess.search.limits import TreeLimits
 from vecchess.search.tablebase import Tablebase
-from vecchess.selfplay.assemble import BUILT_IN_NETS, Say, check_search
-from vecchess.selfplay.devices import Share
+from vecchess.selfplay.assemble import BUILT_IN_NETS, Say
 
 SIMS_A_LANE, MOST_LANES = 100, 32
 _MARK = "analyse-{}.compiled"
@@ -46,7 +47,9 @@ def analyse(
     """
     positions, keys = position_after(fen, moves)
     lanes = config.lanes or lanes_for(config.tree.sims)
-    check_search(config.tree, Share(slots=lanes, games=1, movers=1, threads=1), num_workers=1)
+    TreeLimits.of_analysis(config.tree, 1)  # before a network is made
+    if config.tree.cache_mb:
+        EvaluationCache(config.tree.cache_mb)
     backend, judge = open_judge(config, lanes, say)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
     _compile(backend, config, say)
@@ -57,7 +60,6 @@ def analyse(
             positions,
             keys,
             config.seed,
-            temperature=config.temperature,
             watch=observer.watch,
             finished=observer.finished,
         )

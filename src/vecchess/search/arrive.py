@@ -40,16 +40,15 @@ from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import count_up
 from vecchess.search.backup import back_up_unbatched, prove_unbatched, utility_unbatched
-from vecchess.search.cache import probe_unbatched
-from vecchess.search.expand import (
+from vecchess.search.cache import (
     ENTRY_DRAW,
     ENTRY_MOVES,
     ENTRY_STEPS,
     ENTRY_VALUE,
     ENTRY_WORDS,
-    LEGAL_BYTES,
-    expand_unbatched,
+    probe_unbatched,
 )
+from vecchess.search.expand import LEGAL_BYTES, expand_unbatched
 from vecchess.search.layout import (
     ASKED,
     BLACK,
@@ -123,6 +122,9 @@ def _look_up(forest: Any, tree: Any, row: Any, leaf: Any, board: Any) -> Any:
     packed = _generate(load_i64(forest, descriptor.TABLES), board, moves)
     if packed & 0xFFFF == 0:
         return _end_without_moves(forest, tree, node, packed >> 16)
+    mate = _see_mate(forest, board, moves, packed & 0xFFFF)
+    if mate != NO_MOVE:
+        return _take_mate(forest, tree, row, leaf, mate, np.int64(1))
     copy_board(board, load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES)
     return _take_lane(forest, row, leaf, node, LANE_PROBED, _U(0))
 
@@ -146,7 +148,7 @@ def copy_board(source: Any, target: Any) -> None:
 
 @part
 def ask_after_all_unbatched(forest, tree, row, leaf):  # type: ignore[no-untyped-def]
-    """Ask the network about a position that no tablebase knows."""
+    """Ask the network about a position that no tablebase knows: not over, and without a mate."""
     board = load_i64(forest, descriptor.BOARD)
     copy_board(load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES, board)
     _ask(forest, tree, row, leaf, board, np.int64(0), np.int64(1))
@@ -172,13 +174,9 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
     num_moves, in_check = packed & 0xFFFF, packed >> 16
     if num_moves == 0:
         return _end_without_moves(forest, tree, node, in_check)
-    if load_i64(forest, descriptor.SEE_MATES):
-        mate = mating_move_unbatched(
-            tables, board, moves, num_moves,
-            load_i64(forest, descriptor.TRIAL_BOARD), load_i64(forest, descriptor.TRIAL_MOVES),
-        )  # fmt: skip
-        if mate != NO_MOVE:
-            return _take_mate(forest, tree, row, leaf, mate, depth)
+    mate = _see_mate(forest, board, moves, num_moves)
+    if mate != NO_MOVE:
+        return _take_mate(forest, tree, row, leaf, mate, depth)
     legal = load_i64(forest, descriptor.LEGAL) + row * LEGAL_BYTES
     encode_actions_unbatched(tables, moves, num_moves, legal)
     store8(load_i64(forest, descriptor.NUM_LEGAL), row, num_moves)
@@ -187,7 +185,18 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
     return _take_lane(forest, row, leaf, node, LANE_ASKED, key)
 
 
-@paste
+@inline
+def _see_mate(forest: Any, board: Any, moves: Any, num_moves: Any) -> Any:
+    """A mating move among those listed, if it is wanted; NO_MOVE if there is none."""
+    if load_i64(forest, descriptor.SEE_MATES) == 0:
+        return np.int64(NO_MOVE)
+    return mating_move_unbatched(
+        load_i64(forest, descriptor.TABLES), board, moves, num_moves,
+        load_i64(forest, descriptor.TRIAL_BOARD), load_i64(forest, descriptor.TRIAL_MOVES),
+    )  # fmt: skip
+
+
+@inline
 def _take_mate(forest: Any, tree: Any, row: Any, leaf: Any, move: Any, depth: Any) -> Any:
     """A position with a mating move: a leaf is won; a root has this one move."""
     node = node_at(forest, leaf)

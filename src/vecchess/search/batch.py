@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.chess.position import Positions, checked, position_keys
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
+from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, position_keys
+from vecchess.chess.rules import KEY_HISTORY, Termination, terminations
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.search import decide, descriptor, layout, record
 from vecchess.search.cache import EvaluationCache
-from vecchess.search.forest import Forest, ForestPlan, TreeLimits
+from vecchess.search.forest import Forest, ForestPlan
+from vecchess.search.limits import TreeLimits
 from vecchess.search.priors import decode_priors
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.work import begin_searches, decide_all, free_trees
@@ -78,8 +79,9 @@ class BatchSearch:
         self._positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
         self._keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
         self._tablebase = tablebase
+        self._is_running = False
         men = tablebase.most_men if tablebase else 0
-        limits = TreeLimits.of(config, num_trees)
+        limits = TreeLimits.of_analysis(config, num_trees)
         plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes, men)
         self.forest = Forest(config, plan, self._positions, self._keys, self.requests, self.cache)
 
@@ -101,9 +103,13 @@ class BatchSearch:
         the games, which with ``seed`` choose the random numbers. temperature: of the choice, of
         the Gumbel noise where ``explore``. explore: with noise and forced playouts. ``watch`` is
         called after every step of the network, ``finished`` once at the end. Raises ValueError
-        for wrong shapes.
+        for wrong shapes and for games that are over, RuntimeError after a run that was broken off
+        by an error: its questions are still open, make a new ``BatchSearch``.
         """
+        if self._is_running:
+            raise RuntimeError("an earlier run was broken off: make a new BatchSearch")
         num = self._set_up(positions, keys)
+        self._is_running = True
         trees = np.arange(num, dtype=np.int64)
         scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
         if self.config.search == "gumbel" and not explore:
@@ -111,15 +117,16 @@ class BatchSearch:
         self.forest.words.view(np.uint64)[descriptor.SEED] = seed
         begin_searches(
             self.forest.address, trees,
-            np.broadcast_to(np.asarray(numbers, np.int64), num),
-            np.broadcast_to(np.asarray(plies, np.int64), num),
-            np.ascontiguousarray(scale), self.config.sims, int(explore),
+            np.broadcast_to(np.asarray(numbers, np.int64), num).copy(),
+            np.broadcast_to(np.asarray(plies, np.int64), num).copy(),
+            scale.copy(), self.config.sims, int(explore),
         )  # fmt: skip
         self._search(trees * self.forest.lanes, watch)
         results = self._collect(trees)
         if finished is not None:
             finished(self, results)
         free_trees(self.forest.address, trees)
+        self._is_running = False
         return results
 
     def _set_up(self, positions: Positions, keys: NDArray[np.uint64] | None) -> int:
@@ -127,10 +134,12 @@ class BatchSearch:
         num = len(positions)
         if num > len(self._positions):
             raise ValueError(f"{num} positions, room for {len(self._positions)}")
+        if (terminations(positions) != Termination.ONGOING).any():
+            raise ValueError("a position is of a game that is over: there is nothing to search")
         self._positions[:num] = positions
         self._keys[:num] = 0 if keys is None else keys
-        clock = np.minimum(positions[:, 7] & np.uint64(0xFFFF), np.uint64(FIFTY_MOVES_PLIES))
-        self._keys[np.arange(num), clock.astype(np.int64)] = position_keys(positions)
+        clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
+        self._keys[np.arange(num), clock] = position_keys(positions)
         return num
 
     def _search(self, rows: NDArray[np.int64], watch: Watch | None) -> None:
@@ -166,7 +175,7 @@ class BatchSearch:
             visits=decisions[:, decide.ROOT_VISITS].copy(),
             win=decisions[:, decide.WIN].astype(np.int64),
             draw=decisions[:, decide.DRAW].astype(np.int64),
-            steps=decisions[:, 6:8].copy().view(np.int64)[:, 0],
+            steps=decisions.view(np.int64)[:, decide.THOUGHT].copy(),
             edge_offsets=_offsets([len(part) for part in edges]),
             edge_action=(words & layout.ACTION_MASK).astype(np.uint16),
             edge_visits=table[:, layout.EDGE_VISITS].copy(),

@@ -15,7 +15,6 @@ A bucket is 512 bytes, two entries; an entry 64 words of 32 bits:
 A position goes to one bucket, whose entry used longer ago gives way. Hits and insertions are uses.
 """
 
-import os
 from typing import Any
 
 import numpy as np
@@ -25,20 +24,20 @@ from vecchess.chess.bits import load, load_i32, store, store_i32
 from vecchess.errors import ConfigError
 from vecchess.jit import inline, kernel, part, paste
 from vecchess.search.atomic import load_shared, prefetch, store_shared, try_lock, unlock
+from vecchess.search.memory import LINE_BYTES, MEGABYTE, aligned_zeros, machine_bytes
 from vecchess.shapes import MAX_MOVES
 
-VALUE, DRAW, STEPS, COUNT, MOVES = range(5)
+ENTRY_VALUE, ENTRY_DRAW, ENTRY_STEPS, ENTRY_MOVES, ENTRY_WORDS = range(5)
 """Places in the ``int32[4 + L]`` that callers exchange with the cache."""
-EXCHANGE_WORDS = MOVES + MAX_MOVES
+EXCHANGE_WORDS = ENTRY_WORDS + MAX_MOVES
 MOST_MOVES = 58
 """Legal moves that fit an entry."""
 
 _STORAGE, _NUM_BUCKETS, _SALT = range(3)  # words of the descriptor
-_ENTRY_BYTES, _BUCKET_BYTES, _LINE_BYTES = 256, 512, 64
+_ENTRY_BYTES, _BUCKET_BYTES = 256, 512
 _LOCK, _LAST, _FACTS, _VALUE, _DRAW = 2, 2, 3, 4, 5
 _MOVES = 3  # the word of 64 bits where the moves begin, in the entry;
 _MOVES_OUTSIDE = 2  # and in the array of the caller
-_MEGABYTE = 1 << 20
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _U, _I = np.uint64, np.int64
 
@@ -50,13 +49,13 @@ class EvaluationCache:
         """An empty cache of ``megabytes`` * 2**20 bytes; ``ConfigError`` if there is no room."""
         if megabytes < 1:
             raise ConfigError("an evaluation cache needs at least 1 MB")
-        memory = _machine_bytes()
-        if memory is not None and megabytes * _MEGABYTE > memory:
+        memory = machine_bytes()
+        if memory is not None and megabytes * MEGABYTE > memory:
             raise ConfigError(
                 f"an evaluation cache of {megabytes} MB does not fit this machine's "
-                f"{memory // _MEGABYTE} MB of memory: choose a smaller one"
+                f"{memory // MEGABYTE} MB of memory: choose a smaller one"
             )
-        self._storage = _aligned_zeros(megabytes * _MEGABYTE // 8)
+        self._storage = aligned_zeros(megabytes * MEGABYTE, "an evaluation cache")
         buckets = self._storage.nbytes // _BUCKET_BYTES
         self._descriptor = np.array([self._storage.ctypes.data, buckets, 0], np.int64)
 
@@ -82,34 +81,13 @@ class EvaluationCache:
         """``probe_unbatched`` from Python: int32[4 + count], or None."""
         entry = np.zeros(EXCHANGE_WORDS, np.int32)
         count = _probe(self.address, _U(key), entry.ctypes.data)
-        return entry[: MOVES + count] if count else None
+        return entry[: ENTRY_WORDS + count] if count else None
 
     def insert(self, key: int, entry: NDArray[np.int32]) -> None:
         """``insert_unbatched`` from Python; entry: int32[4 + count]."""
         room = np.zeros(EXCHANGE_WORDS, np.int32)
         room[: len(entry)] = entry
         _insert(self.address, _U(key), room.ctypes.data)
-
-
-def _machine_bytes() -> int | None:
-    """Memory of this machine; None where the system does not say."""
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _aligned_zeros(num_words: int) -> NDArray[np.uint64]:
-    """``uint64[num_words]`` that starts on a cache line; untouched, so it takes no memory yet."""
-    spare = _LINE_BYTES // 8
-    try:
-        room = np.zeros(num_words + spare, np.uint64)
-    except MemoryError:
-        megabytes = num_words * 8 // _MEGABYTE
-        raise ConfigError(
-            f"no memory for an evaluation cache of {megabytes} MB: choose a smaller one"
-        ) from None
-    start = (-room.ctypes.data // 8) % spare
-    return room[start : start + num_words]
 
 
 @part
@@ -138,7 +116,7 @@ def insert_unbatched(cache: Any, key: Any, entry: Any) -> None:
 
     Left out if it has more than ``MOST_MOVES`` moves, or another thread is at the same bucket.
     """
-    count = load_i32(entry, COUNT)
+    count = load_i32(entry, ENTRY_MOVES)
     salted, bucket = _find(cache, key)
     if count > MOST_MOVES or not try_lock(bucket + _I(4 * _LOCK)):
         return
@@ -154,7 +132,7 @@ def insert_unbatched(cache: Any, key: Any, entry: Any) -> None:
 def prefetch_unbatched(cache: Any, key: Any) -> None:
     """Bring the beginning of ``key``'s bucket near, for a probe some hundred nanoseconds later."""
     _, bucket = _find(cache, key)
-    for offset in (0, _LINE_BYTES, _ENTRY_BYTES, _ENTRY_BYTES + _LINE_BYTES):
+    for offset in (0, LINE_BYTES, _ENTRY_BYTES, _ENTRY_BYTES + LINE_BYTES):
         prefetch(bucket + _I(offset))
 
 
@@ -183,10 +161,10 @@ def _mark_used(bucket: Any, way: Any) -> None:
 def _copy_out(place: Any, entry: Any) -> Any:
     facts = load_i32(place, _FACTS)
     count = facts & _I(0xFF)
-    store_i32(entry, VALUE, load_i32(place, _VALUE))
-    store_i32(entry, DRAW, load_i32(place, _DRAW))
-    store_i32(entry, STEPS, facts >> _I(8))
-    store_i32(entry, COUNT, count)
+    store_i32(entry, ENTRY_VALUE, load_i32(place, _VALUE))
+    store_i32(entry, ENTRY_DRAW, load_i32(place, _DRAW))
+    store_i32(entry, ENTRY_STEPS, facts >> _I(8))
+    store_i32(entry, ENTRY_MOVES, count)
     for pair in range((count + 1) >> 1):
         store(entry, _MOVES_OUTSIDE + pair, load(place, _MOVES + pair))
     return count
@@ -195,9 +173,9 @@ def _copy_out(place: Any, entry: Any) -> Any:
 @paste
 def _copy_in(place: Any, salted: Any, entry: Any, count: Any) -> None:
     store_shared(place, salted)
-    store_i32(place, _FACTS, count | load_i32(entry, STEPS) << _I(8))
-    store_i32(place, _VALUE, load_i32(entry, VALUE))
-    store_i32(place, _DRAW, load_i32(entry, DRAW))
+    store_i32(place, _FACTS, count | load_i32(entry, ENTRY_STEPS) << _I(8))
+    store_i32(place, _VALUE, load_i32(entry, ENTRY_VALUE))
+    store_i32(place, _DRAW, load_i32(entry, ENTRY_DRAW))
     for pair in range((count + 1) >> 1):
         store(place, _MOVES + pair, load(entry, _MOVES_OUTSIDE + pair))
 

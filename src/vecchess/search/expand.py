@@ -25,6 +25,14 @@ from vecchess.chess.bits import (
 from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor
 from vecchess.search.arena import count_up, new_edges
+from vecchess.search.cache import (
+    ENTRY_DRAW,
+    ENTRY_MOVES,
+    ENTRY_STEPS,
+    ENTRY_VALUE,
+    ENTRY_WORDS,
+    EXCHANGE_WORDS,
+)
 from vecchess.search.layout import (
     ACTION_MASK,
     EDGE_BYTES,
@@ -43,8 +51,7 @@ from vecchess.search.priors import decode_prior, encode_prior
 from vecchess.search.sampling import weigh_unbatched
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
-ENTRY_VALUE, ENTRY_DRAW, ENTRY_STEPS, ENTRY_MOVES, ENTRY_WORDS = range(5)
-ENTRY_BYTES = 4 * (ENTRY_WORDS + MAX_MOVES)
+ENTRY_BYTES = 4 * EXCHANGE_WORDS
 UNVISITED_CHILD = -1 << 32
 """Upper half of an edge's first word while its child is NO_NODE."""
 LEGAL_BYTES = 2 * MAX_MOVES

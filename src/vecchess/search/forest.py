@@ -1,6 +1,5 @@
 """The memory of many searches that one thread runs: trees, arena, lanes, scratch, settings."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ from vecchess.chess import tables
 from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
-from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
 from vecchess.search import descriptor, record
 from vecchess.search.cache import EvaluationCache
@@ -20,80 +18,19 @@ from vecchess.search.expand import ENTRY_BYTES
 from vecchess.search.gumbel import halving_table
 from vecchess.search.layout import (
     EDGE_BYTES,
-    EDGES_A_PAGE,
     LANE_ANSWERED,
     LANE_BYTES,
     LANE_STATE,
     NO_NODE,
     NO_PAGE,
     NODE_BYTES,
-    NODES_A_PAGE,
 )
+from vecchess.search.limits import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits
+from vecchess.search.memory import aligned_zeros
 from vecchess.search.sampling import LOG2_E
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.work import answer_probes, search_rows
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
-
-MEGABYTE = 1 << 20
-ALLOWED_EDGES = 64
-"""Room for so many edges a node, twice what middlegames have; beyond it nodes stay leaves."""
-_LINE = 64
-_NODE_PAGE_BYTES = NODE_BYTES * NODES_A_PAGE
-_EDGE_PAGE_BYTES = EDGE_BYTES * EDGES_A_PAGE
-
-
-@dataclass(frozen=True)
-class TreeLimits:
-    """What one tree may grow to."""
-
-    nodes: int
-    edge_pages: int
-
-    @classmethod
-    def of(cls, config: TreeConfig, num_trees: int, num_forests: int = 1) -> "TreeLimits":
-        """Enough for the simulations of the configuration, or what ``tree_mb`` leaves each tree.
-
-        ``num_trees`` of all forests of the process; each forest has room for one more. Raises
-        ConfigError where that is not enough to search at all, or more than the machine has.
-        """
-        nodes = config.sims + 2  # the root, and one that is pending
-        pages = -(-nodes * ALLOWED_EDGES // (EDGES_A_PAGE - MAX_MOVES)) + 1
-        limits = cls(nodes, pages)
-        rooms = num_trees + num_forests
-        needed = limits.nbytes * rooms
-        games = f"{num_trees:,} tree{'s' if num_trees > 1 else ''} of {config.sims:,} simulations"
-        if config.tree_mb:
-            share = config.tree_mb * MEGABYTE // rooms
-            pages = min(pages, (share - limits.node_bytes) // _EDGE_PAGE_BYTES)
-            least = cls(nodes, -(-nodes // NODES_A_PAGE)).nbytes * rooms
-            if share * rooms < least or pages < 1:
-                raise ConfigError(
-                    f"tree_mb: {config.tree_mb} MB is too little for {games}: "
-                    f"give at least {-(-least // MEGABYTE)}"
-                )
-            return cls(nodes, pages)
-        memory = _machine_bytes()
-        if memory is not None and needed > memory:
-            raise ConfigError(
-                f"{games} may take {needed / 1e9:.1f} GB, this machine has {memory / 1e9:.1f}: "
-                "fewer simulations or games at a time, or a limit by tree_mb"
-            )
-        return limits
-
-    @property
-    def node_pages(self) -> int:
-        """Pages of nodes."""
-        return -(-self.nodes // NODES_A_PAGE)
-
-    @property
-    def node_bytes(self) -> int:
-        """Bytes of the pages of nodes."""
-        return self.node_pages * _NODE_PAGE_BYTES
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of a tree at its limits."""
-        return self.node_bytes + self.edge_pages * _EDGE_PAGE_BYTES
 
 
 @dataclass(frozen=True)
@@ -150,7 +87,6 @@ class Forest:
         self._point(descriptor.PROBE_ROWS, self.probes)
         self._point(descriptor.DECISION, self.decision)
         self.lane_records = _lines(rows * LANE_BYTES).reshape(rows, -1)
-        self.lane_records[:] = 0
         self._point(descriptor.LANES, self.lane_records)
         self.words[descriptor.TABLES] = tables.address()
         self.words[descriptor.CACHE] = cache.address if cache else 0
@@ -167,8 +103,8 @@ class Forest:
     @property
     def bytes_touched(self) -> int:
         """Bytes of all pages that were ever in use."""
-        nodes = int(self.words[descriptor.NODE_FRESH]) * _NODE_PAGE_BYTES
-        return nodes + int(self.words[descriptor.EDGE_FRESH]) * _EDGE_PAGE_BYTES
+        nodes = int(self.words[descriptor.NODE_FRESH]) * NODE_PAGE_BYTES
+        return nodes + int(self.words[descriptor.EDGE_FRESH]) * EDGE_PAGE_BYTES
 
     @property
     def bytes_reserved(self) -> int:
@@ -242,8 +178,8 @@ class Forest:
         """
         trees = self.num_trees + 1
         node_pages, edge_pages = trees * self.limits.node_pages, trees * self.limits.edge_pages
-        self.nodes = _lines(node_pages * _NODE_PAGE_BYTES).reshape(-1, NODE_BYTES // 4)
-        self.edges = _lines(edge_pages * _EDGE_PAGE_BYTES).reshape(-1, EDGE_BYTES // 4)
+        self.nodes = _lines(node_pages * NODE_PAGE_BYTES).reshape(-1, NODE_BYTES // 4)
+        self.edges = _lines(edge_pages * EDGE_PAGE_BYTES).reshape(-1, EDGE_BYTES // 4)
         self._point(descriptor.NODES, self.nodes)
         self._point(descriptor.EDGES, self.edges)
         self.links = {
@@ -256,7 +192,6 @@ class Forest:
 
     def _lay_out_trees(self, config: TreeConfig) -> None:
         records = _lines(self.num_trees * record.TREE_BYTES).reshape(self.num_trees, -1)
-        records[:] = 0
         records[:, record.ROOT] = NO_NODE
         for word in ("FIRST_NODE_PAGE", "LAST_NODE_PAGE", "FIRST_EDGE_PAGE", "LAST_EDGE_PAGE"):
             records[:, getattr(record, word)] = NO_PAGE
@@ -302,19 +237,5 @@ def _halving_tables(config: TreeConfig) -> NDArray[np.int32]:
 
 
 def _lines(nbytes: int) -> NDArray[np.int32]:
-    """int32 in so many bytes, on a cache line, untouched. Raises ConfigError without memory."""
-    try:
-        raw = np.empty(nbytes + _LINE, np.uint8)
-    except MemoryError:
-        raise ConfigError(
-            f"no memory for trees of {nbytes / 1e9:.1f} GB: fewer simulations or games at a time"
-        ) from None
-    start = -raw.ctypes.data % _LINE
-    return raw[start : start + nbytes].view(np.int32)
-
-
-def _machine_bytes() -> int | None:
-    """Memory of this machine; None where the system does not say."""
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """int32 in so many bytes, on a cache line. Raises ConfigError without memory."""
+    return aligned_zeros(nbytes, "trees").view(np.int32)

@@ -169,7 +169,7 @@ def select_improved_unbatched(forest, node):  # type: ignore[no-untyped-def]
     factor, total = soften_unbatched(forest, node)
     weights, edge = load_i64(forest, descriptor.REALS), edges_of(forest, node)
     visits = np.float64(load_i32(node, VISITS) + load_i32(node, PENDING))
-    best, best_score = np.int64(-1), _NO_SCORE
+    best, best_score = np.int64(0), _NO_SCORE
     for index in range(opened):
         score = load_f64(weights, index) / total - np.float64(load_i32(edge, EDGE_VISITS)) / visits
         if score > best_score:

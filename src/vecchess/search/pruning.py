@@ -42,11 +42,20 @@ def prune_visits_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
         store_i32(visits, index, load_i32(edge, EDGE_VISITS) if keeps else np.int64(0))
     best = _best(visits, edges, opened)
     if load_i32(visits, best) == 0:  # every move that was tried is lost, and not all were
-        best = opened
+        best = _first_not_lost(edges, count)
         store_i32(visits, best, 1)
     elif load_i32(tree, record.EXPLORE) and load_f64(forest, descriptor.FORCED_PLAYOUTS) > 0.0:
         _prune(forest, root, visits, edges, best)
     return np.int64(best)
+
+
+@paste
+def _first_not_lost(edges: Any, count: Any) -> Any:
+    """The first edge that is not proven lost; there is one."""
+    best = np.int64(0)
+    while best < count - 1 and edge_word(edges + best * EDGE_BYTES) & EDGE_LOST != 0:
+        best += 1
+    return best
 
 
 @paste

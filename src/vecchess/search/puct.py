@@ -68,7 +68,7 @@ def select_puct_unbatched(forest, node, forced, reduction):  # type: ignore[no-u
     below = np.float64(visits - 1)
     opened = load_u16(node, NUM_OPENED)
     edge = edges_of(forest, node)
-    best, best_score = np.int64(-1), _NO_SCORE
+    best, best_score = np.int64(0), _NO_SCORE
     for index in range(opened):
         if edge_word(edge) & EDGE_LOST == 0:
             prior, edge_visits = prior_of(edge), load_i32(edge, EDGE_VISITS)

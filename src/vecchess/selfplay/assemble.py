@@ -16,7 +16,8 @@ from vecchess.inference.exit import ExitRule
 from vecchess.inference.material import MaterialBackend
 from vecchess.inference.requests import Requests
 from vecchess.search.cache import EvaluationCache
-from vecchess.search.forest import ForestPlan, TreeLimits
+from vecchess.search.forest import ForestPlan
+from vecchess.search.limits import TreeLimits
 from vecchess.search.tablebase import Tablebase
 from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.games import make_rules
@@ -70,7 +71,7 @@ def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Sh
     rules = make_rules(config.game, tree, config.seed, starts, policy_scale, value_scale)
     if tree.search == "none":
         return partial(Mover, rules, sha256)
-    limits = TreeLimits.of(tree, share.games, share.movers)
+    limits = TreeLimits.of(tree)
     plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
 
@@ -81,14 +82,17 @@ def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Sh
 
 
 def check_search(tree: TreeConfig, share: Share, num_workers: int) -> None:
-    """Raise ConfigError where the trees of all workers, or a cache, exceed the memory, or there
-    are no tablebases."""
+    """Raise ConfigError where trees or caches of all workers exceed the memory, or there are no
+    tablebases."""
     if tree.search == "none":
         return
-    workers = 1 if tree.tree_mb else num_workers
-    TreeLimits.of(tree, share.games * workers, share.movers * workers)
+    games_a_mover = -(-share.games // share.movers)
+    limits = TreeLimits.of(tree)
+    limits.check(tree, share.games, games_a_mover)
+    if not tree.tree_mb:
+        limits.check(tree, share.games * num_workers, games_a_mover)
     if tree.cache_mb:
-        EvaluationCache(tree.cache_mb)
+        EvaluationCache(tree.cache_mb * num_workers)
     if tree.syzygy:
         Tablebase(tree.syzygy)
 
