@@ -168,12 +168,21 @@ def inference(setting: Setting) -> dict[str, Any]:
 
 def throughput(setting: Setting) -> dict[str, Any]:
     """``vecchess bench throughput``: whole self-play, with the GPU's own figures beside it."""
+    return _selfplay(setting, {"search": "none"})
+
+
+def search(setting: Setting) -> dict[str, Any]:
+    """The same with searched moves: is the device as busy?"""
+    return _selfplay(setting, {"search": "gumbel", "sims": 4 if setting.quick else 32})
+
+
+def _selfplay(setting: Setting, tree: dict[str, Any]) -> dict[str, Any]:
     from vecchess.bench.throughput import run
     from vecchess.config import SelfplayConfig
 
     gpus = setting.device.partition(":")[2] if setting.on_gpu else "cpu"
     with TemporaryDirectory() as folder, Telemetry(setting.device) as telemetry:
-        sizes: dict[str, Any] = {"net": _saved(setting.base, folder), "gpus": gpus}
+        sizes: dict[str, Any] = {"net": _saved(setting.base, folder), "gpus": gpus, "tree": tree}
         sizes |= {"backend": "cpu", "slots": 8} if setting.quick else {}
         facts = run(SelfplayConfig.model_validate(sizes), 1.0 if setting.quick else 15.0, 0)
     return facts | telemetry.to_dict()
@@ -230,6 +239,7 @@ SECTIONS = {
         allocation,
         inference,
         throughput,
+        search,
     )
 }
 
