@@ -50,8 +50,8 @@ def analyse(
     TreeLimits.of_analysis(config.tree, 1)  # before a network is made
     if config.tree.cache_mb:
         EvaluationCache(config.tree.cache_mb)
-    backend, judge = open_judge(config, lanes, say)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
+    backend, judge = open_judge(config, lanes, say)
     _compile(backend, config, say)
     search = BatchSearch(config.tree, backend, 1, config.seed, lanes, tablebase)
     observer = Observer(config, search, positions, look)
