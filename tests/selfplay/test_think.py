@@ -60,7 +60,7 @@ def test_full_and_fast_searches() -> None:
     assert np.median(fast) >= 5, "a fast search adds to what was kept, or stands on it"
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     seats=st.integers(1, 20),
     movers=st.integers(1, 3),
