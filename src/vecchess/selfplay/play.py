@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.jit import kernel, paste
+from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
 from vecchess.search.sampling import draw_unbatched, weigh_unbatched
 from vecchess.selfplay.games import VACANT
@@ -61,7 +61,7 @@ def play_rows(tables, games, requests, rules, log, finished, supply, scratch, ro
             cursor[READY] += 1
 
 
-@paste
+@inline
 def _play_seat(
     tables: Any, games: Any, requests: Any, rules: Any, log: Any,
     finished: Any, supply: Any, scratch: Any, seat: Any, cursor: Any,
@@ -111,7 +111,7 @@ def _play_seat(
             return True
 
 
-@paste
+@inline
 def _value(requests: Any, rules: Any, seat: Any, weights: Any) -> Any:
     """Time steps of the answer, and the mover's win and draw in 1/511."""
     steps = np.int64(requests.steps[seat])
@@ -123,7 +123,7 @@ def _value(requests: Any, rules: Any, seat: Any, weights: Any) -> Any:
     return steps, win, min(draw, VALUE_UNIT - win)
 
 
-@paste
+@inline
 def _draw_by_policy(
     games: Any, requests: Any, rules: Any, seat: Any, steps: Any, weights: Any
 ) -> Any:
