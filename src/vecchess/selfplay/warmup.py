@@ -65,7 +65,7 @@ def _compile_movers(searches: bool) -> None:
     ignore([signal.SIGINT])  # the parent ends this process when it ends
     numbers = NumberPool()
     numbers.add([(0, 2)])
-    tree = TreeConfig(search="puct" if searches else "none", sims=2, cache_mb=1)
+    tree = TreeConfig(search="puct", sims=2, cache_mb=1) if searches else TreeConfig()
     config = SelfplayConfig(game=GameConfig(max_plies=2), tree=tree)
     server = assemble_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
     server.start()
