@@ -11,7 +11,8 @@ from tests.selfplay.playing import LoudBackend, play, replay
 from tests.selfplay.test_play import assert_games_are_right
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
-from vecchess.store.records import TARGET_UNIT, GameRecords
+from vecchess.shapes import TARGET_UNIT
+from vecchess.store.records import GameRecords
 from vecchess.store.replay import replay as replay_positions
 
 SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.store.records import TARGET_UNIT, GameRecords, no_targets
+from vecchess.shapes import TARGET_UNIT
+from vecchess.store.records import GameRecords, no_targets
 
 
 def made_up(

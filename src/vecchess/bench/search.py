@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from vecchess.bench.evaluators import MATERIAL_NET, Asked, open_evaluator
+from vecchess.bench.evaluators import Asked, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_positions
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.search.batch import BatchSearch
 from vecchess.search.layout import EDGE_BYTES, NODE_BYTES
-from vecchess.selfplay.assemble import CONSTANT_NET
+from vecchess.selfplay.assemble import CONSTANT_NET, MATERIAL_NET
 
 SCHEMA = 1
 ROUNDS = 5

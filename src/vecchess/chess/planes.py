@@ -37,6 +37,7 @@ from vecchess.chess.position import (
 from vecchess.jit import inline, kernel
 
 NUM_PLANES = 25
+PLANES_BYTES = 8 * NUM_PLANES
 CLOCK_STEPS = (16, 32, 48, 64, 80)
 _U = np.uint64
 _ZERO, _ALL = _U(0), _U(2**64 - 1)

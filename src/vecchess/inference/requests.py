@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
+LEGAL_BYTES, POLICY_BYTES, WDL_BYTES = 2 * MAX_MOVES, 4 * MAX_MOVES, 4 * NUM_OUTCOMES
+"""Of one row, for kernels that are given addresses."""
+
 
 @dataclass(frozen=True)
 class Requests:

@@ -16,7 +16,7 @@ from vecchess.chess.bits import (
     store_i32,
 )
 from vecchess.chess.movegen import generate_unbatched
-from vecchess.chess.planes import NUM_PLANES, clock_level_unbatched, encode_planes_unbatched
+from vecchess.chess.planes import PLANES_BYTES, clock_level_unbatched, encode_planes_unbatched
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -36,6 +36,7 @@ from vecchess.chess.rules import (
     plies_since_unbatched,
     push_key_unbatched,
 )
+from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import count_up
@@ -48,7 +49,7 @@ from vecchess.search.cache import (
     ENTRY_WORDS,
     probe_unbatched,
 )
-from vecchess.search.expand import LEGAL_BYTES, expand_unbatched
+from vecchess.search.expand import expand_unbatched
 from vecchess.search.layout import (
     ASKED,
     BLACK,
@@ -77,7 +78,6 @@ from vecchess.search.mates import NO_MOVE, mating_move_unbatched
 from vecchess.search.priors import encode_prior
 from vecchess.shapes import POSITION_WORDS
 
-PLANES_BYTES = 8 * NUM_PLANES
 TABLEBASE_PLIES = 1000
 """Distance of an outcome from a tablebase: beyond every mate that a tree finds."""
 IS_OVER, IN_LANE = 1, 2

@@ -163,7 +163,7 @@ class BatchSearch:
     def _collect(self, trees: NDArray[np.int64]) -> SearchResults:
         decisions = np.zeros((len(trees), decide.DECISION_WORDS), np.int32)
         decide_all(self.forest.address, trees, self.forest.decision, decisions)
-        edges = [self.root_edges(int(tree)) for tree in trees]
+        edges = [self._root_edges(int(tree)) for tree in trees]
         table = np.concatenate(edges) if edges else np.zeros((0, 4), np.int32)
         counts = decisions[:, decide.NUM_TARGETS]
         listed = np.arange(decisions.shape[1] - decide.TARGETS) < counts[:, None]
@@ -186,15 +186,10 @@ class BatchSearch:
             target_prob=(targets >> 16).astype(np.uint16),
         )
 
-    def root_edges(self, tree: int) -> NDArray[np.int32]:
+    def _root_edges(self, tree: int) -> NDArray[np.int32]:
         """int32[L, 4]: the edges of a tree's root (``layout``), opened ones first."""
         node = self.forest.nodes[self.forest.records[tree, record.ROOT]]
-        return self.edges_of(node)
-
-    def edges_of(self, node: NDArray[np.int32]) -> NDArray[np.int32]:
-        """int32[L, 4]: the edges of a node, int32[16]; none if it was not expanded."""
-        shorts = node.view(np.uint16)
-        first, count = int(node[layout.FIRST_EDGE]), int(shorts[layout.NUM_EDGES])
+        first, count = int(node[layout.FIRST_EDGE]), int(node.view(np.uint16)[layout.NUM_EDGES])
         return self.forest.edges[first : first + count]
 
 

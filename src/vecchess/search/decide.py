@@ -53,15 +53,13 @@ from vecchess.search.layout import (
 )
 from vecchess.search.pruning import prune_visits_unbatched
 from vecchess.search.sampling import draw_unbatched
-from vecchess.shapes import MAX_MOVES
+from vecchess.shapes import MAX_MOVES, TARGET_UNIT
 
 ACTION, EDGE, NUM_TARGETS, ROOT_VISITS, WIN, DRAW = range(6)
 THOUGHT = 3
 """In words of 8 bytes."""
 PROB, TARGETS = 8, 9
 DECISION_WORDS = TARGETS + MAX_MOVES + 1
-TARGET_UNIT = 65535
-"""Probabilities of the target are out of this."""
 COLD = 1e-3
 """Below this temperature the best move is played."""
 

@@ -22,6 +22,7 @@ from vecchess.chess.bits import (
     store_f64,
     store_i32,
 )
+from vecchess.inference.requests import LEGAL_BYTES, POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor
 from vecchess.search.arena import count_up, new_edges
@@ -49,14 +50,11 @@ from vecchess.search.layout import (
 )
 from vecchess.search.priors import decode_prior, encode_prior
 from vecchess.search.sampling import weigh_unbatched
-from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
+from vecchess.shapes import NUM_OUTCOMES
 
 ENTRY_BYTES = 4 * EXCHANGE_WORDS
 UNVISITED_CHILD = -1 << 32
 """Upper half of an edge's first word while its child is NO_NODE."""
-LEGAL_BYTES = 2 * MAX_MOVES
-_POLICY_BYTES = 4 * MAX_MOVES
-_WDL_BYTES = 4 * NUM_OUTCOMES
 
 
 @part
@@ -69,7 +67,7 @@ def read_answer_unbatched(forest, row):  # type: ignore[no-untyped-def]
     store_i32(entry, ENTRY_MOVES, num_legal)
     _read_value(forest, row, steps, entry, weights)
     scale = np.float32(load_f64(forest, descriptor.POLICY_SCALE)) / np.float32(steps)
-    policy = load_i64(forest, descriptor.POLICY) + row * _POLICY_BYTES
+    policy = load_i64(forest, descriptor.POLICY) + row * POLICY_BYTES
     total = np.float32(weigh_unbatched(policy, num_legal, scale, weights))
     legal = load_i64(forest, descriptor.LEGAL) + row * LEGAL_BYTES
     for index in range(num_legal):
@@ -83,7 +81,7 @@ def read_answer_unbatched(forest, row):  # type: ignore[no-untyped-def]
 def _read_value(forest: Any, row: Any, steps: Any, entry: Any, weights: Any) -> None:
     """Value and draw of an answer, in 2**-24, from softmax weights."""
     scale = np.float32(load_f64(forest, descriptor.VALUE_SCALE)) / np.float32(steps)
-    wdl = load_i64(forest, descriptor.WDL) + row * _WDL_BYTES
+    wdl = load_i64(forest, descriptor.WDL) + row * WDL_BYTES
     total = np.int64(weigh_unbatched(wdl, NUM_OUTCOMES, scale, weights))
     win = ((load_i32(weights, 0) << 24) + (total >> 1)) // total
     loss = ((load_i32(weights, 2) << 24) + (total >> 1)) // total

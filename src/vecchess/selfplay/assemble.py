@@ -112,8 +112,19 @@ def open_net(
         return ConstantBackend(share.slots), CONSTANT_NET
     if net == MATERIAL_NET:
         return MaterialBackend(share.slots, MATERIAL_WEIGHTS), MATERIAL_NET
-    network = IntegerNet.load(Path(net))
-    require_playable(network, net)
+    return open_network(config, IntegerNet.load(Path(net)), net, device, share, say)
+
+
+def open_network(
+    config: SelfplayConfig,
+    network: IntegerNet,
+    name: str,
+    device: Device,
+    share: Share,
+    say: Say = lambda line: None,
+) -> tuple[Backend, str]:
+    """The same for a network that is loaded, or new; messages call it ``name``."""
+    require_playable(network, name)
     rule = None if config.exits else ExitRule.never()  # None: the one stored with the network
     choice = choose_backend(config.backend, network.config, device.name)
     if choice.reason:

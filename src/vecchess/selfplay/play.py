@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vecchess.inference.requests import POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
 from vecchess.search.sampling import draw_unbatched, weigh_unbatched
@@ -32,11 +33,7 @@ from vecchess.selfplay.seats import (
     set_up_unbatched,
     take_back_unbatched,
 )
-from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 from vecchess.store.records import VALUE_UNIT
-
-POLICY_BYTES = 4 * MAX_MOVES
-WDL_BYTES = 4 * NUM_OUTCOMES
 
 # What is to be done next in a seat: set the board up, play a random move, or the network's.
 BEGIN, RANDOM, ANSWER = range(3)

@@ -11,7 +11,7 @@ import numpy as np
 from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import generate_unbatched
-from vecchess.chess.planes import NUM_PLANES, encode_planes_unbatched
+from vecchess.chess.planes import PLANES_BYTES, encode_planes_unbatched
 from vecchess.chess.position import colour_unbatched, ply_unbatched
 from vecchess.chess.rules import (
     KEY_HISTORY,
@@ -19,6 +19,7 @@ from vecchess.chess.rules import (
     push_key_unbatched,
     termination_unbatched,
 )
+from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline
 from vecchess.rng import random_below, random_u64
 from vecchess.selfplay.games import VACANT
@@ -27,7 +28,7 @@ from vecchess.selfplay.ply_log import (
     free_plies_unbatched,
     take_plies_unbatched,
 )
-from vecchess.shapes import MAX_MOVES, POSITION_WORDS
+from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     PLAYTHROUGH,
@@ -50,8 +51,6 @@ OPENING_ATTEMPTS = 64
 MAX_OPENING_PLIES = 64
 POSITION_BYTES = 8 * POSITION_WORDS
 KEYS_BYTES = 8 * KEY_HISTORY
-LEGAL_BYTES = 2 * MAX_MOVES
-PLANES_BYTES = 8 * NUM_PLANES
 
 # Places of the cursor, int64[7], which a call updates.
 CONSUMED, READY, PLAYED, SUPPLIED, GAMES_DONE, PLIES_DONE, WORDS_DONE = range(7)

@@ -26,8 +26,6 @@ READABLE = (1, SCHEMA)
 """Schemas that are read: 1 knew no search."""
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
-TARGET_UNIT = 65535
-"""``target_prob`` is stored as integers out of this."""
 
 PLAYTHROUGH = 1
 """Bit of ``resign``: resigning was forbidden in this game, to check resignations."""

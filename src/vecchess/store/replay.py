@@ -15,17 +15,15 @@ from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbat
 from vecchess.chess.bits import load16
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
-from vecchess.chess.planes import NUM_PLANES, encode_planes_unbatched
+from vecchess.chess.planes import NUM_PLANES, PLANES_BYTES, encode_planes_unbatched
 from vecchess.chess.position import colour_unbatched
 from vecchess.chess.rules import KEY_HISTORY, push_key_unbatched
 from vecchess.errors import DataError
-from vecchess.inference.requests import Requests
+from vecchess.inference.requests import LEGAL_BYTES, Requests
 from vecchess.jit import inline, kernel
-from vecchess.shapes import MAX_MOVES, POSITION_WORDS
+from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import GameRecords
 
-PLANES_BYTES = 8 * NUM_PLANES
-LEGAL_BYTES = 2 * MAX_MOVES
 _ALL_LEGAL = -1
 
 
