@@ -13,7 +13,7 @@ from vecchess.analyse.position import STARTPOS, position_after
 from vecchess.analyse.run import analyse, lanes_for
 from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.sample import random_positions
-from vecchess.config import AnalyseConfig, TreeConfig, build
+from vecchess.config import AnalyseConfig, SearchConfig, TreeConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.material import MaterialBackend
 from vecchess.search.batch import BatchSearch, SearchResults
@@ -30,7 +30,7 @@ CLOCKS = ("seconds", "simulations_per_s")
 
 
 def find(fen: str, moves: list[str] | None = None, look: Any = None, **settings: Any) -> Analysis:
-    tree_names = TreeConfig.model_fields
+    tree_names = SearchConfig.model_fields
     tree = {name: settings.pop(name) for name in list(settings) if name in tree_names}
     config = build(AnalyseConfig, settings | {"tree": tree})
     return analyse(config, fen, moves or [], look=look)[0]

@@ -53,7 +53,8 @@ def analyse(
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
     backend, judge = open_judge(config, lanes, say)
     _compile(backend, config, say)
-    search = BatchSearch(config.tree, backend, 1, config.seed, lanes, tablebase)
+    tree = TreeConfig(**config.tree.model_dump())
+    search = BatchSearch(tree, backend, 1, config.seed, lanes, tablebase)
     observer = Observer(config, search, positions, look)
     with _heeding_interrupts(observer):
         search.run(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from vecchess.config import TreeConfig
+from vecchess.config import SearchConfig
 from vecchess.errors import ConfigError
 from vecchess.search.layout import EDGE_BYTES, EDGES_A_PAGE, NODE_BYTES, NODES_A_PAGE
 from vecchess.search.memory import MEGABYTE, machine_bytes
@@ -25,14 +25,14 @@ class TreeLimits:
     edge_pages: int
 
     @classmethod
-    def of(cls, config: TreeConfig) -> "TreeLimits":
+    def of(cls, config: SearchConfig) -> "TreeLimits":
         """Enough for the simulations of the configuration."""
         nodes = config.sims + 2  # the root, and one that is pending
         pages = -(-nodes * ALLOWED_EDGES // (EDGES_A_PAGE - MAX_MOVES)) + 1
         return cls(nodes, pages)
 
     @classmethod
-    def of_analysis(cls, config: TreeConfig, num_trees: int) -> "TreeLimits":
+    def of_analysis(cls, config: SearchConfig, num_trees: int) -> "TreeLimits":
         """The same, cut to what ``tree_mb`` leaves each of so many trees.
 
         Raises ConfigError where that is too little to search, or more than the machine has.
@@ -51,7 +51,7 @@ class TreeLimits:
             )
         return replace(limits, edge_pages=pages)
 
-    def check(self, config: TreeConfig, num_trees: int, most_in_forest: int) -> None:
+    def check(self, config: SearchConfig, num_trees: int, most_in_forest: int) -> None:
         """Raise ConfigError where so many trees may exceed ``tree_mb`` or the memory.
 
         ``most_in_forest`` of them lie in one forest, which has room for one more.
@@ -83,5 +83,5 @@ class TreeLimits:
         return self.node_bytes + self.edge_pages * EDGE_PAGE_BYTES
 
 
-def _trees(config: TreeConfig, num_trees: int) -> str:
+def _trees(config: SearchConfig, num_trees: int) -> str:
     return f"{num_trees:,} tree{'s' if num_trees > 1 else ''} of {config.sims:,} simulations"

@@ -1,0 +1,20 @@
+"""Configuration: frozen models, filled from flags, the environment, a TOML file and defaults."""
+
+from vecchess.config.analyse import AnalyseConfig
+from vecchess.config.game import GameConfig, parse_temperature
+from vecchess.config.load import build, load_config, read_toml, to_toml
+from vecchess.config.selfplay import SelfplayConfig
+from vecchess.config.tree import SearchConfig, TreeConfig
+
+__all__ = [
+    "AnalyseConfig",
+    "GameConfig",
+    "SearchConfig",
+    "SelfplayConfig",
+    "TreeConfig",
+    "build",
+    "load_config",
+    "parse_temperature",
+    "read_toml",
+    "to_toml",
+]

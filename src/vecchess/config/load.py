@@ -1,0 +1,113 @@
+"""Fill configurations from flags, the environment, a TOML file and defaults.
+
+The order is flag > ``VECCHESS_*`` variable > TOML > default. An unknown key is an error that
+names the nearest known one. Units are part of the names.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, ValidationError
+
+from vecchess.config.analyse import AnalyseConfig
+from vecchess.config.selfplay import SelfplayConfig
+from vecchess.errors import ConfigError
+
+ENV_PREFIX = "VECCHESS_"
+OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
+"""Variables with our prefix that are no settings: the tests read this one."""
+ModelT = TypeVar("ModelT", bound=BaseModel)
+MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig, AnalyseConfig)
+"""All models that commands fill with ``load_config``: together they say which variables exist."""
+
+
+def load_config(
+    model: type[ModelT],
+    flags: Mapping[str, Any],
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> ModelT:
+    """Fill ``model`` from flags (None means not given), the environment, a TOML file, defaults.
+
+    A field of a nested model has a flag and a variable of its own name: ``VECCHESS_SEED``,
+    ``VECCHESS_TEMPERATURE``. Raises ConfigError with one line that names the key.
+    """
+    values: dict[str, Any] = read_toml(file) if file else {}
+    _refuse_unknown(model, values, str(file))
+    environ = os.environ if environ is None else environ
+    _refuse_unknown_variables(environ)
+    sections = _sections(model)
+    for name, section in sections.items():
+        given = flags.get(name)
+        if given is None:
+            given = environ.get(ENV_PREFIX + name.upper())
+        if given is not None:
+            target = values.setdefault(section, {}) if section else values
+            if not isinstance(target, dict):
+                raise ConfigError(f"{file}: {section} must be a table, [{section}]")
+            target[name] = given
+    return build(model, values)
+
+
+def build(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
+    """Validate ``values``; raises ConfigError with one line for the first thing wrong."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"].removeprefix("Value error, ")
+        got = "" if isinstance(first["input"], dict) else f" (got {first['input']!r})"
+        raise ConfigError(f"{key}: {reason}{got}" if key else reason) from None
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file; raises ConfigError where it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text())
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}") from None
+
+
+def to_toml(config: BaseModel) -> str:
+    """The resolved configuration as TOML; unset optional keys are left out."""
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def _sections(model: type[BaseModel]) -> dict[str, str]:
+    """Every field name with the nested model it stands in ("" at the top)."""
+    sections: dict[str, str] = {}
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            sections |= dict.fromkeys(info.annotation.model_fields, name)
+        else:
+            sections[name] = ""
+    return sections
+
+
+def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
+    """Raise ConfigError for a ``VECCHESS_*`` variable that is a setting of no command."""
+    settings = {ENV_PREFIX + name.upper() for model in MODELS for name in _sections(model)}
+    for name in environ:
+        if name.startswith(ENV_PREFIX) and name not in settings and name not in OTHER_VARIABLES:
+            near = difflib.get_close_matches(name, settings, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise ConfigError(f'environment: unknown variable "{name}"{hint}')
+
+
+def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
+    for key, value in values.items():
+        if key not in model.model_fields:
+            near = difflib.get_close_matches(key, model.model_fields, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise ConfigError(f'{where}: unknown key "{key}"{hint}')
+        inner = model.model_fields[key].annotation
+        if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, BaseModel):
+            _refuse_unknown(inner, value, f"{where} [{key}]")

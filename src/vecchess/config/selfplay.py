@@ -1,0 +1,47 @@
+"""What self-play is told."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vecchess.config.game import GameConfig
+from vecchess.config.tree import TreeConfig
+
+
+class SelfplayConfig(BaseModel):
+    """Everything ``vecchess selfplay`` can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    games: Annotated[int, Field(ge=1)] = 64
+    """Games to play in all; they are numbered from 0."""
+    net: str = "tiny"
+    """A network file, a preset or a TOML file of sizes (a new network is made from the seed), or
+    "constant"."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of every random choice."""
+    gpus: str = "auto"
+    """Devices: "auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4"."""
+    slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    """Positions the network holds at a time, per worker; 0 chooses by device and network."""
+    concurrent_games: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    """Games in progress per worker; 0 takes twice the slots."""
+    movers: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads that make moves, per worker; 0 chooses by the number of cores."""
+    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
+    """How the network is computed: "auto" takes "cpu" on a processor and "cuda" on a GPU, or
+    "torch" on one that cannot run our kernels; "reference" is slow and obviously right."""
+    exits: bool = True
+    """Let a position leave the network as soon as its answer is settled."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads of the CPU backend, per worker; 0 shares the cores out among the workers."""
+    shard_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
+    """A worker writes a shard once so many games are finished; it may hold a few more."""
+    shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
+    """Longest time a finished game waits to be written."""
+    stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    """A worker silent for so long is replaced."""
+    game: GameConfig = Field(default_factory=GameConfig)
+    """What decides the moves."""
+    tree: TreeConfig = Field(default_factory=TreeConfig)
+    """How moves are searched."""

@@ -1,0 +1,102 @@
+"""How moves are searched."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from vecchess.shapes import MAX_MOVES
+
+MOST_HALVING = 1 << 25
+"""Entries of the table of sequential halving."""
+
+
+class SearchConfig(BaseModel):
+    """What every search of a position knows. Simulations are counted below the root, those kept
+    from an earlier search included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    search: Literal["gumbel", "puct"] = "puct"
+    """"gumbel" suits few simulations (Danihelka et al. 2022), "puct" many (AlphaZero, lc0,
+    KataGo)."""
+    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 800
+    """Simulations."""
+    considered: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 16
+    """Gumbel: moves considered at the root, at most."""
+    c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
+    """Gumbel: added to the visits of the most visited move, to weigh values against priors."""
+    c_scale: Annotated[float, Field(gt=0, le=1e3)] = 1.0
+    """Gumbel: weight of values against log priors."""
+    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.745
+    """PUCT: weight of the exploration term at the start."""
+    c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
+    """PUCT: visits at which that weight begins to grow."""
+    c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
+    """PUCT: how much it grows, times log((visits + base) / base)."""
+    fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
+    """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
+    root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
+    """PUCT: the same at the root."""
+    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    """Softmax temperature of the network's policy as prior."""
+    solve: bool = True
+    """Prove wins and losses that follow from mates and tablebases."""
+    see_mates: bool = True
+    """With ``solve``: look for a mate in one before the network is asked."""
+    draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
+    """What a draw is worth to the side that searches: below 0 avoids draws."""
+    cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
+    """Size of the process's cache of evaluations, in MB; 0: none."""
+    tree_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    """Most memory for the trees of a process, in MB; 0: what the machine has. Games that may need
+    more are refused; a single tree, in analysis, stops growing there."""
+    syzygy: Path | None = None
+    """Folder of Syzygy tablebases, which are asked after captures and pawn moves."""
+
+    @model_validator(mode="after")
+    def _table_fits(self) -> Self:
+        if self.search == "gumbel" and self.considered * self.sims > MOST_HALVING:
+            raise ValueError(f"gumbel takes considered * sims up to {MOST_HALVING:,}")
+        return self
+
+
+class TreeConfig(SearchConfig):
+    """How a move is searched in self-play, which explores and looks at some moves closer."""
+
+    search: Literal["none", "gumbel", "puct"] = "none"  # type: ignore[assignment]
+    """"none" draws the move from the network's policy; "gumbel" suits few simulations
+    (Danihelka et al. 2022), "puct" many (AlphaZero, lc0, KataGo)."""
+    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 32
+    """Simulations of a full search."""
+    fast_sims: Annotated[int, Field(ge=0, le=1 << 24)] = 0
+    """Simulations of a fast search, which gives no policy target."""
+    full_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the searches that are full, the others being fast (playout cap randomisation, Wu
+    2019)."""
+    noise_fraction: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """PUCT: share of Dirichlet noise in the priors of the root of a full search."""
+    noise_concentration: Annotated[float, Field(ge=0.01, le=1e6)] = 10.0
+    """PUCT: total concentration of that noise, shared out among the legal moves."""
+    forced_playouts: Annotated[float, Field(ge=0, le=1e3)] = 2.0
+    """PUCT: k of forced playouts in full searches, pruned from the target (Wu 2019); 0: none."""
+    reuse: bool = True
+    """PUCT: keep the part of the tree below the move that was played."""
+
+    @model_validator(mode="after")
+    def _fast_is_faster(self) -> Self:
+        if self.full_share < 1 and not 1 <= self.fast_sims < self.sims:
+            raise ValueError(
+                f"full_share below 1 needs fast_sims from 1 to {self.sims - 1}, below sims"
+            )
+        if self.fast_sims and self.full_share == 1:
+            raise ValueError("fast_sims needs full_share below 1: no search is fast")
+        return self
+
+    @model_validator(mode="after")
+    def _is_of_use(self) -> Self:
+        if self.search == "none":
+            for name, field in type(self).model_fields.items():
+                if getattr(self, name) != field.default:
+                    raise ValueError(f'{name} needs a search: "gumbel" or "puct", not "none"')
+        return self
