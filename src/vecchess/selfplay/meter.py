@@ -39,6 +39,9 @@ class Load:
     queue_age_p99_ms: float = 0.0
     """99 of 100 positions waited less than this for a slot."""
 
+    games_mb: float = 0.0
+    """Memory of the games and their trees, in MB, at the end of that time."""
+
     @property
     def verdict(self) -> str:
         """Which side limits the speed."""
@@ -78,6 +81,7 @@ def load_between(first: Message, last: Message, seconds: float) -> Load:
         device_busy=grown("device_ns") / seconds / 1e9,
         mover_busy=grown("mover_busy_ns") / seconds / 1e9 / last["movers"],
         queue_age_p99_ms=_queue_age_p99_ms(first.get("queue_age", {}), last["queue_age"]),
+        games_mb=last["game_bytes"] / 1e6,
     )
 
 
@@ -103,6 +107,7 @@ def together(loads: list[Load]) -> Load:
         device_busy=mean("device_busy"),
         mover_busy=mean("mover_busy"),
         queue_age_p99_ms=max(load.queue_age_p99_ms for load in loads),
+        games_mb=sum(load.games_mb for load in loads),
     )
 
 

@@ -125,6 +125,7 @@ class SelfplayServer:
             "movers": len(self.movers),
             "slots": self.engine.slots.num_slots,
             "seated": self.num_seated,
+            "game_bytes": self.nbytes,
             "unstarted": len(self.numbers),
         }
 
