@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
+from vecchess.selfplay.number_set import NumberSet, Range, count_of, is_within
 from vecchess.selfplay.numbers import NumberPool, ranges_of
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.shard import read_numbers
+from vecchess.store.shard import read_numbers, read_shard
 from vecchess.store.stats import GameStats
 
 MAX_RANGES = 256
@@ -14,19 +15,27 @@ MAX_RANGES = 256
 
 
 class Ledger:
-    """Numbers 0 .. num_games - 1 are open, with a worker, or recorded in the manifest."""
+    """Every number of the target is open, with a worker, or recorded in the manifest.
 
-    def __init__(self, manifest: Manifest, num_games: int) -> None:
-        """Read what is recorded; shards a lost parent did not record are adopted."""
+    The target is what ``open`` was given last: the games of a run, or of one generation.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        """Read what is recorded; shards a lost parent did not record are adopted. No target yet."""
         self._manifest = manifest
-        self._recorded = np.zeros(num_games, np.bool_)
+        self._recorded = NumberSet()
+        self._spans: list[Range] = []
         for entry in manifest.entries:
             self._mark(read_numbers(manifest.folder / entry.file))
         manifest.adopt(self._claim)
-        self.num_target = num_games
+        self._target: list[Range] = []
+        self._num_missing = 0
         self._open = NumberPool()
-        self._open.add(ranges_of(np.flatnonzero(~self._recorded[:num_games]).tolist()))
         self._with_worker: dict[int, set[int]] = {}
+        self.num_target = 0
+        """Games of the target."""
+        self.stats = GameStats()
+        """Counts over those that are recorded."""
 
     @property
     def num_open(self) -> int:
@@ -36,19 +45,30 @@ class Ledger:
     @property
     def num_recorded(self) -> int:
         """Games of the target that are on disk for good."""
-        return int(self._recorded[: self.num_target].sum())
+        return self.num_target - self._num_missing
 
     @property
     def is_complete(self) -> bool:
         """True when every game of the target is recorded."""
-        return self.num_recorded == self.num_target
+        return self._num_missing == 0
 
-    @property
-    def stats(self) -> GameStats:
-        """Counts over all recorded games."""
-        return self._manifest.stats
+    def open(self, ranges: list[Range]) -> None:
+        """Make the games of half-open ``ranges``, which do not overlap, the target.
 
-    def hand_out(self, worker: int, count: int) -> list[tuple[int, int]]:
+        What is recorded of them stays so, the others are open. No worker may have a game.
+        """
+        assert not any(self._with_worker.values()), "games of the last target are being played"
+        missing = self._recorded.missing(ranges)
+        self._target = [(first, end) for first, end in ranges if first < end]
+        self.num_target, self._num_missing = count_of(self._target), count_of(missing)
+        self._open.clear()
+        self._open.add(missing)
+        self.stats = GameStats()
+        for entry, span in zip(self._manifest.entries, self._spans, strict=True):
+            if any(span[0] < end and first < span[1] for first, end in self._target):
+                self.stats.add(self._stats_in_target(entry))
+
+    def hand_out(self, worker: int, count: int) -> list[Range]:
         """Give up to ``count`` numbers to ``worker``, as half-open ranges."""
         ranges = ranges_of(sorted(self._open.take(count)))
         self._open.add(ranges[MAX_RANGES:])
@@ -70,6 +90,8 @@ class Ledger:
             raise DataError(f"{entry.file} does not hold the games that its worker was given")
         self._manifest.append(entry)
         mine -= numbers
+        self._num_missing -= len(numbers)
+        self.stats.add(entry.stats)
         self._mark(np.array(sorted(numbers), np.int64))
 
     def release(self, worker: int, shard_prefix: str) -> int:
@@ -77,22 +99,33 @@ class Ledger:
 
         Shards it wrote and could not report are recorded.
         """
+        known = len(self._manifest.entries)
         self._manifest.adopt(self._claim, shard_prefix)
-        mine = self._with_worker.pop(worker, set())
-        unfinished = sorted(number for number in mine if not self._recorded[number])
-        self._open.add(ranges_of(unfinished))
-        return len(unfinished)
+        mine = ranges_of(sorted(self._with_worker.pop(worker, set())))
+        unfinished = self._recorded.missing(mine)
+        self._open.add(unfinished)
+        self._num_missing -= count_of(mine) - count_of(unfinished)
+        for entry in self._manifest.entries[known:]:
+            self.stats.add(self._stats_in_target(entry))
+        return count_of(unfinished)
+
+    def _stats_in_target(self, entry: ShardEntry) -> GameStats:
+        """Counts of those games of a shard that belong to the target."""
+        inside = is_within(read_numbers(self._manifest.folder / entry.file), self._target)
+        if inside.all():
+            return entry.stats
+        records = read_shard(self._manifest.folder / entry.file, entry.sha256)
+        return GameStats.of(records.take(np.flatnonzero(inside)))
 
     def _claim(self, numbers: NDArray[np.int64]) -> bool:
         """Mark ``numbers`` as recorded unless one of them is already; tells which it was."""
-        known = numbers[numbers < len(self._recorded)]
-        if bool(self._recorded[known].any()):
+        if self._recorded.has_any(numbers):
             return True
         self._mark(numbers)
         return False
 
     def _mark(self, numbers: NDArray[np.int64]) -> None:
-        beyond = int(numbers.max(initial=-1)) + 1 - len(self._recorded)
-        if beyond > 0:  # a run resumed with a lower target than it had
-            self._recorded = np.concatenate([self._recorded, np.zeros(beyond, np.bool_)])
-        self._recorded[numbers] = True
+        """Note a shard's numbers, and between which it lies: one span for each of the entries."""
+        self._recorded.add(numbers)
+        first = int(numbers.min(initial=0)) if len(numbers) else 0
+        self._spans.append((first, int(numbers.max(initial=-1)) + 1))
