@@ -1,0 +1,36 @@
+import os
+import signal
+import threading
+
+from vecchess.selfplay.stop_signals import StopSignals, stop_signals
+
+
+def test_the_first_signal_stands_and_a_second_ctrl_c_is_urgent() -> None:
+    with StopSignals() as stops:
+        assert stops.reason == ""
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGUSR2)
+        assert (stops.reason, stops.must_leave_now) == ("SIGTERM", False)
+        signal.raise_signal(signal.SIGINT)
+        assert (stops.reason, stops.must_leave_now) == ("SIGTERM", True)
+
+
+def test_one_ctrl_c_is_not_urgent() -> None:
+    with StopSignals() as stops:
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(0)
+        assert (stops.reason, stops.must_leave_now) == ("SIGINT", False)
+
+
+def test_signals_are_given_back() -> None:
+    before = [signal.getsignal(number) for number in stop_signals()]
+    with StopSignals():
+        assert [signal.getsignal(number) for number in stop_signals()] != before
+    assert [signal.getsignal(number) for number in stop_signals()] == before
+
+
+def test_the_first_reason_given_stands() -> None:
+    stops = StopSignals()
+    stops.ask("time")
+    stops.ask("other")
+    assert (stops.reason, stops.must_leave_now) == ("time", False)
