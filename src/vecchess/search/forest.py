@@ -94,6 +94,8 @@ class Forest:
         self._lay_out_arena()
         self._lay_out_trees(config)
         self._settle(config, plan)
+        self._policy_temperature = config.policy_temperature
+        self.take_scales(plan.policy_scale, plan.value_scale)
 
     @property
     def address(self) -> int:
@@ -110,6 +112,15 @@ class Forest:
     def bytes_reserved(self) -> int:
         """Bytes that ``bytes_touched`` cannot exceed."""
         return self.limits.nbytes * (self.num_trees + 1)
+
+    def take_scales(self, policy_scale: float, value_scale: float) -> None:
+        """Read answers by other scales from now on: logits per accumulator unit and step.
+
+        No tree may hold what a network with the old ones said.
+        """
+        reals = self.words.view(np.float64)
+        reals[descriptor.POLICY_SCALE] = policy_scale * LOG2_E / self._policy_temperature
+        reals[descriptor.VALUE_SCALE] = value_scale * LOG2_E
 
     def counters(self) -> dict[str, int]:
         """Sums since the start: what the forest did."""
@@ -220,8 +231,6 @@ class Forest:
         words[descriptor.MOST_SIMS] = config.sims
         if is_gumbel:
             self._point(descriptor.HALVING, _halving_tables(config))
-        reals[descriptor.POLICY_SCALE] = plan.policy_scale * LOG2_E / config.policy_temperature
-        reals[descriptor.VALUE_SCALE] = plan.value_scale * LOG2_E
         for name in (
             "c_visit", "c_scale", "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction",
             "root_fpu_reduction", "noise_fraction", "noise_concentration", "forced_playouts",

@@ -55,9 +55,14 @@ def assemble_server(
     Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
     DeviceError where the device fails.
     """
-    backend, sha256 = open_net(config, net, device, share, say)
+    network = None if net in BUILT_IN_NETS else IntegerNet.load(Path(net))
+    if network is None:
+        backend, sha256 = open_net(config, net, device, share, say)
+    else:
+        backend, sha256 = open_network(config, network, net, device, share, say)
     make_mover = mover_maker(config, backend, sha256, share)
-    return SelfplayServer(backend, make_mover, NUM_PLANES, share.games, share.movers, numbers)
+    games, movers = share.games, share.movers
+    return SelfplayServer(backend, make_mover, NUM_PLANES, games, movers, numbers, network)
 
 
 def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
@@ -125,7 +130,7 @@ def open_network(
 ) -> tuple[Backend, str]:
     """The same for a network that is loaded, or new; messages call it ``name``."""
     require_playable(network, name)
-    rule = None if config.exits else ExitRule.never()  # None: the one stored with the network
+    rule = exit_rule_of(config, network)
     choice = choose_backend(config.backend, network.config, device.name)
     if choice.reason:
         say(choice.reason)
@@ -134,6 +139,11 @@ def open_network(
         return open_backend(choice.name, network, slots, rule, device.name, share.threads)
 
     return open_what_fits(open_with, share.slots, say), network.sha256
+
+
+def exit_rule_of(config: SelfplayConfig, network: IntegerNet) -> ExitRule:
+    """The rule that positions leave ``network`` by; raises NetworkError for one not understood."""
+    return ExitRule.from_metadata(network.exit_rule) if config.exits else ExitRule.never()
 
 
 def open_what_fits(open_with: Callable[[int], Backend], slots: int, say: Say) -> Backend:

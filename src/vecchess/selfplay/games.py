@@ -117,13 +117,11 @@ def make_rules(
     temperature = np.ones(config.max_plies)
     for ply, value in parse_temperature(config.temperature):
         temperature[ply:] = value
-    cold = temperature < 1e-3
-    inverse = np.where(cold, 0.0, 1.0 / np.where(cold, 1.0, temperature))
     return Rules(
         seed=np.uint64(seed),
         starts=starts,
-        policy_scale=(inverse * policy_scale * float(LOG2_E)).astype(np.float32),
-        value_scale=np.float32(value_scale * float(LOG2_E)),
+        policy_scale=_policy_scale(temperature, policy_scale),
+        value_scale=_value_scale(value_scale),
         max_plies=config.max_plies,
         random_plies=config.random_plies,
         resign_below=round(config.resign_below * 2 * VALUE_UNIT),
@@ -136,6 +134,25 @@ def make_rules(
         fast_sims=tree.fast_sims,
         full_share=_words_below(tree.full_share),
     )
+
+
+def rescaled(rules: Rules, policy_scale: float, value_scale: float) -> Rules:
+    """The same rules with the scales of another network, logits per accumulator."""
+    return rules._replace(
+        policy_scale=_policy_scale(rules.temperature, policy_scale),
+        value_scale=_value_scale(value_scale),
+    )
+
+
+def _policy_scale(temperature: NDArray[np.float64], scale: float) -> NDArray[np.float32]:
+    """float32[max_plies]: the network's ``scale`` with the temperature of each ply in it."""
+    cold = temperature < 1e-3
+    inverse = np.where(cold, 0.0, 1.0 / np.where(cold, 1.0, temperature))
+    return (inverse * scale * float(LOG2_E)).astype(np.float32)
+
+
+def _value_scale(scale: float) -> np.float32:
+    return np.float32(scale * float(LOG2_E))
 
 
 def _words_below(share: float) -> np.uint64:

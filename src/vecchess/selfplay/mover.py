@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vecchess.chess import tables
 from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules
+from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules, rescaled
 from vecchess.selfplay.numbers import NumberPool, ranges_of
 from vecchess.selfplay.play import play_rows
 from vecchess.selfplay.ply_log import PAGE_PLIES, ply_log, unpack_plies
@@ -83,6 +83,15 @@ class Mover:
     def search_counters(self) -> dict[str, int]:
         """Sums since the start of what searches did; empty where moves are not searched."""
         return {}
+
+    def take_network(self, net_sha: str, policy_scale: float, value_scale: float) -> None:
+        """Play the games to come with another network. All seats are vacant, no call runs.
+
+        The scales are logits per accumulator unit and step.
+        """
+        assert (self.games.number == VACANT).all(), "a network is replaced while games go on"
+        self._net_sha = net_sha
+        self.rules = rescaled(self.rules, policy_scale, value_scale)
 
     def play(self, rows: Rows) -> tuple[Rows, Rows]:
         """Play on in ``rows`` (int32[K]: answered or vacant).

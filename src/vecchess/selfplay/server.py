@@ -21,6 +21,7 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.mover import Mover
 from vecchess.selfplay.numbers import NumberPool
+from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.records import GameRecords
 
 Rows = NDArray[np.int32]
@@ -50,8 +51,13 @@ class SelfplayServer:
         num_games: int,
         num_movers: int,
         numbers: NumberPool,
+        network: IntegerNet | None = None,
     ) -> None:
-        """G = ``num_games`` seats, shared out among the movers that ``make_mover`` makes."""
+        """G = ``num_games`` seats, shared out among the movers that ``make_mover`` makes.
+
+        network: what ``backend`` computes, None for one that is built in.
+        """
+        self.network = network
         self.requests = Requests.empty(num_games, num_planes)
         self.engine = SlotEngine(backend, self.requests)
         self.numbers = numbers
@@ -109,6 +115,25 @@ class SelfplayServer:
         answered = self.engine.step()
         if len(answered):
             self._hand_out(answered)
+
+    def come_to_rest(self) -> None:
+        """Take rows in that are on their way back without a game. No game may be in progress."""
+        while any(self._with_movers):
+            self._receive(wait=True)
+        assert self.is_idle, "a network is replaced while games go on"
+        assert self.num_seated == 0, "a game was lost on its way"
+
+    def take_network(self, backend: Backend, network: IntegerNet) -> None:
+        """Play the games to come with ``network``, computed by ``backend``.
+
+        The server is at rest: each game is played by one network from its start to its end.
+        """
+        counters = self.engine.counters
+        self.engine = SlotEngine(backend, self.requests)
+        self.engine.counters = counters
+        self.network = network
+        for mover in self.movers:
+            mover.take_network(network.sha256, backend.policy_scale, backend.value_scale)
 
     def take_finished(self) -> list[GameRecords]:
         """Games that ended since the last call."""

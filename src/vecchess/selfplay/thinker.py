@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vecchess.chess import tables
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
+from vecchess.search import record
 from vecchess.search.cache import EvaluationCache
 from vecchess.search.forest import Forest, ForestPlan
 from vecchess.search.layout import LANE_LEAF, NO_NODE
@@ -48,6 +49,17 @@ class Thinker(Mover):
         own = Requests(**{name: array[rows] for name, array in vars(requests).items()})
         self.forest = Forest(config, plan, self.games.position, self.games.keys, own, cache)
         self._targets = target_log()
+        self._cache = cache
+
+    def take_network(self, net_sha: str, policy_scale: float, value_scale: float) -> None:
+        """See ``Mover``. What the old network said of positions is forgotten."""
+        super().take_network(net_sha, policy_scale, value_scale)
+        assert (self.forest.records[:, record.ROOT] == NO_NODE).all(), "a tree outlived its game"
+        self.forest.take_scales(policy_scale, value_scale)
+        if (
+            self._cache
+        ):  # shared by the movers of a process; to be emptied more than once is no harm
+            self._cache.clear()
 
     def search_counters(self) -> dict[str, int]:
         """Sums since the start of what the trees did."""
