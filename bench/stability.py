@@ -18,9 +18,10 @@ from time import monotonic
 from rich.console import Console
 
 from vecchess.config import SelfplayConfig, build
+from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.devices import parse_gpus
 from vecchess.selfplay.nets import network_of, obtain_net
-from vecchess.selfplay.supervisor import Supervisor
+from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.selfplay.warmup import Warmup
 from vecchess.store.run_folder import RunFolder
 
@@ -38,19 +39,19 @@ class Sampler:
         self._seconds, self._interval_s = seconds, interval_s
         self._start = self._next = 0.0
 
-    def update(self, supervisor: Supervisor) -> None:
+    def update(self, campaign: Campaign) -> None:
         """Called many times a second: look at the clock."""
         now = monotonic()
         if not self._start:
-            if any(worker.stage != "playing" for worker in supervisor.workers.values()):
+            if any(worker.stage != "playing" for worker in campaign.workers.values()):
                 return
             self._start = self._next = now
         if now - self._start >= self._seconds:
-            supervisor.stop("time")  # what follows is workers writing their last games and ending
+            campaign.stop("time")  # what follows is workers writing their last games and ending
         elif now >= self._next:
             self._next += self._interval_s
             self._sample("parent", "self", now)
-            for worker in supervisor.workers.values():
+            for worker in campaign.workers.values():
                 self._sample(f"worker {worker.plan.index} pid {worker.pid}", str(worker.pid), now)
 
     def note(self, line: str) -> None:
@@ -95,10 +96,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vecchess-stability-") as folder:
         run = RunFolder(Path(folder))
         run.create()
-        warmup = Warmup(config, Console(stderr=True))
+        warmup = Warmup(config, Console(stderr=True).print)
         net = obtain_net(config, network_of(config), run)
         warmup.finish(net)
-        result = Supervisor(config, run, net, parse_gpus(config.gpus), sampler).run()
+        devices = parse_gpus(config.gpus)
+        with StopSignals() as stops, Campaign(config, run, devices, sampler, stops) as campaign:
+            result = campaign.play(net, range(config.games))
         shards = len(list(run.games.glob("*.npz")))
     found = {
         name: deviation(samples, options.settle_s) for name, samples in sampler.samples.items()

@@ -63,7 +63,7 @@ def test_layers_that_must_not_know_torch(layer: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["vecchess_cli.main", "vecchess.selfplay.supervisor", "vecchess.inference.engine"],
+    ["vecchess_cli.main", "vecchess.selfplay.campaign", "vecchess.inference.engine"],
 )
 def test_importing_brings_no_torch(module: str) -> None:
     program = f"import sys, {module}; sys.exit('torch' in sys.modules)"

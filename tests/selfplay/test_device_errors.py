@@ -13,12 +13,13 @@ import pytest
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
 from vecchess.inference.constant import ConstantBackend
-from vecchess.selfplay import assemble, supervisor, worker
+from vecchess.selfplay import assemble, crew, worker
 from vecchess.selfplay.assemble import FEWEST_SLOTS, assemble_server
-from vecchess.selfplay.devices import CPU, Device, Share
+from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.devices import CPU, Device, Share, share_out
 from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.pipe import Pipe, stop_signals
-from vecchess.selfplay.supervisor import Supervisor
+from vecchess.selfplay.pipe import Pipe
+from vecchess.selfplay.stop_signals import stop_signals
 from vecchess.selfplay.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
 from vecchess.store.run_folder import RunFolder
@@ -114,7 +115,7 @@ class Notes:
     def note(self, line: str) -> None:
         self.lines.append(line)
 
-    def update(self, supervisor: Supervisor) -> None: ...
+    def update(self, campaign: Campaign) -> None: ...
 
 
 class DyingWorker:
@@ -127,27 +128,31 @@ class DyingWorker:
         self.name = f"worker {plan.index} ({plan.device.label})"
         self.stage = "playing"
         self.failure = None
-        self.pipe = SimpleNamespace(receive=lambda: [self.last_words], send=lambda *a, **k: True)
+        self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
+
+    def give(self, ranges: list[tuple[int, int]]) -> None: ...
 
 
 @pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Supervisor:
-    monkeypatch.setattr(supervisor, "WorkerHandle", DyingWorker)
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    monkeypatch.setattr(crew, "WorkerHandle", DyingWorker)
     run = RunFolder(tmp_path / "run")
     run.create()
-    config = SelfplayConfig(games=100_000, slots=64)
-    made = Supervisor(config, run, "constant", [GPU], Notes())
-    made._start(0, 1)
+    made = Campaign(SelfplayConfig(slots=64), run, [GPU], Notes())
+    made.share = share_out(made.config, [GPU], 100_000)
+    made._begin("constant", [(0, 100_000)])
+    made._crew.start(0, "constant", made.share)
+    made._hand_out(0, 100)
     return made
 
 
-def _die(parent: Supervisor, error: DeviceError) -> None:
+def _die(parent: Campaign, error: DeviceError) -> None:
     facts = {"error": str(error), "expected": False, "out_of_memory": error.out_of_memory}
     DyingWorker.last_words = {"kind": "failed", **facts}
-    parent._bury(0, "exit code 1")
+    parent._replace(parent.workers[0], "exit code 1")
 
 
-def test_a_lost_device_is_taken_up_again_as_it_was(parent: Supervisor) -> None:
+def test_a_lost_device_is_taken_up_again_as_it_was(parent: Campaign) -> None:
     _die(parent, LOST)
     assert parent.workers[0].plan.share.slots == 64
     (line,) = parent._watcher.lines
@@ -155,7 +160,7 @@ def test_a_lost_device_is_taken_up_again_as_it_was(parent: Supervisor) -> None:
 
 
 def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
-    parent: Supervisor,
+    parent: Campaign,
 ) -> None:
     _die(parent, NO_MEMORY)
     assert parent.workers[0].plan.share == replace(parent.share, slots=32)
@@ -166,8 +171,8 @@ def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
         _die(parent, NO_MEMORY)
 
 
-def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Supervisor) -> None:
+def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Campaign) -> None:
     handle = parent.workers[0]
-    assert parent._patience(handle) == parent.config.stall_timeout_s
+    assert parent._crew.patience(handle) == parent.config.stall_timeout_s
     handle.stage = "loading the network"
-    assert parent._patience(handle) == supervisor.LOADING_S
+    assert parent._crew.patience(handle) == crew.LOADING_S

@@ -14,6 +14,7 @@ from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server
+from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.meter import load_between
 from vecchess.selfplay.mover import Mover
@@ -21,7 +22,7 @@ from vecchess.selfplay.nets import network_of, obtain_net
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import Message
 from vecchess.selfplay.server import SelfplayServer
-from vecchess.selfplay.supervisor import Supervisor
+from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 
@@ -148,17 +149,17 @@ def _play_alone(mover: Mover, seconds: float) -> float:
 
 
 class _Deadline:
-    """Ends a run of the supervisor after so many seconds of play."""
+    """Ends a campaign after so many seconds of play."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._start = 0.0
 
-    def update(self, supervisor: Supervisor) -> None:
-        if not self._start and all(w.stage == "playing" for w in supervisor.workers.values()):
+    def update(self, campaign: Campaign) -> None:
+        if not self._start and all(w.stage == "playing" for w in campaign.workers.values()):
             self._start = perf_counter()
         if self._start and perf_counter() - self._start > self._seconds:
-            supervisor.stop("time")
+            campaign.stop("time")
 
     def note(self, line: str) -> None:
         """Nobody reads."""
@@ -167,17 +168,16 @@ class _Deadline:
 def _with_workers(
     config: SelfplayConfig, net: str, devices: list[Device], run: RunFolder, seconds: float
 ) -> dict[str, Any]:
-    many = config.model_copy(update={"games": 1 << 22})
-    supervisor = Supervisor(many, run, net, devices, _Deadline(seconds))
-    result = supervisor.run()
+    with StopSignals() as stops, Campaign(config, run, devices, _Deadline(seconds), stops) as games:
+        result = games.play(net, range(1 << 22))
     return {
         "schema": SCHEMA,
         "device": ", ".join(device.label for device in devices),
         "net": config.net,
-        "slots": supervisor.share.slots,
-        "games": supervisor.share.games,
-        "movers": supervisor.share.movers,
-        "threads": supervisor.share.threads,
+        "slots": games.share.slots,
+        "games": games.share.games,
+        "movers": games.share.movers,
+        "threads": games.share.threads,
         "workers": len(devices),
         **result.load.to_dict(),
     }

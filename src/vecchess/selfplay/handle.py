@@ -6,8 +6,9 @@ from multiprocessing import get_context
 from time import monotonic
 
 from vecchess.selfplay.meter import Meter
-from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe, stop_signals
+from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
 from vecchess.selfplay.shield import start_shielded
+from vecchess.selfplay.stop_signals import stop_signals
 from vecchess.selfplay.worker import WorkerPlan, run_worker
 
 KILL_WAIT_S = 5.0
@@ -24,6 +25,11 @@ class WorkerHandle:
         self.plan = plan
         self.meter = Meter()
         self.failure: Message | None = None
+        self.net = plan.net
+        """The network it plays with."""
+        self.recorded = 0
+        """Games of this generation it recorded."""
+        self.is_resting = False
         self.is_told_to_stop = False
         self._pulse: MutableSequence[int] = context.RawArray("q", 2)
         mine, theirs = context.Pipe()
@@ -66,11 +72,13 @@ class WorkerHandle:
 
     @property
     def games(self) -> int:
-        """Games it finished so far, as it last reported."""
-        return int(self.meter.last.get("games", 0))
+        """Games of this generation it finished so far, as it last reported."""
+        return self.meter.games
 
     def silent_s(self) -> float:
-        """Seconds since its central loop last turned."""
+        """Seconds since its central loop last turned; 0 while it rests, as it is to do."""
+        if self.is_resting:
+            return 0.0
         now = monotonic()
         if now - self._last_look > UNATTENDED_S:  # this process was stopped: the worker was too
             self._last_beat_time += now - self._last_look
@@ -80,6 +88,24 @@ class WorkerHandle:
             self._last_beats = beats
             self._last_beat_time = now
         return now - self._last_beat_time
+
+    def begin(self, net: str) -> None:
+        """Begin a generation, which ``net`` plays. Its games follow."""
+        self.meter.begin()
+        self.recorded = 0
+        if net != self.net:
+            self.net = net
+            self.pipe.send("net", file=net)
+
+    def give(self, ranges: list[tuple[int, int]]) -> None:
+        """Numbers of games to play, as half-open ranges."""
+        self.is_resting = False
+        self.pipe.send("games", ranges=ranges)
+
+    def rest(self) -> None:
+        """Ask it to wait, which takes no time of the processor."""
+        self.is_resting = True
+        self.pipe.send("rest")
 
     def stop(self) -> None:
         """Ask it to write what is finished and end."""

@@ -118,6 +118,19 @@ class Meter:
         """Nothing read yet."""
         self._readings: deque[tuple[float, Message]] = deque()
         self._first: tuple[float, Message] | None = None
+        self._games_before = 0
+
+    def begin(self) -> None:
+        """Count from now on: what was done before belongs to an earlier generation."""
+        if self._readings:
+            self._first = (monotonic(), self.last)
+            self._readings = deque([self._first])
+            self._games_before = int(self.last["games"])
+
+    @property
+    def games(self) -> int:
+        """Games finished since the beginning, as last reported."""
+        return int(self.last["games"]) - self._games_before if self._readings else 0
 
     def read(self, message: Message) -> None:
         """Note a ``stats`` message that came now."""

@@ -4,29 +4,25 @@
                        note      a line for people
                        shard     a shard was written: its name and sha256
                        failed    the worker ends: what went wrong, with the traceback
-    parent -> worker   games     numbers to play, as ranges
+    parent -> worker   net       the file of the network to play with from now on
+                       games     numbers to play, as ranges
+                       rest      nothing to play until further notice
                        stop      start no game, write what is finished, end
 
 Positions, policies and games never go through a pipe.
 """
 
 import json
-import signal
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
 
 Message = dict[str, Any]
-STAGES = ("starting", "loading the network", "playing", "writing games", "done")
+STAGES = ("starting", "loading the network", "playing", "resting", "writing games", "done")
 """What a worker can be at; the index is written into the pulse it shares with the parent."""
 PULSE_STAGE, PULSE_BEATS = range(2)
 """Places of the pulse: stage, and turns of the central loop so far."""
-
-
-def stop_signals() -> list[signal.Signals]:
-    """What asks a run to stop. The parent heeds them; workers wait for its word."""
-    names = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP")
-    return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
 class Pipe:
@@ -46,6 +42,11 @@ class Pipe:
         except (BrokenPipeError, ConnectionResetError, OSError):
             return False
         return True
+
+    def wait(self) -> None:
+        """Return once a message has come, or the other end is gone."""
+        with suppress(OSError):
+            self.connection.poll(None)
 
     def receive(self) -> list[Message] | None:
         """All messages that have come, without waiting; None once the other end is gone."""

@@ -8,9 +8,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.handle import WorkerHandle
 from vecchess.selfplay.meter import Load
-from vecchess.selfplay.supervisor import Supervisor
 
 PLAIN_INTERVAL_S = 10.0
 LIVE_INTERVAL_S = 0.25
@@ -23,7 +23,7 @@ class QuietWatcher:
         """Lines go to ``console``."""
         self._console = console
 
-    def update(self, supervisor: Supervisor) -> None:
+    def update(self, campaign: Campaign) -> None:
         """Nothing to show."""
 
     def note(self, line: str) -> None:
@@ -39,11 +39,11 @@ class PlainWatcher(QuietWatcher):
         super().__init__(console)
         self._next = monotonic() + PLAIN_INTERVAL_S
 
-    def update(self, supervisor: Supervisor) -> None:
+    def update(self, campaign: Campaign) -> None:
         """Print a line if one is due."""
         if monotonic() >= self._next:
             self._next = monotonic() + PLAIN_INTERVAL_S
-            self.note(progress_line(supervisor))
+            self.note(progress_line(campaign))
 
 
 class LiveWatcher(QuietWatcher):
@@ -64,27 +64,27 @@ class LiveWatcher(QuietWatcher):
         """Give them back."""
         self._live.stop()
 
-    def update(self, supervisor: Supervisor) -> None:
+    def update(self, campaign: Campaign) -> None:
         """Redraw if it is time."""
         if monotonic() >= self._next:
             self._next = monotonic() + LIVE_INTERVAL_S
-            self._live.update(_picture(supervisor), refresh=True)
+            self._live.update(_picture(campaign), refresh=True)
 
 
-def progress_line(supervisor: Supervisor) -> str:
+def progress_line(campaign: Campaign) -> str:
     """Where the run stands, in one line."""
-    load, done, target = supervisor.load, supervisor.num_finished, supervisor.ledger.num_target
+    load, done, target = campaign.load, campaign.num_finished, campaign.ledger.num_target
     workers = "  ".join(
         f"{worker.plan.device.label}#{index} {worker.games} games"
         if worker.games or worker.stage == "playing"
         else f"{worker.plan.device.label}#{index} {worker.stage}"
-        for index, worker in sorted(supervisor.workers.items())
+        for index, worker in sorted(campaign.workers.items())
     )
     return (
-        f"{supervisor.seconds:6.0f} s  {done}/{target} games  {load.plies_per_s:,.0f} plies/s  "
+        f"{campaign.seconds:6.0f} s  {done}/{target} games  {load.plies_per_s:,.0f} plies/s  "
         f"{_search_figures(load)}"
         f"fill {load.batch_fill:.0%}  busy {load.device_busy:.0%}  "
-        f"{load.mean_time_steps:.2f} steps  ETA {remaining(supervisor)}  [{workers}]"
+        f"{load.mean_time_steps:.2f} steps  ETA {remaining(campaign)}  [{workers}]"
     )
 
 
@@ -95,13 +95,13 @@ def _search_figures(load: Load) -> str:
     return f"{load.sims_per_s:,.0f} sims/s  cache {load.cache_hit_rate:.0%}  "
 
 
-def remaining(supervisor: Supervisor) -> str:
+def remaining(campaign: Campaign) -> str:
     """Time left at the rate so far, as h:mm:ss."""
-    done = supervisor.num_finished - supervisor.num_before
-    left = supervisor.ledger.num_target - supervisor.num_finished
+    done = campaign.num_finished - campaign.num_before
+    left = campaign.ledger.num_target - campaign.num_finished
     if done <= 0:
         return "-:--:--"
-    return as_clock(left * supervisor.seconds / done)
+    return as_clock(left * campaign.seconds / done)
 
 
 def as_clock(seconds: float) -> str:
@@ -110,7 +110,7 @@ def as_clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{whole:02d}"
 
 
-def _picture(supervisor: Supervisor) -> RenderableType:
+def _picture(campaign: Campaign) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
     for title in (
         "worker",
@@ -124,13 +124,13 @@ def _picture(supervisor: Supervisor) -> RenderableType:
         "movers",
     ):
         table.add_column(title, justify="left" if title in ("worker", "stage") else "right")
-    for index, worker in sorted(supervisor.workers.items()):
+    for index, worker in sorted(campaign.workers.items()):
         table.add_row(*_row(f"{index} {worker.plan.device.label}", worker))
-    if len(supervisor.workers) > 1:
+    if len(campaign.workers) > 1:
         table.add_row(
-            "all", "", f"{supervisor.num_finished:,}", *_figures(supervisor.load), style="bold"
+            "all", "", f"{campaign.num_finished:,}", *_figures(campaign.load), style="bold"
         )
-    return Group(table, _bar(supervisor))
+    return Group(table, _bar(campaign))
 
 
 def _row(name: str, worker: WorkerHandle) -> list[str]:
@@ -150,15 +150,15 @@ def _figures(load: Load) -> list[str]:
     ]
 
 
-def _bar(supervisor: Supervisor) -> RenderableType:
-    target, done = supervisor.ledger.num_target, supervisor.num_finished
-    stats = supervisor.ledger.stats
+def _bar(campaign: Campaign) -> RenderableType:
+    target, done = campaign.ledger.num_target, campaign.num_finished
+    stats = campaign.ledger.stats
     results = f"+{stats.white_wins} ={stats.draws} -{stats.black_wins}" if stats.games else ""
     row = Table.grid(padding=(0, 1))
     row.add_row(
         ProgressBar(total=target, completed=done, width=28),
         Text(f"{done:,}/{target:,} games"),
-        Text(f"{as_clock(supervisor.seconds)} < {remaining(supervisor)}"),
+        Text(f"{as_clock(campaign.seconds)} < {remaining(campaign)}"),
         Text(results, style="dim"),
     )
     return row

@@ -11,11 +11,13 @@ from rich.console import Console
 from vecchess.config import SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.selfplay.assemble import BUILT_IN_NETS, check_search
+from vecchess.selfplay.campaign import Campaign, Watcher
 from vecchess.selfplay.devices import parse_gpus, share_out
 from vecchess.selfplay.nets import check_net, kept_net, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
-from vecchess.selfplay.supervisor import RunResult, Supervisor, Watcher
+from vecchess.selfplay.result import RunResult
+from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.selfplay.warmup import Warmup
 from vecchess.store.run_folder import RunFolder
@@ -44,16 +46,20 @@ def play_run(
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
     with run.locked():
-        warmup = Warmup(config, console)
+        warmup = Warmup(config, lambda line: console.print(line, soft_wrap=True))
         network = kept_net(run) if resume else network_of(config)
         net_file = obtain_net(config, network, run)
         write_atomically(run.config, to_toml(config).encode())
         warmup.finish(net_file)
-        with _watcher(console, quiet) as watcher:
-            settled = with_remembered_slots(config, network, devices)
-            supervisor = Supervisor(settled, run, net_file, devices, watcher)
-            _announce(supervisor, net_file, run, console, quiet)
-            result = supervisor.run()
+        settled = with_remembered_slots(config, network, devices)
+        with (
+            _watcher(console, quiet) as watcher,
+            StopSignals() as stops,
+            Campaign(settled, run, devices, watcher, stops) as campaign,
+        ):
+            campaign.ledger.open([(0, config.games)])
+            _announce(campaign, net_file, run, console, quiet)
+            result = campaign.play(net_file, range(config.games))
         summary = _summary(result, config, run)
         run.write_json("status.json", summary)
     return summary
@@ -101,15 +107,15 @@ def _watcher(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
 
 
 def _announce(
-    supervisor: Supervisor, net_file: str, run: RunFolder, console: Console, quiet: bool
+    campaign: Campaign, net_file: str, run: RunFolder, console: Console, quiet: bool
 ) -> None:
     """Say who plays how many games, before the first one starts."""
     if quiet:
         return
-    ledger, share, config = supervisor.ledger, supervisor.share, supervisor.config
-    count = len(supervisor.devices)
+    ledger, config, devices = campaign.ledger, campaign.config, campaign.devices
+    share, count = share_out(config, devices, max(ledger.num_open, 1)), len(devices)
     workers = f"{count} worker{'s' if count > 1 else ''}"
-    split = ", ".join(f"{device.label}" for device in supervisor.devices)
+    split = ", ".join(f"{device.label}" for device in devices)
     net = net_file if net_file in BUILT_IN_NETS else Path(net_file).name
     left = f"{ledger.num_open:,} games" + (
         f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""

@@ -5,11 +5,11 @@ network and compiles its kernels. Workers then find the machine code in the cach
 """
 
 import signal
+from collections.abc import Callable
 from multiprocessing import get_context
 from time import monotonic
 
 import numpy as np
-from rich.console import Console
 
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.planes import NUM_PLANES, encode_planes
@@ -31,17 +31,17 @@ _SHARE = Share(slots=2, games=2, movers=1, threads=1)
 class Warmup:
     """Compiling on the way: made as early as possible, finished once the network is there."""
 
-    def __init__(self, config: SelfplayConfig, console: Console) -> None:
+    def __init__(self, config: SelfplayConfig, say: Callable[[str], object]) -> None:
         """Start the helper if there is anything to compile, and say so: it takes seconds."""
         self._config = config
-        self._console = console
+        self._say = say
         self._start = monotonic()
         kind = config.net if config.net in BUILT_IN_NETS else config.backend
         searches = config.tree.search != "none"
         self._mark = cache_dir() / _MARK.format(kind, "trees" if searches else "policy")
         self._helper = None
         if not self._mark.exists():
-            console.print("compiling the rules, the movers and the network (once per version) ...")
+            say("compiling the rules, the movers and the network (once per version) ...")
             self._helper = get_context("spawn").Process(
                 target=_compile_movers, args=(searches,), daemon=True
             )
@@ -57,7 +57,7 @@ class Warmup:
         if self._helper.exitcode == 0:
             self._mark.touch()
         spent = monotonic() - self._start
-        self._console.print(f"compiled in {spent:.1f} s, kept in {cache_dir()}", soft_wrap=True)
+        self._say(f"compiled in {spent:.1f} s, kept in {cache_dir()}")
 
 
 def _compile_movers(searches: bool) -> None:

@@ -1,4 +1,4 @@
-"""A worker: the process that plays on one device; the supervisor starts it and holds its pipe."""
+"""A worker: the process that plays on one device; a campaign starts it and holds its pipe."""
 
 import os
 import sys
@@ -14,9 +14,11 @@ from vecchess.errors import DeviceError, VecchessError
 from vecchess.selfplay.assemble import assemble_server
 from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe, stop_signals
+from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.selfplay.shield import ignore
+from vecchess.selfplay.stop_signals import stop_signals
+from vecchess.selfplay.swap import swap_network
 from vecchess.selfplay.tuning import tuned_share
 from vecchess.selfplay.writer import ShardWriter
 
@@ -68,6 +70,7 @@ class Worker:
         self._pulse = pulse
         self._numbers = NumberPool()
         self._stopping = False
+        self._resting = False
         self._next_stats = 0.0
         self._games = 0
         self._was_idle = True
@@ -90,7 +93,11 @@ class Worker:
         server.start()
         self._stage("playing")
         while not self._stopping:
-            self._turn(server, writer)
+            if self._resting:
+                self._pipe.wait()
+            self._listen(server)
+            if not self._resting:
+                self._turn(server, writer)
         self._stage("writing games")
         server.close()
         writer.put(server.take_finished())
@@ -112,33 +119,45 @@ class Worker:
         self._pipe.send("note", line=line)
 
     def _turn(self, server: SelfplayServer, writer: ShardWriter) -> None:
-        self._listen()
         server.turn()
         self._pulse[PULSE_BEATS] += 1
         finished = server.take_finished()
         self._games += sum(records.num_games for records in finished)
         writer.put(finished)
-        if server.is_idle and not self._was_idle:
+        if server.is_idle and (finished or not self._was_idle):
             writer.flush()
             self._next_stats = 0.0
         self._was_idle = server.is_idle
         if monotonic() >= self._next_stats:
             self._report(server)
 
-    def _listen(self) -> None:
+    def _listen(self, server: SelfplayServer) -> None:
         messages = self._pipe.receive()
         if messages is None:  # the parent is gone: save what is finished and end
             self._stopping = True
             return
         for message in messages:
-            self._obey(message)
+            self._obey(message, server)
 
-    def _obey(self, message: Message) -> None:
+    def _obey(self, message: Message, server: SelfplayServer) -> None:
         if message["kind"] == "games":
             self._numbers.add([(first, end) for first, end in message["ranges"]])
+            self._resting = False
+            self._stage("playing")
+        elif message["kind"] == "net":
+            self._swap(server, message["file"])
+        elif message["kind"] == "rest":
+            self._resting = True
+            self._stage("resting")
         elif message["kind"] == "stop":
             self._numbers.clear()
             self._stopping = True
+
+    def _swap(self, server: SelfplayServer, net: str) -> None:
+        plan, stage = self._plan, STAGES[self._pulse[PULSE_STAGE]]
+        self._stage("loading the network")
+        swap_network(server, plan.config, net, plan.device, plan.share.threads, self._say)
+        self._stage(stage)
 
     def _report(self, server: SelfplayServer) -> None:
         self._next_stats = monotonic() + STATS_INTERVAL_S

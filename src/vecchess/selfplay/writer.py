@@ -75,8 +75,9 @@ class ShardWriter:
 
     def _take(self) -> bool:
         """Wait a while for records; False when there will be no more."""
+        patience = min(0.25, self._interval_s) if self._waiting else None
         try:
-            records = self._queue.get(timeout=min(0.25, self._interval_s))
+            records = self._queue.get(timeout=patience)
         except Empty:
             return True
         if isinstance(records, GameRecords):

@@ -1,0 +1,166 @@
+"""Generations played by workers that live on: the same games, each once, whatever happens."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.selfplay.test_swap import network, play, saved, server_of
+from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.errors import NetworkError
+from vecchess.selfplay import campaign as campaigns
+from vecchess.selfplay.campaign import Campaign, as_ranges
+from vecchess.selfplay.devices import CPU
+from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.snn.create import create_network
+from vecchess.store.run_folder import RunFolder
+
+CONFIG = SelfplayConfig(
+    slots=8, seed=3, shard_interval_s=0.05,
+    game=GameConfig(max_plies=24, random_plies=2),
+)  # fmt: skip
+GUMBEL = TreeConfig(search="gumbel", sims=4, cache_mb=1)
+
+
+class Notes:
+    """A watcher that keeps what it is told, and does something in every round."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.do: Callable[[Campaign], object] = lambda campaign: None
+
+    def update(self, campaign: Campaign) -> None:
+        self.do(campaign)
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+    @property
+    def deaths(self) -> list[str]:
+        return [line for line in self.lines if "died" in line]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    return run
+
+
+def digest_of(run: RunFolder, first: int, end: int) -> str:
+    """Of the recorded games first .. end, of which none may lack and none be there twice."""
+    records = run.records()
+    inside = np.flatnonzero((records.numbers >= first) & (records.numbers < end))
+    assert records.numbers[inside].tolist() == list(range(first, end))
+    return records.take(inside).digest()
+
+
+@pytest.mark.parametrize("tree", [TreeConfig(), pytest.param(GUMBEL, marks=pytest.mark.slow)])
+def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
+    """Two networks in turns, a worker killed between generations and one in the midst of one."""
+    config = CONFIG.model_copy(update={"tree": tree})
+    files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
+    notes, far = Notes(), 10**9
+
+    def kill_one(campaign: Campaign) -> None:
+        if campaign.ledger.num_recorded > 0:
+            os.kill(campaign.workers[1].pid, signal.SIGKILL)
+            notes.do = lambda campaign: None
+
+    with Campaign(config, run, [CPU, CPU], notes) as campaign:
+        assert campaign.workers == {}
+        first = campaign.play(files[0], range(16))
+        pids = [worker.pid for worker in campaign.workers.values()]
+        second = campaign.play(files[1], [(16, 24), (far, far + 8)])
+        assert [worker.pid for worker in campaign.workers.values()] == pids
+        assert (first.stats.games, second.stats.games, notes.deaths) == (16, 16, [])
+        assert second.load.games_per_s > 0
+
+        os.kill(pids[0], signal.SIGKILL)
+        campaign.workers[0].kill()
+        third = campaign.play(files[0], range(32, 40))
+        assert (third.restarts, third.stats.games) == (1, 8)
+        assert "killed by SIGKILL; 0 unfinished" in notes.deaths[0]
+
+        notes.do = kill_one
+        fourth = campaign.play(files[1], range(100, 160))
+        assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 60, "")
+        workers = list(campaign.workers.values())
+    assert not any(worker.is_alive for worker in workers)
+
+    fresh = [server_of(config, file) for file in files]
+    for server, numbers in ((0, (0, 16)), (1, (16, 24)), (1, (far, far + 8)), (0, (32, 40))):
+        records = play(fresh[server], *numbers)
+        assert digest_of(run, *numbers) == records.digest()
+        assert records.nets == (network(1 + server).sha256,)
+    assert digest_of(run, 100, 160) == play(fresh[1], 100, 160).digest()
+    for server in fresh:
+        server.close()
+
+
+def test_a_generation_is_stopped_and_gone_on_with(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the caller's pulse, by a signal, and by another process later."""
+    files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
+    monkeypatch.setattr(campaigns, "PULSE_S", 0.0)
+    notes, calls = Notes(), []
+    with StopSignals() as stops, Campaign(CONFIG, run, [CPU], notes, stops) as campaign:
+
+        def pulse() -> str:
+            calls.append(time.monotonic())
+            return "the others wait" if campaign.ledger.num_recorded else ""
+
+        result = campaign.play(files[0], range(400), pulse)
+        assert result.stopped_by == "the others wait"
+        recorded = result.stats.games
+        assert len(calls) > 1
+        assert 0 < recorded == campaign.ledger.num_recorded < 400
+        assert campaign.workers == {}
+
+        def interrupt(campaign: Campaign) -> None:
+            if campaign.ledger.num_recorded > recorded:
+                signal.raise_signal(signal.SIGTERM)
+
+        notes.do = interrupt
+        result = campaign.play(files[0], range(400))
+        assert (result.stopped_by, stops.reason) == ("SIGTERM", "SIGTERM")
+        assert recorded < result.stats.games < 400
+        assert campaign.play(files[1], range(400, 310)).stats.games == 0
+    with Campaign(CONFIG, run, [CPU], Notes()) as campaign:
+        assert campaign.play(files[0], range(400)).stats.games == 400
+    fresh = server_of(CONFIG, files[0])
+    assert digest_of(run, 0, 400) == play(fresh, 0, 400).digest()
+    fresh.close()
+
+
+def test_a_network_of_other_sizes_ends_the_campaign_with_a_word(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    sizes = tmp_path / "sizes.toml"
+    sizes.write_text("blocks = 1\nchannels = 32\n")
+    other = saved(tmp_path, create_network(str(sizes), 1))
+    with Campaign(CONFIG, run, [CPU], Notes()) as campaign:
+        campaign.play(saved(tmp_path, network(1)), range(4))
+        with pytest.raises(NetworkError, match="other sizes"):
+            campaign.play(other, range(4, 8))
+        assert campaign.workers == {}
+        assert campaign.ledger.num_recorded == 0
+    assert digest_of(run, 0, 4)
+
+
+def test_a_generation_that_is_recorded_needs_no_worker(run: RunFolder, tmp_path: Path) -> None:
+    with Campaign(CONFIG, run, [CPU], Notes()) as campaign:
+        result = campaign.play("no such file", range(5, 5))
+        assert (result.stats.games, result.stopped_by, campaign.workers) == (0, "", {})
+
+
+def test_games_are_numbered_in_steps_of_one() -> None:
+    assert as_ranges(range(3, 7)) == [(3, 7)]
+    assert as_ranges([(0, 2), (9, 10)]) == [(0, 2), (9, 10)]
+    with pytest.raises(ValueError, match="steps of 1"):
+        as_ranges(range(0, 10, 2))
