@@ -15,89 +15,19 @@ otherwise try them in one order, always the same, and Gumbel some of them never.
 import argparse
 import json
 import sys
-from dataclasses import dataclass
-from math import log10, sqrt
 from time import perf_counter
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vecchess.bench.boards import Boards, random_openings
+from vecchess.arena.boards import random_openings
+from vecchess.arena.match import MatchResult, play_games
+from vecchess.arena.network import SearchPlayer
 from vecchess.bench.evaluators import Asked, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.chess.action import actions_to_moves
-from vecchess.chess.rules import Termination
 from vecchess.config import TreeConfig, build
 from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
-from vecchess.search.batch import BatchSearch
 
 SCHEMA = 1
 NEGATIVE = 3
-STANDARD_ERRORS = 1.96
-"""To either side: 95 % of a normal distribution."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two searches."""
-
-    search: BatchSearch
-    seed: int
-    temperature: float
-    explore: bool
-
-    def compile(self, openings: Boards) -> None:
-        """Move in one game."""
-        games = np.zeros(1, np.int64)
-        self.play(openings.take(games), games)
-
-    def play(self, boards: Boards, games: NDArray[np.int64]) -> int:
-        """Move in ``games``, int64[K]; returns the simulations it took."""
-        if len(games) == 0:
-            return 0
-        found = self.search.run(
-            boards.positions[games], boards.keys[games], seed=self.seed, numbers=games,
-            plies=boards.plies[games], temperature=self.temperature, explore=self.explore,
-        )  # fmt: skip
-        boards.play(games, actions_to_moves(boards.positions[games], found.action))
-        return int(found.visits.sum())
-
-
-def play_match(sides: tuple[Side, Side], openings: Boards) -> tuple[Boards, list[int]]:
-    """Play each opening twice, the first side to move in games of even number.
-
-    Returns the games, G = 2 * openings, and the simulations of either side.
-    """
-    boards = openings.take(np.repeat(np.arange(len(openings.codes)), 2))
-    start, simulations = boards.plies.copy(), [0, 0]
-    while len(games := boards.ongoing):
-        mover = (games + boards.plies[games] - start[games]) % 2
-        for number, side in enumerate(sides):
-            simulations[number] += side.play(boards, games[mover == number])
-    return boards, simulations
-
-
-def summary(points: NDArray[np.float64]) -> dict[str, Any]:
-    """What the first side made of it; points: float64[G], the two games of a pair side by side."""
-    pairs = points.reshape(-1, 2).sum(1)
-    score = float(points.mean())
-    error = STANDARD_ERRORS * sqrt(pairs.var() / 4 / len(pairs))
-    return {
-        "wins": int((points == 1).sum()),
-        "draws": int((points == 0.5).sum()),
-        "losses": int((points == 0).sum()),
-        "pairs": np.bincount((2 * pairs).astype(np.int64), minlength=5).tolist(),
-        "score": round(score, 4),
-        "elo": elo(score),
-        "elo_interval": [elo(score - error), elo(score + error)],
-    }
-
-
-def elo(score: float) -> float | None:
-    """Difference in Elo that a score means; None for nothing and for everything."""
-    return round(-400 * log10(1 / score - 1), 1) if 0 < score < 1 else None
 
 
 def main() -> int:
@@ -110,35 +40,30 @@ def main() -> int:
     sides = [_side(tree, backend, num_pairs, options) for tree in _trees(options)]
     plies, most = options.opening_plies, options.max_plies
     openings = random_openings(num_pairs, plies, options.seed, most)
-    for side in sides:
-        side.compile(openings)
+    one = openings.take(openings.ongoing[:1])
+    for side in sides:  # compiles
+        side.choose(one.positions, one.keys, openings.ongoing[:1], one.plies)
+        side.simulations = 0
     start = perf_counter()
-    boards, simulations = play_match((sides[0], sides[1]), openings)
+    boards = play_games((sides[0], sides[1]), openings)
     spent = perf_counter() - start
-    white, games = boards.points_of_white(), np.arange(2 * num_pairs)
-    points = np.where((games + plies) % 2 == 0, white, 1 - white)
+    result = MatchResult.of(boards, plies)
+    simulations = [side.simulations for side in sides]
     report = {
         "schema": SCHEMA,
         "net": options.net,
         "device": device,
         "noise": options.noise,
-        "searches": [f"{side.search.config.search} {side.search.config.sims}" for side in sides],
-        "games": len(games),
-        **summary(points),
-        "distinct_games": len(np.unique(boards.moves, axis=1).T),
-        "terminations": _terminations(boards.codes),
+        "searches": [side.name for side in sides],
+        **result.to_dict(),
         "plies": int((boards.plies - plies).sum()),
         "seconds": round(spent, 2),
         "simulations": simulations,
         "simulations_per_s": round(sum(simulations) / spent),
     }
     print(json.dumps(report))
-    return 0 if points.mean() > 1 / (1 + 10 ** (-options.least / 400)) else NEGATIVE
-
-
-def _terminations(codes: NDArray[np.uint8]) -> dict[str, int]:
-    """How many games ended which way."""
-    return {kind.name.lower(): int((codes == kind).sum()) for kind in Termination if kind in codes}
+    least = 1 / (1 + 10 ** (-options.least / 400))
+    return 0 if result.score.score > least else NEGATIVE
 
 
 def _trees(options: argparse.Namespace) -> list[TreeConfig]:
@@ -151,11 +76,14 @@ def _trees(options: argparse.Namespace) -> list[TreeConfig]:
     ]
 
 
-def _side(tree: TreeConfig, backend: Backend, games: int, options: argparse.Namespace) -> Side:
+def _side(
+    tree: TreeConfig, backend: Backend, games: int, options: argparse.Namespace
+) -> SearchPlayer:
     temperature = options.temperature
     if temperature is None:
         temperature = 1.0 if tree.search == "gumbel" else 0.0
-    return Side(BatchSearch(tree, backend, games), options.seed, temperature, options.noise)
+    name = f"{tree.search} {tree.sims}"
+    return SearchPlayer(tree, backend, games, options.seed, temperature, options.noise, name)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -13,7 +13,10 @@ PACKAGE = Path(__file__).parent.parent / "src" / "vecchess"
 LAYERS = [
     ["doctor"],
     ["bench", "calibrate", "analyse"],
+    ["learn"],
+    ["arena"],
     ["selfplay"],
+    ["gather"],
     ["store"],
     ["search"],
     ["inference"],

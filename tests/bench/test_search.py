@@ -1,19 +1,13 @@
 """``bench search`` and the match of two searches, in small."""
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
-import numpy as np
 import pytest
 
 from vecchess.bench import search
-from vecchess.bench.boards import Boards, random_openings
-from vecchess.chess.rules import Termination
-from vecchess.chess.uci import uci_to_move
 from vecchess.errors import ConfigError
 
 PROGRAM = Path(__file__).parents[2] / "bench" / "search_strength.py"
@@ -72,49 +66,3 @@ def test_a_match() -> None:
     assert report["distinct_games"] == 4
     assert 0 < report["plies"] <= 4 * (60 - 6)
     assert report["simulations"][0] > 2 * report["simulations"][1] > 0
-
-
-def test_elo_and_its_interval() -> None:
-    strength = _load()
-    assert strength.elo(0.5) == 0.0
-    assert strength.elo(10 / 11) == 400.0
-    assert strength.elo(0.0) is strength.elo(1.0) is None
-    found = strength.summary(np.array([1, 1, 1, 0.5, 0.5, 0.5, 0, 1.0]))
-    assert (found["wins"], found["draws"], found["losses"]) == (4, 3, 1)
-    assert found["pairs"] == [0, 0, 2, 1, 1]
-    assert found["elo_interval"][0] < found["elo"] < found["elo_interval"][1]
-    even = strength.summary(np.array([1, 0, 0, 1, 0.5, 0.5]))
-    assert even["elo_interval"] == [0.0, 0.0]
-
-
-def test_boards_know_mate_and_repetition() -> None:
-    boards = Boards(2, 100)
-    fools_mate = ["f2f3", "e7e5", "g2g4", "d8h4"]
-    to_and_fro = ["g1f3", "g8f6", "f3g1", "f6g8"]
-    for ply in range(8):
-        wanted = [fools_mate[ply % 4], to_and_fro[ply % 4]]
-        games = boards.ongoing
-        moves = [uci_to_move(boards.positions[game], wanted[game]) for game in games]
-        boards.play(games, np.array(moves, np.uint16))
-    assert boards.codes.tolist() == [Termination.CHECKMATE, Termination.THREEFOLD]
-    assert boards.plies.tolist() == [4, 8]
-    assert boards.points_of_white().tolist() == [0.0, 0.5]
-
-
-def test_openings_differ_and_are_not_over() -> None:
-    openings = random_openings(50, 6, 3, 40)
-    assert len(openings.ongoing) == 50
-    assert (openings.plies == 6).all()
-    assert len(np.unique(openings.positions, axis=0)) == 50
-    with pytest.raises(ConfigError, match="different positions"):
-        random_openings(21, 1, 0, 40)
-
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("search_strength", PROGRAM)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["search_strength"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module

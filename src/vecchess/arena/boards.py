@@ -43,10 +43,8 @@ class Boards:
         self.positions[games] = positions
         self.plies[games] += 1
         clocks = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
-        keys = position_keys(positions)
-        self.keys[games, clocks] = keys
-        earlier = np.arange(KEY_HISTORY) < clocks[:, None]
-        seen = ((self.keys[games] == keys[:, None]) & earlier).sum(1)
+        self.keys[games, clocks] = position_keys(positions)
+        seen = repetitions(positions, self.keys[games])
         self.codes[games] = terminations(positions, seen, len(self.moves))
 
     def take(self, games: NDArray[np.int64]) -> "Boards":
@@ -61,6 +59,17 @@ class Boards:
         """1, 1/2 or 0 for each game, float64[G]."""
         white_won = self.plies % 2 == 1
         return np.where(self.codes == Termination.CHECKMATE, white_won, 0.5)
+
+
+def repetitions(positions: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Earlier occurrences of each position in its game: uint64[K, 8], uint64[K, 102] -> int64[K].
+
+    ``keys`` may have the positions themselves in it.
+    """
+    clocks = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
+    earlier = np.arange(KEY_HISTORY) < clocks[:, None]
+    seen: NDArray[np.int64] = ((keys == position_keys(positions)[:, None]) & earlier).sum(1)
+    return seen
 
 
 def random_openings(num: int, plies: int, seed: int, max_plies: int) -> Boards:

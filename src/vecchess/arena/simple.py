@@ -1,0 +1,76 @@
+"""Players that know the rules and nothing else: the first that a network has to beat."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.arena.player import draw_below
+from vecchess.chess.make import make
+from vecchess.chess.material import MATERIAL_WEIGHTS
+from vecchess.chess.movegen import count_moves, legal_moves
+from vecchess.chess.planes import encode_planes
+from vecchess.shapes import MAX_MOVES
+
+NUM_MEN = 12
+"""Planes that show men: six kinds of either side."""
+MATE = 1000
+"""Worth more than all men."""
+_BITS = np.array([bin(byte).count("1") for byte in range(256)], np.int32)
+
+
+@dataclass(frozen=True)
+class RandomPlayer:
+    """Plays any legal move, all alike."""
+
+    seed: int = 0
+    name: str = "random"
+
+    def choose(
+        self,
+        positions: NDArray[np.uint64],
+        keys: NDArray[np.uint64],
+        games: NDArray[np.int64],
+        plies: NDArray[np.int64],
+    ) -> NDArray[np.uint16]:
+        """See ``Player.choose``."""
+        moves, counts = legal_moves(positions)
+        return moves[np.arange(len(moves)), draw_below(self.seed, games, plies, counts)]
+
+
+@dataclass(frozen=True)
+class GreedyPlayer:
+    """Mates if it can; else plays what leaves it the most material, without a look at the reply.
+
+    Among moves that are alike in that, any.
+    """
+
+    seed: int = 0
+    name: str = "greedy"
+
+    def choose(
+        self,
+        positions: NDArray[np.uint64],
+        keys: NDArray[np.uint64],
+        games: NDArray[np.int64],
+        plies: NDArray[np.int64],
+    ) -> NDArray[np.uint16]:
+        """See ``Player.choose``."""
+        moves, counts = legal_moves(positions)
+        is_legal = np.arange(MAX_MOVES) < counts[:, None]
+        children = make(np.repeat(positions, counts, axis=0), moves[is_legal])
+        worth = np.full(moves.shape, -MATE, np.int32)
+        worth[is_legal] = -prospects(children)
+        is_best = worth == worth.max(axis=1, keepdims=True)
+        wanted = draw_below(self.seed, games, plies, is_best.sum(axis=1, dtype=np.int32))
+        choice = (is_best.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+        return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
+
+
+def prospects(positions: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """``uint64[K, 8] -> int32[K]``: the mover's balance of men in pawns; -1000 where it is mate."""
+    planes = np.ascontiguousarray(encode_planes(positions)[:, :NUM_MEN])
+    men = _BITS[planes.view(np.uint8)].reshape(len(planes), NUM_MEN, 8).sum(axis=2)
+    counts, checks = count_moves(positions)
+    balance = (men @ MATERIAL_WEIGHTS[:NUM_MEN]).astype(np.int32)
+    return np.where((counts == 0) & checks, np.int32(-MATE), balance)

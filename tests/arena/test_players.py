@@ -1,0 +1,180 @@
+"""What each player chooses in a position, alone and among others."""
+
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.selfplay.test_swap import play
+from vecchess.arena.boards import Boards, random_openings
+from vecchess.arena.match import play_games
+from vecchess.arena.player import Player
+from vecchess.arena.players import open_player
+from vecchess.arena.simple import GreedyPlayer, prospects
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.fen import from_fens, to_fens
+from vecchess.chess.rules import KEY_HISTORY
+from vecchess.chess.uci import move_to_uci
+from vecchess.config import GameConfig, SelfplayConfig
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.selfplay.assemble import assemble_server
+from vecchess.selfplay.devices import CPU, Share
+from vecchess.selfplay.numbers import NumberPool
+from vecchess.snn.create import create_network
+
+WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
+
+
+def balance_after(fen: str, uci: str) -> int:
+    """Material of the side that moves minus theirs, after the move; 1000 for a mate."""
+    board = chess.Board(fen)
+    colour = board.turn
+    board.push_uci(uci)
+    if board.is_checkmate():
+        return 1000
+    return sum(
+        worth * (len(board.pieces(kind, colour)) - len(board.pieces(kind, not colour)))
+        for kind, worth in WORTH.items()
+    )
+
+
+def chosen(player: Player, fens: list[str], games: list[int] | None = None) -> list[str]:
+    positions = from_fens(fens)
+    keys = np.zeros((len(fens), KEY_HISTORY), np.uint64)
+    numbers = np.array(games or range(len(fens)), np.int64)
+    moves = player.choose(positions, keys, numbers, np.zeros(len(fens), np.int64))
+    return [move_to_uci(position, move) for position, move in zip(positions, moves, strict=True)]
+
+
+def some_fens(plies: int, num: int = 40) -> list[str]:
+    return to_fens(random_openings(num, plies, 5, 400).positions)
+
+
+@pytest.mark.parametrize("plies", [3, 40, 81])
+def test_greedy_takes_the_most(plies: int) -> None:
+    fens = some_fens(plies)
+    for fen, uci in zip(fens, chosen(GreedyPlayer(), fens), strict=True):
+        board = chess.Board(fen)
+        best = max(balance_after(fen, move.uci()) for move in board.legal_moves)
+        assert balance_after(fen, uci) == best
+
+
+def test_greedy_mates_rather_than_takes() -> None:
+    fen = "6k1/5ppp/8/8/8/8/q7/R3R1K1 w - - 0 1"
+    assert chosen(GreedyPlayer(), [fen]) == ["e1e8"]
+    assert prospects(from_fens(["4R1k1/5ppp/8/8/8/8/q7/R5K1 b - - 1 1"])).tolist() == [-1000]
+
+
+def test_greedy_draws_among_what_is_alike() -> None:
+    start = chess.STARTING_FEN
+    moves = chosen(GreedyPlayer(), [start] * 400)
+    assert set(moves) == {move.uci() for move in chess.Board().legal_moves}
+
+
+def test_random_plays_every_move() -> None:
+    moves = chosen(open_player("random"), [chess.STARTING_FEN] * 400)
+    counts = [moves.count(move.uci()) for move in chess.Board().legal_moves]
+    assert min(counts) > 4
+    assert sum(counts) == 400
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("nets") / "net"
+    create_network("tiny", 1).save(file)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "random",
+        "greedy",
+        "net:{}",
+        "net:{}?temperature=1",
+        "net:{}?search=gumbel&sims=4&temperature=1",
+        "net:{}?search=puct&sims=4",
+    ],
+)
+def test_a_choice_depends_on_the_game_alone(spelling: str, net: str) -> None:
+    """Not on the other games, their order, how many are asked about at once, or earlier calls."""
+    text, fens = spelling.format(net), some_fens(20, 24)
+    player, other = open_player(text, 3, rows=24), open_player(text, 3, rows=5)
+    moves = chosen(player, fens)
+    for fen, move in zip(fens, moves, strict=True):
+        assert chess.Board(fen).is_legal(chess.Move.from_uci(move))
+    order = np.random.default_rng(0).permutation(24).tolist()
+    mixed = chosen(other, [fens[game] for game in order], order)
+    assert [mixed[order.index(game)] for game in range(24)] == moves
+    assert chosen(player, fens) == moves
+    assert player.name == text
+
+
+def test_another_seed_makes_other_random_choices(net: str) -> None:
+    fens = some_fens(20)
+    for text in ("random", "greedy", f"net:{net}?temperature=1"):
+        assert chosen(open_player(text, 1), fens) != chosen(open_player(text, 2), fens)
+
+
+def test_a_policy_is_drawn_from_at_its_temperature(net: str) -> None:
+    """Cold: nearly always the best move; hot: many others."""
+    fens = [some_fens(12)[0]] * 200
+    (best,) = set(chosen(open_player(f"net:{net}"), fens))
+    cold = chosen(open_player(f"net:{net}?temperature=0.01"), fens)
+    hot = chosen(open_player(f"net:{net}?temperature=2"), fens)
+    assert cold.count(best) > 150 > hot.count(best)
+    assert len(set(hot)) > 10
+
+
+@pytest.mark.parametrize("temperature", ["0", "1", "0.7"])
+def test_a_policy_plays_the_games_of_self_play(temperature: str, net: str) -> None:
+    """Number by number: the same seed, network and temperature draw the same moves."""
+    config = SelfplayConfig(seed=3, game=GameConfig(max_plies=60, temperature=temperature))
+    server = assemble_server(config, net, CPU, Share(8, 8, 1, 1), NumberPool())
+    server.start()
+    records = play(server, 0, 8)
+    server.close()
+    player = open_player(f"net:{net}?temperature={temperature}", seed=3)
+    boards = play_games((player, player), Boards(4, 60))
+    assert boards.plies.tolist() == records.lengths.tolist()
+    for game in range(8):
+        moves = boards.moves[: boards.plies[game], game]
+        plies = slice(records.offsets[game], records.offsets[game + 1])
+        assert (moves_to_actions(moves) == records.action[plies]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("gready", "there is no player 'gready': choose random, greedy or net:FILE"),
+        ("net:", "names no network"),
+        ("net:tiny?sim=3", "unknown setting 'sim'; give search, sims, temperature"),
+        ("net:tiny?search=alphabeta", "search: Input should be 'none', 'gumbel' or 'puct'"),
+        ("net:tiny?search=puct&sims=0", "sims: .* greater than or equal to 1"),
+        ("net:tiny?sims=5", "sims needs a search"),
+        ("net:tiny?temperature=-1", "temperature: "),
+        ("net:tiny?search=gumbel&sims=16000000", "gumbel takes"),
+    ],
+)
+def test_spellings_that_are_not_understood(text: str, part: str) -> None:
+    with pytest.raises(ConfigError, match=part) as raised:
+        open_player(text)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_network_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match="no network file"):
+        open_player(f"net:{tmp_path / 'none'}")
+
+
+def test_draws_of_choices_are_even() -> None:
+    def shares(player: Player) -> NDArray[np.int64]:
+        fens = [chess.STARTING_FEN] * 1000
+        _, counts = np.unique(chosen(player, fens), return_counts=True)
+        return counts
+
+    counts = shares(open_player("net:constant?temperature=1"))
+    assert len(counts) == 20
+    assert counts.min() > 25
