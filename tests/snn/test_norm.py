@@ -1,0 +1,97 @@
+"""Ghost batch norm: against torch's batch norm, and the same however a batch is split."""
+
+import pytest
+import torch
+
+from vecchess.snn.norm import EPSILON, MOMENTUM, GhostNorm
+
+BOTH_WAYS = pytest.mark.parametrize("compiled", [True, False])
+
+
+def _norm(group: int = 32, channels: int = 5) -> GhostNorm:
+    norm = GhostNorm(channels, 1.0, 0.0, group)
+    with torch.no_grad():
+        norm.weight.copy_(torch.linspace(0.5, 2, channels))
+        norm.bias.copy_(torch.linspace(-1, 1, channels))
+    return norm.train()
+
+
+def _currents(boards: int, steps: int = 2, channels: int = 5) -> torch.Tensor:
+    torch.manual_seed(boards)
+    scale = torch.linspace(0.1, 3, channels)
+    return torch.randn(steps, boards, 8, 8, channels) * scale + 2 * scale
+
+
+@BOTH_WAYS
+def test_one_group_is_torchs_batch_norm(compiled: bool) -> None:
+    norm, currents = _norm(), _currents(20)
+    oracle = torch.nn.BatchNorm1d(5, eps=EPSILON, momentum=MOMENTUM)
+    oracle.load_state_dict(norm.state_dict(), strict=False)
+    expected = oracle(currents.flatten(0, -2)).view(currents.shape)
+    assert torch.allclose(norm(currents, compiled), expected, atol=1e-5)
+    assert torch.equal(norm.running_mean, torch.zeros(5))
+    norm.absorb()
+    assert torch.allclose(norm.running_mean, oracle.running_mean, atol=1e-6)
+    assert torch.allclose(norm.running_var, oracle.running_var, rtol=1e-3)
+    norm.eval()
+    oracle.load_state_dict(norm.state_dict(), strict=False)
+    expected = oracle.eval()(currents.flatten(0, -2)).view(currents.shape)
+    assert torch.allclose(norm(currents, compiled), expected, atol=1e-5)
+
+
+def _learned(norm: GhostNorm, parts: list[torch.Tensor], compiled: bool) -> list[torch.Tensor]:
+    """Outputs, gradients of the currents, of weight and bias, and running statistics."""
+    norm.zero_grad()
+    heard = [part.clone().requires_grad_() for part in parts]
+    outputs = [norm(part, compiled) for part in heard]
+    for output in outputs:
+        (output.square() * output).sum().backward()
+    norm.absorb()
+    gradients = [part.grad for part in heard if part.grad is not None]
+    of_norm = [norm.weight.grad, norm.bias.grad, norm.running_mean, norm.running_var]
+    return [torch.cat(outputs, 1), torch.cat(gradients, 1), *(p.clone() for p in of_norm)]
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("boards", [64, 75])
+def test_split_batch_is_the_whole_batch(compiled: bool, boards: int) -> None:
+    currents = _currents(boards)
+    whole = _learned(_norm(), [currents], compiled)
+    halves = _learned(_norm(), [currents[:, :32], currents[:, 32:]], compiled)
+    assert torch.equal(whole[0], halves[0])
+    for one, other in zip(whole[1:], halves[1:], strict=True):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_groups_have_statistics_of_their_own() -> None:
+    currents = _currents(64)
+    currents[:, 32:] += 100
+    normed = _norm()(currents, True)
+    middles = [half.mean((0, 1, 2, 3)) for half in normed.split(32, dim=1)]
+    assert torch.allclose(*middles, atol=1e-4)
+
+
+def test_kernels_do_what_torch_does() -> None:
+    currents = _currents(75)
+    pairs = zip(
+        _learned(_norm(), [currents], True), _learned(_norm(), [currents], False), strict=True
+    )
+    for ours, theirs in pairs:
+        assert (ours - theirs).norm() <= 1e-5 * theirs.norm()
+
+
+def test_sums_over_ranks_move_the_statistics_as_one_rank_would() -> None:
+    currents = _currents(64)
+    alone, ranks = _norm(), [_norm(), _norm()]
+    alone(currents, True)
+    for rank, part in zip(ranks, currents.split(32, dim=1), strict=True):
+        rank(part, True)
+    total = ranks[0].pending + ranks[1].pending
+    for rank in ranks:
+        rank.pending.copy_(total)
+        rank.absorb()
+    alone.absorb()
+    assert torch.allclose(alone.running_mean, ranks[0].running_mean)
+    assert torch.equal(ranks[0].running_var, ranks[1].running_var)
+    ranks[0].absorb()
+    assert torch.equal(ranks[0].running_var, ranks[1].running_var)
