@@ -36,6 +36,7 @@ def _trained(config: NetConfig = CONFIG) -> SpikingNet:
     with torch.no_grad():
         for seed in range(60):  # running statistics start at variance 1 and have to forget it
             module(_planes(8, seed, config))
+            module.absorb_statistics(lambda sums: None)
     module.eval().fold()
     return module
 
@@ -117,6 +118,7 @@ def test_folding_takes_batch_norm_in() -> None:
     with torch.no_grad():
         for seed in range(20):
             module(_planes(16, seed))
+            module.absorb_statistics(lambda sums: None)
         module.eval()
         before = module.inflow(_planes())
         module.fold()

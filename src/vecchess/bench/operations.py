@@ -14,9 +14,11 @@ from torch import Tensor, nn
 
 from vecchess.inference.requests import Requests
 from vecchess.snn.convert import from_integers, unpack_planes
+from vecchess.snn.convolution import patches
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.network import SpikingNet
-from vecchess.snn.topology import layer_shapes, neuron_layers
+from vecchess.snn.synapses import Synapses
+from vecchess.snn.topology import NUM_TAPS, layer_shapes, neuron_layers
 
 COUNTED = 64
 """Positions that are counted."""
@@ -70,6 +72,7 @@ class Work:
 def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work:
     """Run the first ``num`` questions through the torch module, all T steps, and count."""
     module = from_integers(net).eval()
+    module.compiled = False  # so that every layer is called with the spikes it hears
     heard: dict[str, NDArray[np.float64]] = {}
     hooks = [
         module.layer(name).register_forward_pre_hook(_counter(heard, name)) for name in net.layers
@@ -115,7 +118,8 @@ def _counter(heard: dict[str, NDArray[np.float64]], name: str) -> Any:
     """A hook that counts how often an input that is not 0 is heard: float64[T], or [1] if once."""
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        (values,) = inputs
+        assert isinstance(module, Synapses)
+        values = patches(inputs[0]) if module.wiring.taps == NUM_TAPS else inputs[0]
         by_step = values[None] if name == "stem" and values.dim() == 4 else values
         heard[name] = (by_step != 0).flatten(1).sum(1).double().numpy()
 

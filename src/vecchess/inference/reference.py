@@ -17,6 +17,7 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.coding import rate_coded
 from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.network import SpikingNet
 from vecchess.snn.topology import stem_channels
 
 
@@ -37,7 +38,7 @@ class ReferenceBackend:
         self.value_scale = net.value_scale
         self._device = _device(device)
         self._unit = 2.0**net.config.grid_bits
-        self._module = from_integers(net).to(self._device).eval()
+        self._module = self._opened(net)
         self._config = net.config
         self._planes = np.zeros((num_slots, net.config.num_planes), np.uint64)
         channels = stem_channels(net.config)
@@ -96,8 +97,14 @@ class ReferenceBackend:
             raise ValueError("the new network has other sizes; open a backend for it")
         self._answers.require_free()
         net.check().require_exact()
-        self._module = from_integers(net).to(self._device).eval()
+        self._module = self._opened(net)
         self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
+
+    def _opened(self, net: IntegerNet) -> SpikingNet:
+        """Without the kernels that training uses: what is compared with kernels uses none."""
+        module = from_integers(net).to(self._device).eval()
+        module.compiled = False
+        return module
 
     def _current(self, planes: NDArray[np.uint64]) -> torch.Tensor:
         """x0 of ``planes: uint64[B, P]``."""

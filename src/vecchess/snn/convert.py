@@ -1,5 +1,6 @@
 """Between the torch module and the integers: export, and the deployed forward of a stored net."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
-from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer_net import IntegerNet, Layer
-from vecchess.snn.network import SpikingNet, Synapses
+from vecchess.snn.network import SpikingNet, unpack_bitboards
+from vecchess.snn.surrogate import DEFAULT_SURROGATE
+from vecchess.snn.synapses import Synapses
 from vecchess.snn.topology import layer_shapes
 
 
@@ -30,19 +32,30 @@ def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> 
     return net
 
 
+def exported(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:
+    """The network a module would be deployed as now: of a copy, folded, if it is not folded yet.
+
+    The module stays as it is. Raises ``NetworkError`` if the network cannot be exact.
+    """
+    if module.folded:
+        return to_integers(module, exit_rule)
+    copy = deepcopy(module)
+    copy.fold()
+    return to_integers(copy, exit_rule)
+
+
 @torch.no_grad()
-def from_integers(net: IntegerNet) -> SpikingNet:
+def from_integers(net: IntegerNet, surrogate: str = DEFAULT_SURROGATE) -> SpikingNet:
     """A folded module whose forward gives the bits of ``net``, ready to be trained further."""
-    module = SpikingNet(net.config)
+    module = SpikingNet(net.config, surrogate)
     for name, layer in net.layers.items():
-        synapses = module.layer(name)
-        synapses.norm = None
         scale = np.exp2(-layer.shift.astype(np.float32))
-        synapses.weight.copy_(torch.from_numpy(layer.weight * scale[:, None]))
         bias = layer.bias.astype(np.float32) * np.float32(2.0**-net.config.weight_bits)
-        synapses.bias.copy_(torch.from_numpy(bias))
-        synapses.shift.copy_(torch.from_numpy(layer.shift.astype(np.float32)))
-        synapses.folded.fill_(True)
+        module.layer(name).adopt(
+            torch.from_numpy(layer.weight * scale[:, None]),
+            torch.from_numpy(bias),
+            torch.from_numpy(layer.shift.astype(np.float32)),
+        )
     unit = 1.0 / (1 << net.config.grid_bits)
     module.policy_gain.fill_(net.policy_scale / unit)
     module.value_gain.fill_(net.value_scale / unit)
@@ -51,10 +64,7 @@ def from_integers(net: IntegerNet) -> SpikingNet:
 
 def unpack_planes(planes: NDArray[np.uint64], device: torch.device | str = "cpu") -> torch.Tensor:
     """Bitboards uint64[B, P] -> float32[B, 8, 8, P] of 0 and 1 on ``device``."""
-    words = torch.from_numpy(planes.view(np.int64)).to(device)
-    squares = torch.arange(NUM_SQUARES, device=device)[None, :, None]
-    bits = (words[:, None, :] >> squares) & 1
-    return bits.float().view(len(planes), 8, 8, planes.shape[1])
+    return unpack_bitboards(torch.from_numpy(planes.view(np.int64)).to(device))
 
 
 @torch.no_grad()

@@ -37,10 +37,15 @@ def create_sized(config: NetConfig, seed: int) -> IntegerNet:
 
 def create_twin(config: NetConfig, seed: int) -> IntegerNet:
     """The ReLU twin of a spiking residual network: the same tower, one pass, weights of its own."""
+    return create_sized(twin_sizes(config), seed)
+
+
+def twin_sizes(config: NetConfig) -> NetConfig:
+    """The sizes of the ReLU twin of a residual network; ``ConfigError`` for another kind."""
     if config.kind != "residual":
         raise ConfigError("only a residual network has a ReLU twin")
     twin = {"neuron": "relu", "time_steps": 1, "preset": f"{config.preset}-twin"}
-    return create_sized(NetConfig(**config.model_dump() | twin), seed)
+    return NetConfig(**config.model_dump() | twin)
 
 
 def sizes_of(name: str) -> NetConfig:

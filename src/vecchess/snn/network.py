@@ -1,22 +1,33 @@
 """The spiking residual tower as a torch module (MS-ResNet: only spikes enter a convolution).
 
-Two phases. A new module trains with ordinary batch norm. ``fold()`` freezes the statistics into
+Two phases. A new module trains with ghost batch norm. ``fold()`` freezes the statistics into
 weights and biases; from then on the forward uses weights int8 * 2^-k and biases on 2^-weight_bits
 (straight-through gradients), so what is trained is, to the bit, what is deployed. No neuron sees
 another time step than through its membrane, so the layers run one by one, each over all steps.
+
+A training loop calls, after each optimiser step, ``absorb_statistics`` in the first phase and
+``settle_grid`` in the second.
 """
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.bounds import INT16_LIMIT
-from vecchess.snn.neuron import clipped_relu, floor_on_grid, leaky, quantise
-from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
-from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, neuron_layers
+from vecchess.snn.neuron import Spikes, clipped_relu, fire, fire_compiled
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.spike_sums import read_heads
+from vecchess.snn.surrogate import DEFAULT_SURROGATE, Surrogate, surrogate_named
+from vecchess.snn.synapses import Synapses, Wiring
+from vecchess.snn.topology import (
+    NUM_TAPS,
+    hidden_layers,
+    input_bits,
+    layer_shapes,
+    neuron_layers,
+)
 
 FIRST_BIAS = -0.6
 """Where batch norm centres the current of a new neuron: with spread 1 it fires at about 10 %."""
@@ -36,100 +47,35 @@ class Output(NamedTuple):
     rates: list[Tensor]
 
 
-class Synapses(nn.Module):
-    """A linear map [..., K] -> [..., O]: float with batch norm, or folded and quantised."""
-
-    def __init__(
-        self,
-        num_inputs: int,
-        num_outputs: int,
-        weight_bits: int,
-        norm: tuple[float, float] | None,
-        floor_bits: int | None = None,
-    ) -> None:
-        """``norm``: first gain and bias of the batch norm, None for a plain bias.
-
-        floor_bits: the grid currents are rounded down to where the inputs are no spikes.
-        """
-        super().__init__()
-        self.weight_bits = weight_bits
-        self.floor_bits = floor_bits
-        self.weight = nn.Parameter(torch.randn(num_outputs, num_inputs) / num_inputs**0.5)
-        self.bias = nn.Parameter(torch.zeros(num_outputs))
-        self.norm = None if norm is None else nn.BatchNorm1d(num_outputs)
-        if norm is not None and self.norm is not None:
-            nn.init.constant_(self.norm.weight, norm[0])
-            nn.init.constant_(self.norm.bias, norm[1])
-        self.register_buffer("shift", torch.zeros(num_outputs))
-        self.register_buffer("folded", torch.tensor(False))
-        self.shift: Tensor
-        self.folded: Tensor
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Currents; exact whenever folded, because autocast and Winograd are kept away."""
-        if self.folded:
-            with torch.autocast(inputs.device.type, enabled=False):
-                weight, bias = self.quantised()
-                sums = functional.linear(inputs.float(), weight)
-                if self.floor_bits is not None:
-                    sums = floor_on_grid(sums, self.floor_bits)
-                return sums + bias
-        currents = functional.linear(inputs, self.weight)
-        if self.norm is None:
-            return currents + self.bias
-        normed: Tensor = self.norm(currents.flatten(0, -2))
-        return normed.view(currents.shape)
-
-    def quantised(self) -> tuple[Tensor, Tensor]:
-        """The deployed weight [O, K] and bias [O], still attached to their parameters."""
-        weight = quantise(self.weight, torch.exp2(self.shift)[:, None], WEIGHT_LIMIT)
-        grid = torch.tensor(2.0**self.weight_bits, device=self.bias.device)
-        return weight, quantise(self.bias, grid, 2.0**24)
-
-    @torch.no_grad()
-    def fold(self) -> None:
-        """Take the batch norm's running statistics into weight and bias, and choose the grid."""
-        if self.folded:
-            return
-        if self.norm is not None:
-            assert self.norm.running_var is not None
-            assert self.norm.running_mean is not None
-            gain = self.norm.weight / torch.sqrt(self.norm.running_var + self.norm.eps)
-            self.weight.mul_(gain[:, None])
-            self.bias.copy_(self.norm.bias - self.norm.running_mean * gain)
-            self.norm = None
-        largest = self.weight.abs().amax(dim=1, keepdim=True)
-        sides = torch.maximum(self.weight.relu().sum(1), (-self.weight).relu().sum(1))[:, None]
-        powers = 2.0 ** torch.arange(1, self.weight_bits + 1, device=largest.device)
-        room = INT16_LIMIT - self.weight.shape[1] / 2  # rounding may add half a unit a weight
-        fits = (largest * powers <= WEIGHT_LIMIT) & (sides * powers < room)
-        self.shift.copy_(fits.sum(dim=1))
-        self.folded.fill_(True)
-
-
 class SpikingNet(nn.Module):
     """planes float32[B, 8, 8, P] of 0 and 1 -> policy and win/draw/loss accumulators.
 
-    Planes are float32[T, B, 8, 8, P] where the network is rate-coded; see ``coding``.
+    Planes are float32[T, B, 8, 8, P] where the network is rate-coded; see ``coding``. Bitboards,
+    int64[B, P] or [T, B, P], do as well.
     """
 
-    def __init__(self, config: NetConfig) -> None:
-        """Unfolded, with torch's current random generator."""
+    compiled: bool = True
+    """Layers run by the fastest way there is on their device; False leaves all of it to torch's
+    plain operators. The same to the bit once folded, and but for rounding before."""
+
+    def __init__(self, config: NetConfig, surrogate: str = DEFAULT_SURROGATE) -> None:
+        """Unfolded, with torch's current random generator; ``surrogate`` is a name of SURROGATES.
+
+        Raises ``ConfigError`` for a surrogate that there is not.
+        """
         super().__init__()
         self.config = config
+        self.surrogate = surrogate_named(surrogate)
         self._hidden = hidden_layers(config)
         self.layers = nn.ModuleDict(
             {
                 module_key(name): Synapses(
-                    inputs,
-                    outputs,
-                    config.weight_bits,
-                    _first_norm(config, name),
-                    config.grid_bits if input_bits(config, name) else None,
+                    inputs, outputs, config.weight_bits, _first_norm(config, name),
+                    _wiring(config, name),
                 )
                 for name, (outputs, inputs) in layer_shapes(config).items()
             }
-        )
+        )  # fmt: skip
         self.policy_gain = nn.Parameter(torch.tensor(1.0))
         self.value_gain = nn.Parameter(torch.tensor(1.0))
 
@@ -139,25 +85,58 @@ class SpikingNet(nn.Module):
         assert isinstance(module, Synapses)
         return module
 
+    def _every_layer(self) -> Iterable[Synapses]:
+        return (self.layer(name) for name in layer_shapes(self.config))
+
     @property
     def folded(self) -> bool:
         """True once the forward is the deployed one."""
-        return bool(self.layer("stem").folded)
+        return self.layer("stem").folded
 
     def fold(self) -> None:
-        """Enter the second phase: batch norm folded and frozen, weights quantised."""
-        for layer in self.layers.values():
-            assert isinstance(layer, Synapses)
+        """Enter the second phase: batch norm folded and frozen, weights quantised.
+
+        A folded state loads only into a folded module: fold first, whatever its weights are.
+        """
+        for layer in self._every_layer():
             layer.fold()
+
+    def absorb_statistics(self, sum_over_ranks: Callable[[list[Tensor]], None]) -> None:
+        """Move the running statistics by what the forwards since the last call have seen.
+
+        Once per optimiser step, on every rank: ``sum_over_ranks`` gets the sums of this rank,
+        float32, and adds those of the others in place; one rank alone does nothing to them.
+        """
+        norms = [layer.norm for layer in self._every_layer() if layer.norm is not None]
+        if norms:
+            sum_over_ranks([norm.pending for norm in norms])
+        for norm in norms:
+            norm.absorb()
+
+    def settle_grid(self) -> None:
+        """Keep a folded network exportable while its weights grow; once per optimiser step.
+
+        Where a row's weights no longer fit int8 at their 2^-shift, or its sums int16, the shift is
+        lowered by as much as is needed; it never rises. Before folding there is no grid.
+        """
+        if self.folded:
+            for layer in self._every_layer():
+                layer.settle_grid()
 
     def forward(self, planes: Tensor, num_steps: int | None = None) -> Output:
         """``num_steps`` (T by default) steps from rest."""
         steps = self.config.time_steps if num_steps is None else num_steps
-        return self.advance(self.inflow(planes), self.at_rest(planes.shape[-4]), steps)
+        inflow = self.inflow(planes)
+        return self.advance(inflow, self.at_rest(inflow.shape[-4]), steps)
 
     def inflow(self, planes: Tensor) -> Tensor:
         """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
-        return self.layer("stem")(patches(planes))  # type: ignore[no-any-return]
+        if not planes.is_floating_point():
+            planes = unpack_bitboards(planes)
+        return self._currents("stem", planes)
+
+    def _currents(self, name: str, inputs: Tensor) -> Tensor:
+        return self.layer(name)(inputs, self.compiled)  # type: ignore[no-any-return]
 
     def at_rest(self, num_boards: int) -> list[Tensor]:
         """Membranes of B boards before the first step, one per neuron layer; none of the twin."""
@@ -169,47 +148,85 @@ class SpikingNet(nn.Module):
 
     def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> Output:
         """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
-        neurons = _Neurons(self.config, membranes)
-        per_step = inflow if self.config.is_rate_coded else inflow.expand(num_steps, *inflow.shape)
+        neurons = _Neurons(self.config, membranes, self.surrogate, self._has_kernels(inflow))
+        if self.config.is_rate_coded:
+            per_step = inflow[:num_steps]
+        else:
+            per_step = inflow.expand(num_steps, *inflow.shape)
         buffers = [per_step, per_step]
+        plain = self.config.kind == "plain"
         for index, layer in enumerate(self._hidden):
             source, target = index % 2, 1 - index % 2
-            current = self.layer(layer.name)(patches(neurons.fire(buffers[source])))
+            current = self._hear(layer.name, neurons.fire(buffers[source], packed=True))
             buffers[target] = buffers[target] + current if layer.adds else current
-        spikes = neurons.fire(buffers[len(self._hidden) % 2])
-        policy, wdl = self._heads(spikes, neurons)
-        return Output(policy.cumsum(0), wdl.cumsum(0), neurons.after, neurons.rates)
+        last = buffers[len(self._hidden) % 2]
+        policy, wdl = self._pooled_heads(last, neurons) if plain else self._heads(last, neurons)
+        return Output(policy, wdl.cumsum(0), neurons.after, neurons.rates)
 
-    def _heads(self, spikes: Tensor, neurons: "_Neurons") -> tuple[Tensor, Tensor]:
-        """Currents of policy [T, B, 4672] and win/draw/loss [T, B, 3] at each step."""
-        if self.config.kind == "plain":
-            pooled = spikes.mean((2, 3))
-            return self.layer("policy")(pooled), self.layer("value.outcome")(pooled)
-        policy = self.layer("policy")(spikes).permute(0, 1, 4, 2, 3).flatten(2)
-        squeezed = neurons.fire(self.layer("value.squeeze")(spikes))
-        return policy, self.layer("value.outcome")(squeezed.flatten(2))
+    def _pooled_heads(self, current: Tensor, neurons: "_Neurons") -> tuple[Tensor, Tensor]:
+        """As ``_heads``, of the mean over the board."""
+        pooled = neurons.fire(current, packed=False).values.mean((2, 3))
+        policy = self._currents("policy", pooled)
+        return policy.cumsum(0), self._currents("value.outcome", pooled)
+
+    def _heads(self, current: Tensor, neurons: "_Neurons") -> tuple[Tensor, Tensor]:
+        """Policy [T, B, 4672] added up, and currents of win/draw/loss [T, B, 3] at each step."""
+        spikes = neurons.fire(current, packed=True)
+        if spikes.bits is None:
+            policy = self._currents("policy", spikes.values)
+            policy = policy.permute(0, 1, 4, 2, 3).flatten(2).cumsum(0)
+            squeezed = self._currents("value.squeeze", spikes.values)
+        else:
+            policy, squeezed = self._heads_at_once(spikes)
+        fired = neurons.fire(squeezed, packed=False).values
+        return policy, self._currents("value.outcome", fired.flatten(2))
+
+    def _heads_at_once(self, spikes: Spikes) -> tuple[Tensor, Tensor]:
+        squeeze = self.layer("value.squeeze")
+        (moves, of_moves), (values, of_values) = self.layer("policy").in_use(), squeeze.in_use()
+        assert of_moves is not None
+        if of_values is None:
+            of_values = of_moves.new_zeros(len(values))
+        weight, bias = torch.cat([moves, values]), torch.cat([of_moves, of_values])
+        policy, squeezed = read_heads(spikes, weight, bias, len(moves))
+        return policy, squeeze.normed(squeezed, compiled=True)
+
+    def _hear(self, name: str, spikes: Spikes) -> Tensor:
+        if spikes.bits is None:
+            return self._currents(name, spikes.values)
+        return self.layer(name).hear(spikes)
+
+    def _has_kernels(self, inflow: Tensor) -> bool:
+        return self.compiled and inflow.device.type == "cpu"
 
 
 class _Neurons:
     """The neuron layers of one forward, in order: each takes its membrane and leaves it behind."""
 
-    def __init__(self, config: NetConfig, membranes: list[Tensor]) -> None:
+    def __init__(
+        self, config: NetConfig, membranes: list[Tensor], surrogate: Surrogate, compiled: bool
+    ) -> None:
         self._config = config
         self._before = membranes
+        self._surrogate = surrogate
+        self._compiled = compiled
         self.after: list[Tensor] = []
         self.rates: list[Tensor] = []
 
-    def fire(self, current: Tensor) -> Tensor:
-        """Spikes (or the twin's activations) of the next layer, shaped as ``current``."""
+    def fire(self, current: Tensor, packed: bool) -> Spikes:
+        """Spikes (or the twin's activations) of the next layer, shaped as ``current``.
+
+        packed: where there are kernels, as they read it.
+        """
         if self._config.neuron == "relu":
-            spikes = clipped_relu(current)
-            self.rates.append((spikes > 0).float().mean())
-            return spikes
-        membrane = self._before[len(self.after)]
-        spikes, membrane = leaky(current, membrane, self._config.grid_bits)
-        self.after.append(membrane)
-        self.rates.append(spikes.mean())
-        return spikes
+            activations = clipped_relu(current)
+            self.rates.append((activations > 0).float().mean())
+            return Spikes(activations)
+        neurons = current, self._before[len(self.after)], self._config.grid_bits, self._surrogate
+        fired = fire_compiled(*neurons, packed) if self._compiled else fire(*neurons)
+        self.after.append(fired.membrane)
+        self.rates.append(fired.rate)
+        return fired.spikes
 
 
 def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
@@ -221,16 +238,19 @@ def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
     return 1.0, FIRST_BIAS if config.neuron == "lif" else 0.0
 
 
+def _wiring(config: NetConfig, name: str) -> Wiring:
+    heads = ("policy", "value.squeeze", "value.outcome")
+    inexact = config.grid_bits if input_bits(config, name) else None
+    return Wiring(1 if name in heads else NUM_TAPS, inexact is None, inexact)
+
+
 def module_key(name: str) -> str:
     """A layer's name as torch allows it."""
     return name.replace(".", "_")
 
 
-def patches(boards: Tensor) -> Tensor:
-    """[..., 8, 8, I] -> [..., 8, 8, 9 * I], tap by tap, squares off the board silent.
-
-    A convolution in matrix form: exact in any order of summation, which Winograd's is not.
-    """
-    padded = functional.pad(boards, (0, 0, 1, 1, 1, 1))
-    taps = [padded[..., r : r + 8, f : f + 8, :] for r in range(3) for f in range(3)]
-    return torch.cat(taps, dim=-1)
+def unpack_bitboards(words: Tensor) -> Tensor:
+    """int64[..., P] (or uint64) -> float32[..., 8, 8, P] of 0 and 1, on the same device."""
+    squares = torch.arange(NUM_SQUARES, device=words.device)[:, None]
+    bits: Tensor = (words.view(torch.int64)[..., None, :] >> squares) & 1
+    return torch.unflatten(bits.float(), -2, (8, 8))

@@ -1,0 +1,191 @@
+"""The forward that is trained, by kernels, against plain torch operators; and what a step needs."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.errors import ConfigError
+from vecchess.snn.coding import coded_steps
+from vecchess.snn.convert import exported, from_integers, to_integers, unpack_planes
+from vecchess.snn.initialise import new_network
+from vecchess.snn.network import SpikingNet
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.surrogate import SURROGATES
+
+WIDE = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, value_channels=24)
+CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=3)
+TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
+PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 96), time_steps=3)
+RATE_CODED = PLAIN.model_copy(update={"input_rate": 11})
+EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, WIDE, TWIN, PLAIN, RATE_CODED])
+
+
+def _bitboards(config: NetConfig, count: int = 9) -> np.ndarray:
+    planes = random_positions(count, 1)[0]
+    return (
+        coded_steps(planes, config.time_steps, config.input_rate)
+        if config.is_rate_coded
+        else planes
+    )
+
+
+def _planes(config: NetConfig, count: int = 9) -> torch.Tensor:
+    bitboards = _bitboards(config, count)
+    return unpack_planes(bitboards) if bitboards.ndim == 2 else torch.stack(
+        [unpack_planes(step) for step in bitboards]
+    )  # fmt: skip
+
+
+def _gradients(module: SpikingNet, planes: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Of a loss that hears every output: both heads at every step, rates and membranes."""
+    module.zero_grad()
+    output = module(planes)
+    generator = torch.Generator().manual_seed(8)
+    heard = [output.policy, output.wdl, *output.membranes, *output.rates]
+    parts = [
+        (part * torch.randn(part.shape, generator=generator)).sum() / part.numel() ** 0.5
+        for part in heard
+    ]
+    (sum(parts) + 20 * torch.stack(output.rates).square().sum()).backward()
+    return {name: p.grad.clone() for name, p in module.named_parameters() if p.grad is not None}
+
+
+def _assert_close(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        error = (found[name] - gradient).norm()
+        assert error <= 1e-4 * gradient.norm() + 1e-6, (name, error, gradient.norm())
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("folded", [True, False])
+def test_kernels_have_the_gradients_of_plain_torch(config: NetConfig, folded: bool) -> None:
+    if folded:
+        module = from_integers(new_network(config, 5, random_positions(16, 1)[0]))
+    else:
+        torch.manual_seed(2)
+        module = SpikingNet(config)
+    module.train()
+    found = _gradients(module, _planes(config))
+    module.compiled = False
+    expected = _gradients(module, _planes(config))
+    _assert_close(found, expected)
+    used = [name for name in expected if "weight" in name and expected[name].abs().max() > 0]
+    assert len(used) >= len(module.layers)
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_kernels_know_every_surrogate(name: str) -> None:
+    net = new_network(CONFIG, 5, random_positions(16, 1)[0])
+    module = from_integers(net, surrogate=name)
+    found = _gradients(module, _planes(CONFIG))
+    module.compiled = False
+    _assert_close(found, _gradients(module, _planes(CONFIG)))
+
+
+@EVERY_KIND
+def test_kernels_give_the_bits_of_plain_torch_at_every_number_of_steps(config: NetConfig) -> None:
+    module = from_integers(new_network(config, 5, random_positions(16, 1)[0])).train()
+    for steps in range(1, config.time_steps + 1):
+        module.compiled = True
+        ours = module(_planes(config), steps)
+        boards = module(torch.from_numpy(_bitboards(config).view(np.int64)), steps)
+        module.compiled = False
+        plain = module(_planes(config), steps)
+        for found in (ours, boards):
+            assert torch.equal(found.policy, plain.policy)
+            assert torch.equal(found.wdl, plain.wdl)
+            assert len(found.policy) == steps
+            pairs = zip(found.membranes, plain.membranes, strict=True)
+            assert all(torch.equal(*pair) for pair in pairs)
+            assert torch.allclose(torch.stack(found.rates), torch.stack(plain.rates))
+
+
+def test_number_of_threads_changes_nothing() -> None:
+    before = torch.get_num_threads()
+    torch.manual_seed(2)
+    module = SpikingNet(CONFIG).train()
+    results = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            with torch.no_grad():
+                results.append(module(_planes(CONFIG, 70)).policy)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*results)
+
+
+def test_saturated_and_silent_layers_are_summed_right() -> None:
+    module = from_integers(new_network(CONFIG, 5, random_positions(16, 1)[0]))
+    with torch.no_grad():
+        module.layer("stem").bias.fill_(9.0)
+        module.layer("block0.first").bias.fill_(-9.0)
+    output = module(_planes(CONFIG))
+    assert output.rates[0] == 1
+    assert output.rates[1] == 0
+    module.compiled = False
+    assert torch.equal(output.policy, module(_planes(CONFIG)).policy)
+
+
+def test_grown_weights_stay_exportable_and_the_grid_never_gets_finer() -> None:
+    module = from_integers(new_network(CONFIG, 5, random_positions(16, 1)[0]))
+    before = {name: layer.shift.clone() for name, layer in module.layers.items()}
+    grown, stem = module.layer("block1.first"), module.layer("stem")
+    with torch.no_grad():
+        grown.weight[3] *= 9
+        grown.weight[4] = 2.0
+        grown.weight[5, 0] = 200.0
+        grown.weight[6] *= 40 / grown.weight[6].abs().sum()
+        stem.weight[:5] *= 1.7
+        stem.weight[7] /= 64
+    module.settle_grid()
+    net = exported(module)
+    assert net.check().int16_sums
+    assert grown.weight.max() == 127
+    assert grown.shift[3] < before["block1_first"][3]
+    assert all((layer.shift <= before[name]).all() for name, layer in module.layers.items())
+    unchanged = np.delete(np.arange(32), [3, 4, 5, 6])
+    assert torch.equal(grown.shift[unchanged], before["block1_first"][unchanged])
+    with torch.no_grad():
+        ours, theirs = module(_planes(CONFIG)), from_integers(net)(_planes(CONFIG))
+    assert torch.equal(ours.policy, theirs.policy)
+
+
+def test_settled_grid_is_the_grid_that_folding_would_choose() -> None:
+    module = from_integers(new_network(CONFIG, 5, random_positions(16, 1)[0]))
+    shifts = module.layer("block0.first").shift.clone()
+    module.settle_grid()
+    assert torch.equal(module.layer("block0.first").shift, shifts)
+
+
+def test_exported_folds_a_copy_and_leaves_the_module_alone() -> None:
+    torch.manual_seed(2)
+    module = SpikingNet(CONFIG).train()
+    with torch.no_grad():
+        module(_planes(CONFIG))
+    module.absorb_statistics(lambda sums: None)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    net = exported(module)
+    assert not module.folded
+    assert module.training
+    after = module.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    module.fold()
+    assert to_integers(module).sha256 == net.sha256
+    assert exported(module).sha256 == net.sha256
+
+
+def test_folded_state_loads_into_a_folded_module() -> None:
+    module = from_integers(new_network(CONFIG, 5, random_positions(16, 1)[0]))
+    fresh = SpikingNet(CONFIG)
+    fresh.fold()
+    fresh.load_state_dict(module.state_dict())
+    assert to_integers(fresh).sha256 == to_integers(module).sha256
+
+
+def test_unknown_surrogate_is_refused_by_a_list_of_known_ones() -> None:
+    with pytest.raises(ConfigError, match="no surrogate 'step'; there are atan, fast_sigmoid"):
+        SpikingNet(CONFIG, surrogate="step")
