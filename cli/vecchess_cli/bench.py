@@ -119,6 +119,29 @@ def inference(
 
 
 @app.command()
+def training(
+    net: Annotated[str, typer.Option(help="Preset, or a TOML file with sizes.")] = "tiny",
+    batch_size: Annotated[int, typer.Option(help="Samples of a step.", min=1)] = 256,
+    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 60.0,
+    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 1,
+    surrogate: Annotated[str, typer.Option(help="Ours; see vecchess train.")] = "atan",
+    seed: Annotated[int, typer.Option(help="Seed of network and positions.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Training steps on the processor: ours in both phases, and a plain snntorch loop, in turns.
+
+    Example:  vecchess bench training --net tiny --batch-size 256 --json
+    """
+    flags: dict[str, Any] = dict(locals())
+    from vecchess.bench import training as library
+    from vecchess.config import build
+
+    names = library.TrainingBench.model_fields
+    config = build(library.TrainingBench, {key: flags[key] for key in names})
+    _show("training", library.run(config), json)
+
+
+@app.command()
 def search(
     search: Annotated[str, typer.Option(help='"gumbel" or "puct".')] = "gumbel",
     sims: Annotated[int, typer.Option(help="Simulations a move.", min=1)] = 32,

@@ -1,0 +1,185 @@
+"""``bench training``: a whole training step, ours and a plain snntorch loop's, in turns.
+
+Everybody trains a network of the same sizes on the same positions with the same loss on every time
+step (Deng et al. 2022, "TET") and the same optimiser; a lap is one step. The labels are drawn at
+random: what is learned plays no part here.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from vecchess.bench.peers.training_loop import TrainingLoop
+from vecchess.bench.race import Count, Laps, core_share, race, ratio, speed
+from vecchess.bench.throughput import keep_to_cores
+from vecchess.chess.planes import encode_planes
+from vecchess.chess.sample import random_positions
+from vecchess.selfplay.devices import num_cores
+from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
+from vecchess.snn.convert import unpack_planes
+from vecchess.snn.create import sizes_of, twin_sizes
+from vecchess.snn.network import SpikingNet
+from vecchess.snn.norm import GROUP
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.surrogate import DEFAULT_SURROGATE
+
+SCHEMA = 1
+FLOAT, FOLDED, SNNTORCH, TWIN = "float", "folded", "snntorch", "relu_twin"
+WARM_UP = 2
+"""Steps before the race: kernels are compiled, and memory is there."""
+FOLD_AFTER = 50
+"""Forwards of a group after which the running statistics are those of the network."""
+LEARNING_RATE = 1e-3
+RATE_TARGET = 0.08
+"""Spikes per neuron and step above which a layer is penalised."""
+
+
+class TrainingBench(BaseModel):
+    """Settings of the benchmark."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    net: str = "tiny"
+    """Preset, or TOML file with sizes."""
+    batch_size: int = Field(default=256, ge=1, le=1 << 16)
+    """Samples of a step."""
+    seconds: float = Field(default=60.0, gt=0)
+    """Time to measure; every entrant takes five steps at the least."""
+    cores: int = Field(default=1, ge=0)
+    """Cores this process is kept to; 0 for all."""
+    surrogate: str = DEFAULT_SURROGATE
+    """Of our networks."""
+    seed: int = Field(default=0, ge=0)
+    """Of weights, positions and labels."""
+
+
+class Outputs(Protocol):
+    """What a network says: sums after each step and spike rates; see ``network.Output``."""
+
+    @property
+    def policy(self) -> Tensor: ...
+    @property
+    def wdl(self) -> Tensor: ...
+    @property
+    def rates(self) -> list[Tensor]: ...
+
+
+class Labels:
+    """What the networks are to say of B positions: an action and an outcome each."""
+
+    def __init__(self, num: int, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        self.actions = torch.randint(NUM_ACTIONS, (num,), generator=generator)
+        self.outcomes = torch.randint(NUM_OUTCOMES, (num,), generator=generator)
+
+    def loss(self, output: Outputs) -> Tensor:
+        """Cross-entropies of the mean over the steps so far, at every step; and of the rates."""
+        num_steps = len(output.policy)
+        so_far = torch.arange(1, num_steps + 1)[:, None, None]
+        policy = functional.cross_entropy(
+            (output.policy / so_far).flatten(0, 1), self.actions.repeat(num_steps)
+        )
+        value = functional.cross_entropy(
+            (output.wdl / so_far).flatten(0, 1), self.outcomes.repeat(num_steps)
+        )
+        rates = torch.stack(output.rates)
+        return policy + value + (rates - RATE_TARGET).relu().square().sum()
+
+
+class Learner:
+    """A network that is trained, as an entrant of a race."""
+
+    def __init__(self, name: str, module: nn.Module, planes: Tensor, labels: Labels) -> None:
+        self.name = name
+        self.module = module.train()
+        self.rates: list[float] = []
+        self._planes, self._labels = planes, labels
+        self._optimiser = torch.optim.AdamW(module.parameters(), LEARNING_RATE)
+
+    def turn(self) -> Count:
+        """One step: forward, loss, backward, optimiser, and what our networks want after it."""
+        output = self.module(self._planes)
+        self._optimiser.zero_grad()
+        self._labels.loss(output).backward()
+        self._optimiser.step()
+        if isinstance(self.module, SpikingNet):
+            self.module.absorb_statistics(_one_rank)
+            self.module.settle_grid()
+        self.rates = [rate.item() for rate in output.rates]
+        return Count(len(self._labels.actions), self._labels.actions.numel() * len(output.policy))
+
+
+def run(config: TrainingBench) -> dict[str, Any]:
+    """Compare, in this process; returns what ``vecchess bench training`` prints.
+
+    Raises ``ConfigError`` for settings that will not do, ``NetworkError`` for a network of a kind
+    that the snntorch loop is not written for.
+    """
+    sizes = sizes_of(config.net)
+    keep_to_cores(config.cores)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(num_cores())
+    try:
+        learners = _learners(config, sizes)
+        for learner in learners:
+            for _ in range(WARM_UP):
+                learner.turn()
+        laps = race(learners, config.seconds)
+        return _facts(config, learners, laps)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _learners(config: TrainingBench, sizes: NetConfig) -> list[Learner]:
+    positions = random_positions(config.batch_size, config.seed)
+    planes = unpack_planes(encode_planes(positions))
+    channels_first = planes.permute(0, 3, 1, 2).contiguous()
+    labels = Labels(config.batch_size, config.seed)
+
+    def learner(name: str, make: Callable[[], nn.Module], planes: Tensor) -> Learner:
+        torch.manual_seed(config.seed)
+        return Learner(name, make(), planes, labels)
+
+    def ours(sizes: NetConfig = sizes) -> SpikingNet:
+        return SpikingNet(sizes, config.surrogate)
+
+    def folded() -> SpikingNet:
+        module = ours().train()
+        for _ in range(FOLD_AFTER):
+            with torch.no_grad():
+                module(planes[:GROUP])
+            module.absorb_statistics(_one_rank)
+        module.fold()
+        return module
+
+    return [
+        learner(FLOAT, ours, planes),
+        learner(SNNTORCH, lambda: TrainingLoop(sizes), channels_first),
+        learner(FOLDED, folded, planes),
+        learner(TWIN, lambda: ours(twin_sizes(sizes)), planes),
+    ]
+
+
+def _facts(config: TrainingBench, learners: list[Learner], laps: Laps) -> dict[str, Any]:
+    rates = {learner.name: sum(learner.rates) / len(learner.rates) for learner in learners}
+    return {
+        "schema": SCHEMA,
+        "net": config.net,
+        "batch_size": config.batch_size,
+        "threads": torch.get_num_threads(),
+        "rounds": len(laps[FLOAT]),
+        "samples_per_s": {name: round(speed(row), 1) for name, row in laps.items()},
+        "ratio_to_snntorch": {
+            name: round(ratio(laps, name, SNNTORCH), 2) for name in (FLOAT, FOLDED, TWIN)
+        },
+        "mean_rates": {name: round(rate, 3) for name, rate in rates.items()},
+        "core_share": round(core_share(laps), 2),
+    }
+
+
+def _one_rank(sums: list[Tensor]) -> None:
+    """There are no others."""
