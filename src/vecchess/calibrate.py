@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from vecchess.config import SelfplayConfig
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError
 from vecchess.inference.backends import open_backend
 from vecchess.inference.calibration import Bounds, Choice, Judged, choose_rule
 from vecchess.inference.exit import ExitRule
@@ -26,6 +26,7 @@ from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay import Replayed, replay
 from vecchess.store.source import read_games
+from vecchess.store.targets import lay_out_targets
 
 SCHEMA = 1
 TARGET_PLAYED = "played"
@@ -162,30 +163,11 @@ def policy_targets(records: GameRecords, sample: Replayed, traces: Traces) -> ND
     The search's where the ply has a target, else all on the move played. Raises DataError where
     a target has moves that are not legal, or no weight at all.
     """
-    target = np.zeros(traces.policy.shape[1:])
-    has_target = _has_target(records, sample)
-    for row, ply in enumerate(sample.ply):
-        if has_target[row]:
-            legal = sample.requests.legal[row, : sample.requests.num_legal[row]]
-            target[row, : len(legal)] = _searched_target(records, int(ply), legal)
-        else:
-            target[row, sample.played[row]] = 1.0
-    return target
-
-
-def _searched_target(
-    records: GameRecords, ply: int, legal: NDArray[np.uint16]
-) -> NDArray[np.float64]:
-    """float64[L]: a ply's recorded target over the actions ``legal``: uint16[L]."""
-    moves = slice(*records.target_offsets[ply : ply + 2])
-    weight = records.target_prob[moves].astype(np.float64)
-    placed = (legal[:, None] == records.target_action[moves]) @ weight
-    if not 0 < placed.sum() == weight.sum():
-        game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
-        place = f"game {records.numbers[game]}, ply {ply - records.offsets[game]}"
-        raise DataError(f"{place}: the recorded target does not fit the legal moves")
-    target: NDArray[np.float64] = placed / placed.sum()
-    return target
+    requests = sample.requests
+    target = lay_out_targets(records, sample.ply, requests.legal, requests.num_legal)
+    bare = np.flatnonzero(~_has_target(records, sample))
+    target[bare, sample.played[bare]] = 1.0
+    return target[:, : traces.policy.shape[2]]
 
 
 def _has_target(records: GameRecords, sample: Replayed) -> NDArray[np.bool_]:
