@@ -26,7 +26,7 @@ LAYERS = [
     ["shapes", "errors", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-NO_TORCH = ["chess", "search", "store", "config", "rng", "jit"]
+NO_TORCH = ["chess", "search", "gather", "store", "config", "rng", "jit"]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 

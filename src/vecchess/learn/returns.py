@@ -1,0 +1,107 @@
+"""What the rest of a game says about each of its positions: TD(lambda) for two players.
+
+Win, draw and loss of a position are a vector in the mover's view. What follows belongs to the
+other side, so it comes back with win and loss exchanged, written ' here:
+
+    R[t] = (1 - trace) * V'[t + 1] + trace * R'[t + 1]         R[last] = the game's result
+
+V is the recorded value and the discount is 1. Where nobody judged ply t + 1 (random opening
+plies, imported games) there is no V and the return passes through, R[t] = R'[t + 1]. With
+v = win - loss, R.v - V.v is the generalised advantage estimate of Schulman et al. 2016,
+eq. 16, for gamma = 1 and rewards that change sign every ply: ``trace`` is its lambda.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.position import COLOUR_SHIFT, COUNTERS
+from vecchess.jit import inline, kernel
+from vecchess.shapes import NUM_OUTCOMES
+from vecchess.store.records import VALUE_UNIT, GameRecords
+
+
+@inline
+def value_unbatched(win: Any, draw: Any) -> Any:
+    """Recorded ``win`` and ``draw`` (integers) as (win, draw, loss), float64, 1 in all."""
+    loss = max(VALUE_UNIT - win - draw, 0)
+    total = np.float64(win + draw + loss)
+    return win / total, draw / total, loss / total
+
+
+def judged(records: GameRecords) -> NDArray[np.bool_]:
+    """bool[plies]: somebody said what the position is worth: a network, a search, an engine."""
+    is_judged: NDArray[np.bool_] = (records.steps > 0) | (records.visits > 0)
+    return is_judged
+
+
+def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
+    """float32[plies, 3]: the return of every ply as win, draw, loss, mover's view.
+
+    ``trace``: 0 looks one judged ply ahead, 1 waits for the game's result.
+    """
+    returned = np.zeros((len(records.action), NUM_OUTCOMES), np.float32)
+    _trace_back(
+        records.offsets,
+        outcomes(records),
+        np.ascontiguousarray(records.win),
+        np.ascontiguousarray(records.draw),
+        judged(records),
+        trace,
+        returned,
+    )
+    return returned
+
+
+def advantages(records: GameRecords, returned: NDArray[np.float32]) -> NDArray[np.float32]:
+    """float32[plies]: how much better than its value each ply turned out, win minus loss.
+
+    ``returned``: float32[plies, 3] of ``lambda_returns``. 0 where nobody judged the position.
+    """
+    found = np.zeros(len(records.action), np.float32)
+    _compare(
+        np.ascontiguousarray(records.win),
+        np.ascontiguousarray(records.draw),
+        judged(records),
+        returned,
+        found,
+    )
+    return found
+
+
+def outcomes(records: GameRecords) -> NDArray[np.int8]:
+    """int8[plies]: the game's result for the mover of each ply: 1 won, 0 drawn, -1 lost."""
+    began_black = (records.start[:, COUNTERS] >> np.uint64(COLOUR_SHIFT)).astype(np.int64)
+    game = np.repeat(np.arange(records.num_games), records.lengths)
+    ply = np.arange(len(records.action)) - records.offsets[game]
+    sign = np.where((ply + began_black[game]) % 2 == 0, 1, -1).astype(np.int8)
+    mine: NDArray[np.int8] = records.result[game] * sign
+    return mine
+
+
+@kernel
+def _trace_back(offsets, outcome, win, draw, is_judged, trace, returned):  # type: ignore[no-untyped-def]
+    for game in range(len(offsets) - 1):
+        for ply in range(offsets[game + 1] - 1, offsets[game] - 1, -1):
+            if ply == offsets[game + 1] - 1:
+                returned[ply, 0] = outcome[ply] == 1
+                returned[ply, 1] = outcome[ply] == 0
+                returned[ply, 2] = outcome[ply] == -1
+                continue
+            weight, value = 1.0, (0.0, 0.0, 0.0)
+            if is_judged[ply + 1]:
+                weight = trace
+                value = value_unbatched(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))
+            rest = 1.0 - weight
+            returned[ply, 0] = rest * value[2] + weight * returned[ply + 1, 2]
+            returned[ply, 1] = rest * value[1] + weight * returned[ply + 1, 1]
+            returned[ply, 2] = rest * value[0] + weight * returned[ply + 1, 0]
+
+
+@kernel
+def _compare(win, draw, is_judged, returned, found):  # type: ignore[no-untyped-def]
+    for ply in range(len(found)):
+        if is_judged[ply]:
+            value = value_unbatched(np.int64(win[ply]), np.int64(draw[ply]))
+            found[ply] = np.float64(returned[ply, 0]) - returned[ply, 2] - value[0] + value[2]
