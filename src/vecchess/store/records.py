@@ -76,7 +76,12 @@ class GameRecords:
     target_action: uint16[E] a target's moves, as action codes ascending, mover's view
     target_prob: uint16[E]   what the search holds of each, in 1/65535; about 1 in all for a ply
     span_offsets: int64[G + 1], span_ply: int32[spans], span_net: int32[spans]
-    nets: the networks' sha256, ``span_net`` indexes it
+    nets: the networks' sha256, ``span_net`` indexes it; for games of others, who chose the moves
+
+    A ply counts as judged where ``steps`` or ``visits`` is above 0; elsewhere ``win`` and ``draw``
+    mean nothing. A full search may come without a policy target: then the move played is all it
+    recommends, as with an engine that tells its best move. A fast search without one recommends
+    nothing. Games of others: ``visits`` are the engine's nodes, 0 for moves of a PGN file.
     """
 
     numbers: NDArray[np.int64]
