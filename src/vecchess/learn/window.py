@@ -1,0 +1,180 @@
+"""The replay window: the newest games of a run, or all games of some places, in memory.
+
+What it holds is a function of how many shards are listed and how many positions it may hold, not
+of when it was asked: whoever is told the same two numbers draws from the same positions.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import DataError
+from vecchess.learn.block import Block, address_table
+from vecchess.learn.rows import fill_rows
+from vecchess.learn.samples import Samples
+from vecchess.selfplay.writer import return_freed_memory
+from vecchess.store.manifest import SET_ASIDE_SUFFIX
+from vecchess.store.source import ShardFile, find_shards, listed_shards
+
+Say = Callable[[str], object]
+"""Takes a line for people."""
+
+
+class Shelf(Protocol):
+    """Where a window's shards come from, in order."""
+
+    def first(self, num_shards: int) -> list[ShardFile]:
+        """The first ``num_shards`` shards. Raises DataError where there are not so many."""
+        ...
+
+    def set_aside(self, shard: ShardFile, reason: str) -> str:
+        """Do something about a shard that cannot be read; returns a line for people, or ""."""
+        ...
+
+
+class ManifestShelf:
+    """The shards that the manifest of a run's ``games`` folder lists, as they are added."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is read yet; the manifest may still be growing."""
+        self._folder = folder
+        self._shards: list[ShardFile] = []
+
+    def first(self, num_shards: int) -> list[ShardFile]:
+        """The first lines of the manifest."""
+        if num_shards > len(self._shards):
+            self._shards = listed_shards(self._folder)
+        if num_shards > len(self._shards):
+            raise DataError(
+                f"the manifest in {self._folder} lists {len(self._shards)} shards, not {num_shards}"
+            )
+        return self._shards[:num_shards]
+
+    def set_aside(self, shard: ShardFile, reason: str) -> str:
+        """Rename it, so that nobody trips over it again. Another reader may have been faster."""
+        aside = shard.path.with_name(shard.path.name + SET_ASIDE_SUFFIX)
+        if aside.exists():
+            return ""
+        try:
+            shard.path.rename(aside)
+        except OSError:
+            return f"a shard is left out: {reason}"
+        return f"a shard is set aside as {aside.name}: {reason}"
+
+
+class GivenShelf:
+    """The shards of places that a user names: runs, folders of shards, shard files."""
+
+    def __init__(self, places: list[Path]) -> None:
+        """Raises ConfigError where a place holds no games."""
+        self._shards = find_shards(places)
+
+    def __len__(self) -> int:
+        """How many shards there are."""
+        return len(self._shards)
+
+    def first(self, num_shards: int) -> list[ShardFile]:
+        """The first shards, in the order of the places."""
+        if num_shards > len(self._shards):
+            raise DataError(f"there are {len(self._shards)} shards, not {num_shards}")
+        return self._shards[:num_shards]
+
+    def set_aside(self, shard: ShardFile, reason: str) -> str:
+        """Leave it where it is: it belongs to somebody else."""
+        return f"a shard is left out: {reason}"
+
+
+class Window:
+    """Games in memory, with an index of the positions to learn from."""
+
+    def __init__(self, shelf: Shelf, trace: float = 1.0, say: Say = print) -> None:
+        """An empty window. ``trace``: lambda of the returns. ``say`` is told of bad shards."""
+        self._shelf = shelf
+        self._trace = trace
+        self._say = say
+        self._asked_for = (0, 0, 0)
+        self._counts: dict[int, int] = {}
+        self._blocks: dict[int, Block] = {}
+        self._table = address_table([])
+        self._ends = np.zeros(0, np.int64)
+
+    @property
+    def num_positions(self) -> int:
+        """Positions to learn from; they are numbered from 0, oldest shard first."""
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    @property
+    def num_shards(self) -> int:
+        """Shards held."""
+        return len(self._blocks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of everything held."""
+        blocks = sum(block.nbytes for block in self._blocks.values())
+        return blocks + self._table.nbytes + self._ends.nbytes
+
+    def update(self, num_shards: int, positions: int, first_shard: int = 0) -> None:
+        """Hold the newest of shards ``first_shard`` .. ``num_shards`` - 1, as listed.
+
+        ``positions`` at most in all: whole shards only, and always the newest readable one. Raises
+        DataError where not so many are listed; a bad one is told, and is empty from then on.
+        """
+        if (num_shards, positions, first_shard) == self._asked_for:
+            return
+        shards = self._shelf.first(num_shards)
+        blocks, total = {}, 0
+        for index in range(num_shards - 1, first_shard - 1, -1):
+            if total and total + self._counts.get(index, 0) > positions:
+                break
+            block = self._blocks.get(index) or self._read(index, shards[index])
+            if total and total + self._counts[index] > positions:
+                break
+            if block is not None and block.num_positions:
+                blocks[index] = block
+                total += block.num_positions
+        self._hold(dict(sorted(blocks.items())))
+        self._asked_for = (num_shards, positions, first_shard)
+
+    def samples(self, indices: NDArray[np.int64], rows: Samples[NDArray[Any]]) -> None:
+        """Fill ``rows``, zero before, with the positions ``indices``: int64[B]."""
+        which = np.searchsorted(self._ends, indices, side="right")
+        blocks = list(self._blocks.values())
+        begins = np.concatenate([[0], self._ends])[which]
+        plies = np.zeros(len(indices), np.int64)
+        for row, (block, place) in enumerate(zip(which, indices - begins, strict=True)):
+            plies[row] = blocks[block].trainable[place]
+        fill_rows(self._table, which, plies, rows)
+
+    def _read(self, index: int, shard: ShardFile) -> Block | None:
+        """The games of a shard; None where they cannot be had, now or before."""
+        if self._counts.get(index) == 0:
+            return None
+        try:
+            block = Block.of(shard.read(), self._trace)
+        except DataError as error:
+            self._counts[index] = 0
+            line = self._shelf.set_aside(shard, _named(shard, error))
+            if line:
+                self._say(line)
+            return None
+        self._counts[index] = block.num_positions
+        return block
+
+    def _hold(self, blocks: dict[int, Block]) -> None:
+        has_dropped = any(index not in blocks for index in self._blocks)
+        self._blocks = blocks
+        held = list(blocks.values())
+        self._table = address_table(held)
+        self._ends = np.cumsum([block.num_positions for block in held], dtype=np.int64)
+        if has_dropped:
+            return_freed_memory()
+
+
+def _named(shard: ShardFile, error: DataError) -> str:
+    """What is wrong, with the file's name in it."""
+    text = str(error)
+    return text if str(shard.path) in text else f"{shard.path}: {text}"
