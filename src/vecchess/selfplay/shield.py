@@ -6,20 +6,28 @@ held back (a blocked signal stays blocked across exec), ignores them, and lets g
 """
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 
 
 def start_shielded(process: BaseProcess, numbers: Iterable[signal.Signals]) -> None:
     """Start ``process`` with the signals ``numbers`` held back until it calls ``ignore``."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows: children there are no group of a terminal
+    with held_back(numbers):
         process.start()
+
+
+@contextmanager
+def held_back(numbers: Iterable[signal.Signals]) -> Iterator[None]:
+    """Processes started meanwhile are born with the signals ``numbers`` held back."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows: children there are no group of a terminal
+        yield
         return
     resource_tracker.ensure_running()  # its start, within that of a process, would let signals in
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
-        process.start()
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -1,0 +1,47 @@
+"""What a batch is to be made of: a few numbers, the same on every rank and after a resume."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.learn.draws import draw, epochs
+
+NO_LIMIT = 2**31 - 1
+"""Positions for a window that drops nothing."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One batch, or the part of it that one rank takes."""
+
+    num_shards: int
+    """How many shards are listed; later ones do not exist for this batch."""
+    seed: int
+    step: int
+    """Steps, from 0; seed, step and row decide a draw."""
+    batch_size: int
+    """Rows of the whole batch, over all ranks."""
+    first_row: int = 0
+    num_rows: int | None = None
+    """The part that is made: rows ``first_row`` on; None: all that are left."""
+    window_positions: int = NO_LIMIT
+    """The newest so many positions are drawn from."""
+    first_shard: int = 0
+    """Shards before it are left out: an on-policy step learns from its own games alone."""
+    in_epochs: bool = False
+    """Every position once an epoch, instead of any at any time; see ``draws.py``."""
+    mirror: bool = False
+    """Show a random half of what may be mirrored in the mirror; see ``mirror.py``."""
+
+    @property
+    def rows(self) -> int:
+        """B of the part that is made."""
+        return self.batch_size - self.first_row if self.num_rows is None else self.num_rows
+
+    def draw(self, num_positions: int) -> NDArray[np.int64]:
+        """int64[B]: the positions of a window of so many that this part takes."""
+        choose = epochs if self.in_epochs else draw
+        return choose(
+            self.seed, self.step, self.batch_size, num_positions, self.first_row, self.rows
+        )

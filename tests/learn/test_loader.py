@@ -1,0 +1,95 @@
+"""The loader: the same batches from any number of processes, and clear words when one dies."""
+
+import os
+import signal
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.learn.games import games, searched
+from vecchess.errors import DataError, WorkerDied
+from vecchess.learn.loader import Loader
+from vecchess.learn.plan import Plan
+from vecchess.learn.samples import Samples
+from vecchess.learn.window import GivenShelf, ManifestShelf
+from vecchess.store.records import GameRecords
+from vecchess.store.shard import write_shard
+
+
+@pytest.fixture(scope="module")
+def records() -> GameRecords:
+    return searched(games())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, records: GameRecords) -> Path:
+    for index in range(4):
+        write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
+    return tmp_path
+
+
+def plans(num: int, **changes: object) -> list[Plan]:
+    base = Plan(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
+    return [replace(base, step=step, **changes) for step in range(num)]
+
+
+def equal(one: Samples[torch.Tensor], other: Samples[torch.Tensor]) -> bool:
+    return all(torch.equal(column, vars(other)[name]) for name, column in vars(one).items())
+
+
+def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
+    with Loader(GivenShelf([folder]), num_workers=0) as here:
+        wanted = list(here.batches(plans(6)))
+        halves = list(here.batches(plans(2, first_row=16)))
+        shuffled = list(here.batches(plans(3, in_epochs=True)))
+    assert wanted[0].planes.dtype == torch.int64
+    assert wanted[0].legal.dtype == torch.uint16
+    assert wanted[0].policy.shape == (32, 218)
+    assert not equal(wanted[0], wanted[1])
+    assert equal(wanted[1].map(lambda column: column[16:]), halves[1])
+    with Loader(GivenShelf([folder]), num_workers=2) as there:
+        assert there.count(plans(1)[0]) > 300
+        for _ in range(2):  # the processes stay from one round to the next
+            assert all(map(equal, wanted, there.batches(plans(6))))
+        next(there.batches(plans(4)))  # left early
+        assert all(map(equal, shuffled, there.batches(plans(3, in_epochs=True))))
+    assert not active_children()
+
+
+def test_a_lost_process_is_told(folder) -> None:
+    with Loader(GivenShelf([folder]), num_workers=1, prefetch=1) as loader:
+        batches = loader.batches(plans(20))
+        next(batches)
+        (process,) = active_children()
+        for number in (signal.SIGINT, signal.SIGTERM):  # the parent decides, not the terminal
+            os.kill(process.pid, number)
+        next(batches)
+        process.kill()
+        with pytest.raises(WorkerDied, match="killed by SIGKILL"):
+            list(batches)
+
+
+def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
+    (folder / "2.npz").write_bytes(b"no shard")
+    said: list[str] = []
+    with Loader(GivenShelf([folder]), num_workers=2, say=said.append) as loader:
+        assert len(list(loader.batches(plans(6)))) == 6
+        assert len(said) == 1
+        assert "2.npz" in said[0]
+        with pytest.raises(DataError, match="4 shards, not 9") as caught:
+            list(loader.batches(plans(1, num_shards=9)))
+        assert "\n" not in str(caught.value)
+        with pytest.raises(DataError, match="no positions to learn from"):
+            list(loader.batches(plans(1, num_shards=0)))
+
+
+def test_a_manifest_may_grow(tmp_path, folder) -> None:
+    with (
+        Loader(ManifestShelf(tmp_path / "none yet"), num_workers=0) as loader,
+        pytest.raises(DataError, match="lists 0 shards, not 4"),
+    ):
+        list(loader.batches(plans(1)))
