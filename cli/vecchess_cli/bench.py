@@ -175,6 +175,24 @@ def search(
     _show("search", library.run(config), json)
 
 
+@app.command()
+def loader(
+    games: Annotated[int, typer.Option(help="Games to play first.", min=1)] = 1024,
+    batch_size: Annotated[int, typer.Option(help="Positions a batch.", min=1)] = 256,
+    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
+    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of games and draws.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """From recorded games to batches of a trainer: positions/s, here and in a loader process.
+
+    Example:  vecchess bench loader --json
+    """
+    from vecchess.bench import loading as library
+
+    _show("loader", library.run(games, batch_size, seconds, cores, seed), json)
+
+
 def _show(title: str, facts: dict[str, Any], json: bool) -> None:
     """The facts for people on stderr, or as one JSON line."""
     if json:

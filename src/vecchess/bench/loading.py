@@ -1,0 +1,104 @@
+"""How fast recorded games become batches: the loader, in this process and in one of its own."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from vecchess.bench.throughput import keep_to_cores
+from vecchess.calibrate import play_games
+from vecchess.config import SelfplayConfig
+from vecchess.learn.loader import Loader
+from vecchess.learn.plan import Plan
+from vecchess.learn.window import GivenShelf
+from vecchess.selfplay.assemble import CONSTANT_NET
+from vecchess.selfplay.devices import parse_gpus
+from vecchess.store.records import GameRecords
+from vecchess.store.replay import replay
+from vecchess.store.shard import write_shard
+
+SCHEMA = 1
+MAX_PLIES = 120
+TARGET_MOVES = 15
+SHARD_GAMES = 64
+ROUNDS = 5
+SETTLE_BATCHES = 20
+
+
+def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> dict[str, Any]:
+    """Play ``games`` in a temporary folder, then load batches of them; positions/s.
+
+    Games of 120 plies, a target of 15 moves on every ply. The loader in this process and one in a
+    process of its own take turns; ``cores`` > 0 keeps both, and whoever takes the batches, to so
+    many. Raises ConfigError for cores that are not there.
+    """
+    keep_to_cores(cores)
+    with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
+        records = made_up_searches(_play(games, seed), seed)
+        num_shards = -(-games // SHARD_GAMES)
+        for index, chosen in enumerate(np.array_split(np.arange(games), num_shards)):
+            write_shard(Path(folder) / f"{index:06d}.npz", records.take(chosen))
+        shelf = GivenShelf([Path(folder)])
+        plan = Plan(num_shards, seed, 0, batch_size, mirror=True)
+        with Loader(shelf, num_workers=0) as here, Loader(shelf, num_workers=1) as there:
+            positions = here.count(plan), there.count(plan)
+            laps = [
+                [_lap(loader, plan, seconds / (2 * ROUNDS)) for loader in (here, there)]
+                for _ in range(ROUNDS)
+            ]
+    in_process, one_worker = (round(median(column)) for column in zip(*laps, strict=True))
+    return {
+        "schema": SCHEMA,
+        "games": games,
+        "positions": positions[0],
+        "plies_per_game": round(len(records.action) / games, 1),
+        "moves_per_target": round(len(records.target_prob) / len(records.action), 1),
+        "batch_size": batch_size,
+        "cores": cores or None,
+        "in_process_positions_per_s": in_process,
+        "one_worker_positions_per_s": one_worker,
+    }
+
+
+def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
+    """The games as if every ply had been searched, with targets of up to 15 of the legal moves."""
+    draw = np.random.default_rng(seed)
+    legal = replay(records, np.arange(len(records.action))).requests
+    counts = np.minimum(legal.num_legal, TARGET_MOVES).astype(np.int64)
+    rows = [np.sort(row[:num]) for row, num in zip(legal.legal, counts, strict=True)]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return replace(
+        records,
+        visits=np.full(len(counts), 64, np.uint32),
+        full=np.ones(len(counts), np.uint8),
+        target_offsets=offsets,
+        target_action=np.concatenate(rows),
+        target_prob=draw.integers(1, 4000, offsets[-1]).astype(np.uint16),
+    )
+
+
+def _play(games: int, seed: int) -> GameRecords:
+    settings = {"net": CONSTANT_NET, "seed": seed, "game": {"max_plies": MAX_PLIES}}
+    return play_games(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
+
+
+def _lap(loader: Loader, plan: Plan, seconds: float) -> float:
+    """Positions/s for a while; the first batches of an iteration, made ahead, are not counted."""
+    batches = loader.batches(_endless(plan))
+    for _ in range(SETTLE_BATCHES):
+        next(batches)
+    made, start = 0, perf_counter()
+    while (spent := perf_counter() - start) < seconds:
+        made += len(next(batches).played)
+    return made / spent
+
+
+def _endless(plan: Plan) -> Iterator[Plan]:
+    """The plans of all steps."""
+    return (replace(plan, step=step) for step in count())

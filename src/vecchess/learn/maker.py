@@ -1,0 +1,72 @@
+"""Makes batches: what lives in a loader process, and what it says to the trainer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import DataError, VecchessError
+from vecchess.learn.mirror import mirror
+from vecchess.learn.plan import Plan
+from vecchess.learn.samples import ROW_BYTES, samples_in
+from vecchess.learn.window import Shelf, Window
+
+
+@dataclass(frozen=True)
+class Order:
+    """A plan, and the place in memory that its rows go to."""
+
+    plan: Plan
+    place: int
+
+
+@dataclass(frozen=True)
+class Packet:
+    """What comes back for an order. The rows are in their place."""
+
+    plan: Plan
+    place: int
+    num_positions: int
+    """Positions the window held."""
+    notes: tuple[str, ...]
+    """Lines for people."""
+    error: tuple[str, str] | None = None
+    """Name of a class in ``vecchess.errors``, and its line: then there are no rows."""
+
+
+class Maker:
+    """Fills places with rows; holds the window."""
+
+    def __init__(self, shelf: Shelf, trace: float) -> None:
+        """Nothing is read before the first order. ``trace``: lambda of the returns."""
+        self._notes: list[str] = []
+        self._window = Window(shelf, trace, self._notes.append)
+
+    def make(self, order: Order, buffer: NDArray[np.uint8]) -> Packet:
+        """Fill the first rows of ``buffer``: uint8[..].
+
+        What a user can meet comes back in the packet, not as a raise.
+        """
+        error = None
+        try:
+            self._fill(order.plan, buffer)
+        except VecchessError as raised:
+            error = (type(raised).__name__, str(raised))
+        notes = tuple(self._notes)
+        self._notes.clear()
+        return Packet(order.plan, order.place, self._window.num_positions, notes, error)
+
+    def _fill(self, plan: Plan, buffer: NDArray[np.uint8]) -> None:
+        window = self._window
+        window.update(plan.num_shards, plan.window_positions, plan.first_shard)
+        if not plan.rows:
+            return
+        if not window.num_positions:
+            raise DataError("there are no positions to learn from in the recorded games")
+        rows = buffer[: plan.rows * ROW_BYTES]
+        rows.fill(0)
+        samples = samples_in(rows, plan.rows)
+        window.samples(plan.draw(window.num_positions), samples)
+        if plan.mirror:
+            where = (plan.seed, plan.step, plan.first_row)
+            mirror(samples.planes, samples.legal, samples.num_legal, *where)
