@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli import analyse, bench, calibrate, doctor, export, net, selfplay, tune
+from vecchess_cli import analyse, bench, calibrate, doctor, export, gather, net, selfplay, tune
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
 
@@ -26,6 +26,7 @@ app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)
 app.add_typer(bench.app, name="bench")
+app.add_typer(gather.app, name="gather")
 app.add_typer(export.app, name="export")
 app.command("doctor")(doctor.doctor)
 

@@ -1,0 +1,134 @@
+"""Games that others played, collected one by one until they are records."""
+
+from dataclasses import dataclass, field
+
+import chess
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.fen import from_board
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
+from vecchess.store.records import VALUE_UNIT, GameRecords, no_targets
+
+_PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
+
+
+@dataclass
+class Judgement:
+    """What an engine said of a position. Point of view: the mover's."""
+
+    nodes: int
+    """Positions it looked at, above 0."""
+    win: float
+    """Probability, 0 to 1."""
+    draw: float
+
+
+@dataclass
+class Game:
+    """One finished game, move by move."""
+
+    number: int
+    start: NDArray[np.uint64]
+    """uint64[8]"""
+    result: int
+    """1 White won, 0 draw, -1 Black won"""
+    termination: Termination
+    actions: list[int] = field(default_factory=list)
+    """Action codes, mover's view"""
+    judgements: list[Judgement | None] = field(default_factory=list)
+    """One a ply where an engine chose; None, or no entry, where nobody judged."""
+    probs: list[float] = field(default_factory=list)
+    """Probability with which each move was drawn; 1 where there is no entry."""
+
+
+def action_of(board: chess.Board, move: chess.Move) -> int:
+    """The action code of a legal ``move`` on ``board``, mover's view."""
+    flip = 0 if board.turn else 56
+    goal = move.to_square
+    if board.is_castling(move):  # king takes own rook, however it was written
+        goal = _castling_rook(board, move)
+    word = (move.from_square ^ flip) | (goal ^ flip) << 6 | _PROMOTIONS[move.promotion] << 12
+    return int(moves_to_actions([word])[0])
+
+
+def _castling_rook(board: chess.Board, move: chess.Move) -> int:
+    """Square of the rook that castles."""
+    if board.occupied_co[board.turn] & chess.BB_SQUARES[move.to_square]:
+        return move.to_square
+    rank = chess.BB_RANKS[chess.square_rank(move.from_square)]
+    rooks = list(chess.scan_forward(board.clean_castling_rights() & rank))
+    return rooks[-1] if move.to_square > move.from_square else rooks[0]
+
+
+def termination_of(board: chess.Board) -> Termination:
+    """Why the game on ``board`` is over by the rules of the house; ONGOING if it is not.
+
+    The order is that of ``chess/rules.py``; repetitions need the board's move stack.
+    """
+    has_moves = any(board.generate_legal_moves())
+    if not has_moves and board.is_check():
+        return Termination.CHECKMATE
+    if board.is_insufficient_material():
+        return Termination.INSUFFICIENT_MATERIAL
+    if not has_moves:
+        return Termination.STALEMATE
+    if board.halfmove_clock >= FIFTY_MOVES_PLIES:
+        return Termination.FIFTY_MOVES
+    if board.is_repetition(3):
+        return Termination.THREEFOLD
+    return Termination.ONGOING
+
+
+def to_records(games: list[Game], source: str) -> GameRecords:
+    """The games in the order given; ``source`` says in ``nets`` who chose the moves.
+
+    Judgements become values; a ply with one counts as searched in full, its nodes as visits, and
+    has no target: the move played is what the engine recommends.
+    """
+    lengths = [len(game.actions) for game in games]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    columns = no_targets(int(offsets[-1])) | _judgement_columns(games, offsets)
+    return GameRecords(
+        numbers=np.array([game.number for game in games], np.int64),
+        start=np.stack([game.start for game in games]),
+        result=np.array([game.result for game in games], np.int8),
+        termination=np.array([game.termination for game in games], np.uint8),
+        resign=np.zeros(len(games), np.uint8),
+        offsets=offsets,
+        action=np.concatenate([np.array(game.actions, np.uint16) for game in games]),
+        steps=np.zeros(offsets[-1], np.uint8),
+        span_offsets=np.arange(len(games) + 1, dtype=np.int64),
+        span_ply=np.zeros(len(games), np.int32),
+        span_net=np.zeros(len(games), np.int32),
+        nets=(source,),
+        **columns,
+    )
+
+
+def _judgement_columns(
+    games: list[Game], offsets: NDArray[np.int64]
+) -> dict[str, NDArray[np.generic]]:
+    num = int(offsets[-1])
+    win, draw = np.zeros(num, np.uint16), np.zeros(num, np.uint16)
+    visits, prob = np.zeros(num, np.uint32), np.ones(num, np.float32)
+    for game, first in zip(games, offsets, strict=False):
+        prob[first : first + len(game.probs)] = game.probs
+        for ply, judgement in enumerate(game.judgements, int(first)):
+            if judgement is not None:
+                visits[ply] = min(judgement.nodes, 2**32 - 1)
+                win[ply] = round(judgement.win * VALUE_UNIT)
+                draw[ply] = min(round(judgement.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
+    return {
+        "win": win,
+        "draw": draw,
+        "prob": prob,
+        "visits": visits,
+        "full": (visits > 0).astype(np.uint8),
+    }
+
+
+def start_of(board: chess.Board) -> NDArray[np.uint64]:
+    """uint64[8]: the position on ``board``, without its history."""
+    return from_board(board)
