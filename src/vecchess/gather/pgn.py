@@ -56,7 +56,7 @@ def import_pgn(
     move.
     """
     for file in files:
-        if not file.is_file():
+        if not file.exists() or file.is_dir():
             raise ConfigError(f"there is no file {file}")
     counts = Imported()
     with open_folder(out, {"schema": SCHEMA, "source": SOURCE}) as folder:
