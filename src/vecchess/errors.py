@@ -34,3 +34,7 @@ class DeviceError(VecchessError):
 
 class WorkerDied(VecchessError):  # noqa: N818  (the name says what happened)
     """A worker process ended, or stopped answering, and could not be replaced."""
+
+
+class RankLost(WorkerDied):
+    """A rank of a training ended or stopped answering; the others cannot go on without it."""
