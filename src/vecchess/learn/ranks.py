@@ -1,0 +1,391 @@
+"""The ranks of a training, one a device, on one machine or many; or the only one.
+
+Phases alternate: in play the leader of each machine is busy with its workers and the others wait,
+in learning all step in lockstep, then rank 0 writes. Every method here is called by all ranks in
+the same order.
+
+    with join(place, device) as ranks:      # errors that leave the block end all ranks
+        ranks.require_same(text, "settings")
+        while not ranks.beat(stop.reason, is_done).all_done: ...
+        loss.backward(); ranks.sum_(gradients)
+
+Gradients are averaged by one flat all-reduce after the backward pass, and not by torch's
+DistributedDataParallel, which sends them from within the backward pass: when a rank runs out of
+memory half-way it repeats the pass in smaller micro-batches, and its half of a collective must not
+be under way by then. These networks have 0.3 to 100 MB of parameters; what is lost by not hiding
+one all-reduce behind the backward pass is small.
+
+Small things, heart-beats and errors go over the hub (``hub``), on every kind of device.
+"""
+
+import ctypes
+import hashlib
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Thread
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vecchess.errors import ConfigError, RankLost, VecchessError
+from vecchess.learn.hub import Hub, SharedError, Spoke
+from vecchess.learn.place import Place
+from vecchess.learn.rendezvous import LOOPBACK, meet, open_store
+from vecchess.selfplay.devices import CPU, Device, num_cores, see_only
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from torch._C._distributed_c10d import Store
+    from torch.distributed import Work
+
+TIMEOUT_S = 45.0
+"""A rank that does not turn up for so long is lost."""
+START_S = 300.0
+"""Machines of a cluster may start so far apart."""
+BACKSTOP_S = 1800.0
+"""torch's own time-out. Ours comes first, with a better line; this one ends what we do not see."""
+POLL_S = 50e-6
+INTERRUPTED = 130
+
+
+class Beat(NamedTuple):
+    """What all ranks know after a heart-beat."""
+
+    stop: str
+    """Why some rank was asked to stop, "SIGTERM" for instance; "" where none was."""
+    all_done: bool
+    """Whether the leaders of all machines are done."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What only a run of several ranks has."""
+
+    contact: Hub | Spoke
+    hosts: list[str]
+
+
+class Ranks:
+    """This rank among all. ``Ranks.alone`` has nobody to wait for, and needs no network."""
+
+    def __init__(self, place: Place, device: "torch.device", group: _Group | None = None) -> None:
+        """Use ``join`` or ``alone``."""
+        self.rank = place.rank
+        self.world_size = place.world_size
+        self.local_rank = place.local_rank
+        self.local_world_size = place.local_world_size
+        self.node = place.node
+        self.num_nodes = place.num_nodes
+        self.device = device
+        self.host = socket.gethostname()
+        self.hosts = group.hosts if group else [self.host]
+        """The host of every rank."""
+        self._contact = group.contact if group else None
+        self._timeout_s = TIMEOUT_S
+
+    @classmethod
+    def alone(cls, device: "torch.device") -> "Ranks":
+        """The only rank."""
+        return cls(Place(), device)
+
+    @property
+    def is_first(self) -> bool:
+        """Rank 0: it alone writes, and speaks for all."""
+        return self.rank == 0
+
+    @property
+    def leads_node(self) -> bool:
+        """Local rank 0: parent of the machine's workers and of its other ranks."""
+        return self.local_rank == 0
+
+    @property
+    def name(self) -> str:
+        """What people call it: "rank 3 on gpu-7"."""
+        return f"rank {self.rank} on {self.host}"
+
+    def sum_(self, tensors: "list[Tensor]") -> None:
+        """Replace each tensor by its sum over ranks: the same bits on every rank.
+
+        Tensors lie on ``device``, of any shape, of the same shapes and dtypes on all ranks.
+        float64 and integers (up to 2^53) are summed in float64, all others in float32. Raises
+        RankLost, or SharedError where another rank fails meanwhile.
+        """
+        import torch
+
+        if self._contact is None or not tensors:
+            return
+        wide = [t for t in tensors if t.dtype == torch.float64 or not t.is_floating_point()]
+        narrow = [t for t in tensors if t.is_floating_point() and t.dtype != torch.float64]
+        for bucket, dtype in ((narrow, torch.float32), (wide, torch.float64)):
+            if bucket:
+                self._sum_bucket(bucket, dtype)
+
+    def sum_values(self, values: list[float]) -> list[float]:
+        """The sums over ranks of a few numbers."""
+        return [float(sum(column)) for column in zip(*self._exchange("sum", values), strict=True)]
+
+    def max_values(self, values: list[float]) -> list[float]:
+        """The largest over ranks of each of a few numbers."""
+        return [float(max(column)) for column in zip(*self._exchange("max", values), strict=True)]
+
+    def broadcast_object(self, value: dict[str, Any] | None) -> dict[str, Any]:
+        """Rank 0's ``value`` (what JSON can say, a few kB) on all ranks."""
+        said = self._exchange("broadcast", value if self.is_first else None)[0]
+        assert isinstance(said, dict)
+        return said
+
+    def gather_object(self, value: dict[str, Any]) -> list[dict[str, Any]]:
+        """Every rank's ``value`` (what JSON can say, a few kB), by rank, on all ranks."""
+        return self._exchange("gather", value)
+
+    def wait_for_all(self) -> None:
+        """Go on when all ranks are here."""
+        self._exchange("barrier", None)
+
+    def beat(self, stop_reason: str, is_done: bool) -> Beat:
+        """The heart-beat: all ranks call it about once a second, in play and between steps.
+
+        It takes as long as the last rank takes to turn up, so ranks that only wait may call it in
+        a plain loop. ``is_done`` counts for leaders of machines alone. Raises RankLost that names
+        who did not turn up within the time-out, and where; at once where a process died.
+        """
+        said = self._exchange("beat", [stop_reason, is_done or not self.leads_node])
+        reasons = [reason for reason, _ in said if reason]
+        return Beat(reasons[0] if reasons else "", all(done for _, done in said))
+
+    def require_same(self, text: str, what: str = "settings") -> None:
+        """Raise ConfigError that names the ranks whose ``text`` is not rank 0's.
+
+        Compared by sha256; ``what`` it is, for people.
+        """
+        sums = self._exchange("same", hashlib.sha256(text.encode()).hexdigest())
+        others = [rank for rank, sha256 in enumerate(sums) if sha256 != sums[0]]
+        if others:
+            names = ", ".join(f"rank {rank} on {self.hosts[rank]}" for rank in others)
+            raise ConfigError(
+                f"{names}: other {what} than rank 0 on {self.hosts[0]}; start every machine with "
+                "the same flags, variables and files"
+            )
+
+    @contextmanager
+    def patience(self, timeout_s: float) -> Iterator[None]:
+        """Within the block ranks wait so long for each other: for a first step that compiles.
+
+        All ranks enter it alike.
+        """
+        before, self._timeout_s = self._timeout_s, timeout_s
+        try:
+            yield
+        finally:
+            self._timeout_s = before
+
+    @contextmanager
+    def sharing_errors(self) -> Iterator[None]:
+        """Let an error that leaves the block on one rank end all ranks, with one exit code.
+
+        ``join`` has it around its whole block: a loop needs none of its own, but must not swallow
+        a VecchessError that a method of this class raised. Rank 0 raises the error with the name
+        of the rank it is from; others raise one without a line, which prints nothing. Where rank 0
+        is out of reach every leader of a machine raises the line.
+        """
+        try:
+            yield
+        except SharedError:
+            raise
+        except RankLost as error:
+            if self.leads_node:
+                raise
+            raise SharedError("", error.exit_code) from None
+        except VecchessError as error:
+            if self._share(str(error), error.exit_code):
+                raise SharedError("", error.exit_code) from None
+            raise
+        except KeyboardInterrupt:
+            self._share("", INTERRUPTED)
+            raise
+        except Exception as error:  # a bug: its traceback stays with the rank that has it
+            self._share(f"{type(error).__name__}: {error}", 1)
+            raise
+
+    def close(self) -> None:
+        """Hang up; ``join`` does."""
+        if self._contact is not None:
+            self._contact.close()
+
+    def _share(self, line: str, exit_code: int) -> bool:
+        return self._contact is not None and self._contact.share(line, exit_code)
+
+    def _exchange(self, operation: str, value: Any) -> list[Any]:
+        if self._contact is None:
+            return [value]
+        return self._contact.exchange(operation, value, self._timeout_s)
+
+    def _sum_bucket(self, bucket: "list[Tensor]", dtype: "torch.dtype") -> None:
+        import torch
+        from torch import distributed
+
+        with torch.no_grad():
+            flat = torch.cat([tensor.reshape(-1).to(dtype) for tensor in bucket])
+            try:
+                work = distributed.all_reduce(flat, async_op=True)
+                self._wait_for(work)
+                work.wait()
+            except RuntimeError as error:  # a connection of torch's broke: the hub knows whose
+                self._find_missing(str(error).strip().split("\n", 1)[0][:160])
+            parts = flat.split([tensor.numel() for tensor in bucket])
+            for tensor, part in zip(bucket, parts, strict=True):
+                tensor.copy_(part.reshape(tensor.shape))
+
+    def _wait_for(self, work: "Work") -> None:
+        """Until ``work`` has ended, well or not, while the hub is listened to.
+
+        ``Work.wait`` would not hear of a rank that fails. On a GPU this also waits for the
+        collective itself, which costs a fraction of a millisecond a step; and a rank that hangs
+        becomes a line here before NCCL's watchdog ends the process with a page of its own.
+        """
+        assert self._contact is not None
+        deadline = monotonic() + self._timeout_s
+        while not work.is_completed():
+            self._contact.check()
+            if monotonic() > deadline:
+                self._find_missing(f"a sum over ranks took more than {self._timeout_s:g} s")
+            sleep(POLL_S)
+
+    def _find_missing(self, reason: str) -> None:
+        assert self._contact is not None
+        self._contact.find_missing(f"{reason} (is the network between them whole?)")
+
+
+@contextmanager
+def join(
+    place: Place,
+    device: Device,
+    store: "Store | None" = None,
+    timeout_s: float = TIMEOUT_S,
+    start_s: float = START_S,
+) -> Iterator[Ranks]:
+    """Take this process's place among the ranks, for a block.
+
+    From here on the process sees no other GPU than ``device``. ``store`` is given where this
+    process serves one already. Raises ConfigError with one line where ranks do not come together.
+    """
+    import torch
+
+    see_only(device)
+    torch.set_num_threads(max(1, num_cores() // place.local_world_size))
+    on_gpu = device != CPU
+    if place.world_size == 1:
+        yield Ranks.alone(torch.device(device.name))
+        return
+    require_backend(device)
+    if on_gpu:
+        torch.cuda.set_device(device.name)
+    store = store or open_store(place, _agent_serves(), os.environ.get(ATTEMPT, "0"), start_s)
+    contact, hosts = meet(place, "cuda" if on_gpu else "cpu", store, start_s)
+    ranks = Ranks(place, torch.device(device.name), _Group(contact, hosts))
+    ranks._timeout_s = timeout_s
+    try:
+        with ranks.sharing_errors():
+            _watched(contact, lambda: _open_group(place, ranks.device, store))
+            yield ranks
+            ranks.wait_for_all()
+        _close_group(is_whole=True)
+    except BaseException:
+        _close_group(is_whole=False)
+        raise
+    finally:
+        ranks.close()
+
+
+ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
+
+
+def _agent_serves() -> bool:
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
+def require_backend(device: Device) -> None:
+    """Raise ConfigError where this torch cannot connect several ranks on such devices."""
+    from torch import distributed
+
+    on_gpu = device != CPU
+    if not distributed.is_available():
+        raise ConfigError("this torch has no torch.distributed: use one device, --gpus 0 or cpu")
+    if on_gpu and not distributed.is_nccl_available():
+        raise ConfigError(
+            "this torch has no NCCL, which several GPUs need: install torch for CUDA on Linux, or "
+            "use one GPU, or --gpus cpu:2"
+        )
+    if not on_gpu and not distributed.is_gloo_available():
+        raise ConfigError("this torch has no gloo, which several CPU ranks need: use --gpus cpu")
+
+
+def _watched(contact: Hub | Spoke, connect: Callable[[], None]) -> None:
+    """Run ``connect`` in a thread: torch would wait there for a rank that died meanwhile."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            connect()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = Thread(target=run, name="vecchess-connect", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        contact.check()
+        thread.join(0.01)
+    if failures:
+        raise failures[0]
+
+
+def _open_group(place: Place, device: "torch.device", store: "Store") -> None:
+    """Initialise torch.distributed: NCCL between GPUs, gloo between processors.
+
+    The NCCL branch has not run on a GPU yet. It runs in a thread of its own (``_watched``), so the
+    current device is chosen by ``device_id`` here, and by ``join`` in the main thread.
+    """
+    from torch import distributed
+    from torch._C._distributed_c10d import PrefixStore
+
+    on_gpu = device.type == "cuda"
+    if on_gpu:
+        # 1: a collective that fails raises in this process rather than hang
+        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
+    elif place.master_addr in LOOPBACK and os.path.isdir("/sys/class/net/lo"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a host name may resolve to nowhere
+    try:
+        distributed.init_process_group(
+            "nccl" if on_gpu else "gloo",
+            store=PrefixStore("sums", store),
+            rank=place.rank,
+            world_size=place.world_size,
+            timeout=timedelta(seconds=BACKSTOP_S),
+            device_id=device if on_gpu else None,
+        )
+    except RuntimeError as error:
+        names = "NCCL_SOCKET_IFNAME" if on_gpu else "GLOO_SOCKET_IFNAME"
+        raise ConfigError(
+            f"ranks cannot connect for sums: {str(error).strip().splitlines()[0][:200]}; name the "
+            f"network interface between the machines in {names}"
+        ) from None
+
+
+def _close_group(is_whole: bool) -> None:
+    """Leave torch.distributed. Where a rank is lost, what is under way is given up."""
+    from torch import distributed
+
+    if not distributed.is_initialized():
+        return
+    if is_whole:
+        distributed.destroy_process_group()
+    elif distributed.get_backend() == "nccl":
+        distributed.distributed_c10d._abort_process_group()
+    else:
+        # gloo cannot give up: abort and destructor alike wait for the peer, in vain. So the group
+        # is never destroyed, and the process may end
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(distributed.group.WORLD))
