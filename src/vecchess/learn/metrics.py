@@ -1,0 +1,160 @@
+"""What a training measured: ``metrics.jsonl``, one object a line, and TensorBoard beside it.
+
+    {"schema": 1, "kind": "learn", "iteration": 3, "step": 120, "samples": 61440,
+     "time_unix": 1790000000.0, "loss_policy": 2.31, ...}
+
+A run that goes on from a checkpoint takes back what it wrote after it: every step is there once.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vecchess.errors import DataError
+from vecchess.store.shard import write_atomically
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+SCHEMA = 1
+METRICS_FILE = "metrics.jsonl"
+TENSORBOARD_FOLDER = "tensorboard"
+TAG_OF_KIND = {"learn": "train", "play": "selfplay"}
+"""TensorBoard's first word for a kind of line; other kinds are called as they are."""
+FLUSH_S = 10
+
+
+class MetricsLog:
+    """The measurements of one run. Only rank 0 has one."""
+
+    def __init__(
+        self,
+        run_path: Path,
+        after: tuple[int, int] | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """Open the log in ``run_path``, an existing folder, and cut a torn last line.
+
+        ``after``: (iteration, step) of the checkpoint that the run goes on from; lines of a later
+        iteration or step are cut, None keeps all. ``say`` hears why there is no TensorBoard, and
+        without it there is none: its import takes a second. Raises DataError where the disk
+        refuses.
+        """
+        self.path = run_path / METRICS_FILE
+        self._cut(after)
+        self._board: SummaryWriter | None = None
+        if say is not None:
+            self._board = _open_board(run_path / TENSORBOARD_FOLDER, after, say)
+
+    def write(
+        self, kind: str, iteration: int, step: int, samples: int, values: Mapping[str, Any]
+    ) -> None:
+        """Append one line, and a point to TensorBoard for each number in ``values``.
+
+        ``values`` are plain, nested dicts too: their numbers have tags of several words. A number
+        that is not finite becomes null. Raises DataError where the disk refuses; the log ends with
+        a whole line then.
+        """
+        head = {
+            "schema": SCHEMA,
+            "kind": kind,
+            "iteration": iteration,
+            "step": step,
+            "samples": samples,
+            "time_unix": round(time.time(), 3),
+        }
+        assert not head.keys() & values.keys(), values
+        line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
+        self._append(line.encode())
+        if self._board is not None:
+            for tag, number in scalars(TAG_OF_KIND.get(kind, kind), values):
+                self._board.add_scalar(tag, number, step)
+
+    def close(self) -> None:
+        """Write what TensorBoard still holds back."""
+        if self._board is not None:
+            self._board.close()
+
+    def _append(self, line: bytes) -> None:
+        try:
+            size = self.path.stat().st_size if self.path.exists() else 0
+            try:
+                with self.path.open("ab") as file:
+                    file.write(line)
+            except OSError:
+                os.truncate(self.path, size)
+                raise
+        except OSError as error:
+            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+
+    def _cut(self, after: tuple[int, int] | None) -> None:
+        try:
+            data = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {error.strerror}") from None
+        whole = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+        kept = b"".join(line for line in whole if after is None or not _is_later(line, after))
+        if kept != data:
+            write_atomically(self.path, kept)
+
+
+def read_metrics(run_path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a run's log; raises DataError where one is damaged."""
+    path = run_path / METRICS_FILE
+    try:
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        return [json.loads(line) for line in whole.splitlines()]
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+
+
+def scalars(tag: str, values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The finite numbers in ``values`` with their tags: ("train/loss_policy", 2.31), ..."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from scalars(f"{tag}/{name}", value)
+        elif (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        ):
+            yield f"{tag}/{name}", float(value)
+
+
+def _finite(value: Any) -> Any:
+    """``value`` as JSON can say it: null for what is no finite number."""
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _is_later(line: bytes, after: tuple[int, int]) -> bool:
+    """Whether a line was written after the checkpoint; a damaged one is left to its readers."""
+    try:
+        said = json.loads(line)
+        return bool(said["iteration"] > after[0] or said["step"] > after[1])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _open_board(
+    folder: Path, after: tuple[int, int] | None, say: Callable[[str], None]
+) -> "SummaryWriter | None":
+    """TensorBoard's writer, told which steps are void; None, and a line, where it is not there."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        say(f"no TensorBoard ({error}): {METRICS_FILE} has the same figures")
+        return None
+    purge_step = None if after is None else after[1] + 1
+    try:
+        return SummaryWriter(str(folder), purge_step=purge_step, flush_secs=FLUSH_S)
+    except OSError as error:
+        raise DataError(f"cannot write {folder}: {error.strerror}") from None

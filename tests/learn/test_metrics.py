@@ -1,0 +1,93 @@
+"""The log of measurements, and what of it a resumed run takes back."""
+
+import math
+import resource
+from pathlib import Path
+
+import pytest
+
+from vecchess.errors import DataError
+from vecchess.learn.metrics import MetricsLog, read_metrics, scalars
+
+
+def fill(log: MetricsLog) -> None:
+    for iteration, step in ((0, 0), (1, 10), (1, 20), (2, 20), (2, 30)):
+        log.write("learn", iteration, step, 64 * step, {"loss_policy": 3.0 - step / 10})
+
+
+def steps(run: Path) -> list[tuple[int, int]]:
+    return [(line["iteration"], line["step"]) for line in read_metrics(run)]
+
+
+def test_lines_are_objects_with_all_that_was_said(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path)
+    log.write("play", 1, 10, 640, {"games": 5, "ends": {"mate": 2}, "loss": math.nan, "net": "a"})
+    [line] = read_metrics(tmp_path)
+    assert line.pop("time_unix") > 1.7e9
+    assert line == {
+        "schema": 1,
+        "kind": "play",
+        "iteration": 1,
+        "step": 10,
+        "samples": 640,
+        "games": 5,
+        "ends": {"mate": 2},
+        "loss": None,
+        "net": "a",
+    }
+
+
+def test_a_resumed_run_takes_back_what_came_after_its_checkpoint(tmp_path: Path) -> None:
+    fill(MetricsLog(tmp_path))
+    MetricsLog(tmp_path, after=(1, 20))
+    assert steps(tmp_path) == [(0, 0), (1, 10), (1, 20)]
+
+
+def test_a_torn_line_is_cut(tmp_path: Path) -> None:
+    fill(MetricsLog(tmp_path))
+    path = tmp_path / "metrics.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"schema": 1, "kind": "le')
+    log = MetricsLog(tmp_path)
+    assert path.read_bytes() == whole
+    log.write("eval", 3, 30, 0, {"elo": 1})
+    assert steps(tmp_path)[-1] == (3, 30)
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path)
+    fill(log)
+    size = log.path.stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
+    try:
+        with pytest.raises(DataError, match=r"cannot write .*metrics.jsonl: File too large"):
+            log.write("learn", 3, 40, 0, {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert log.path.stat().st_size == size
+
+
+def test_numbers_have_tags() -> None:
+    values = {"loss": 1, "spikes": {"block0": 0.1}, "ok": True, "name": "x", "bad": math.inf}
+    assert list(scalars("train", values)) == [("train/loss", 1.0), ("train/spikes/block0", 0.1)]
+
+
+def test_tensorboard_shows_the_run_once(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def fail(line: str) -> None:
+        raise AssertionError(line)
+
+    log = MetricsLog(tmp_path, say=fail)
+    fill(log)
+    log.close()
+    log = MetricsLog(tmp_path, after=(1, 20), say=fail)
+    log.write("learn", 2, 30, 0, {"loss_policy": 7.0})
+    log.write("play", 2, 30, 0, {"games_per_s": 9.0})
+    log.close()
+    shown = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    points = [(point.step, point.value) for point in shown.Scalars("train/loss_policy")]
+    assert points[-1] == (30, 7.0)
+    assert [step for step, _ in points] == [0, 10, 20, 20, 30]
+    assert shown.Tags()["scalars"] == ["train/loss_policy", "selfplay/games_per_s"]
