@@ -14,7 +14,7 @@ from vecchess.errors import ConfigError, DataError, RankLost, VecchessError
 from vecchess.learn import hub, rendezvous
 from vecchess.learn.hub import Hub, SharedError, Spoke
 from vecchess.learn.place import Place
-from vecchess.learn.ranks import Beat, Ranks, _Group
+from vecchess.learn.ranks import Beat, Ranks
 from vecchess.learn.rendezvous import meet, open_store
 from vecchess.learn.wire import Wire
 
@@ -33,8 +33,7 @@ def ranks_of(count: int, timeout_s: float = 5.0) -> list[Ranks]:
     made = []
     for rank, contact in enumerate(contacts):
         place = Place(rank, count, max(rank - 1, 0), 1, min(rank, 1), 2)
-        made.append(Ranks(place, torch.device("cpu"), _Group(contact, hosts)))
-        made[-1]._timeout_s = timeout_s
+        made.append(Ranks(place, torch.device("cpu"), contact, hosts, timeout_s))
     return made
 
 
@@ -83,6 +82,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "GRACE_S", 0.3)
     monkeypatch.setattr(hub, "TOGETHER_S", 0.05)
     monkeypatch.setattr(hub, "WAIT_INTERVAL_S", 0.1)
+    monkeypatch.setattr(hub, "LINGER_S", 0.1)
 
 
 def test_alone_needs_nobody() -> None:
@@ -231,6 +231,19 @@ def test_ranks_at_different_operations_are_a_bug_that_is_named() -> None:
     said = at_once(lambda: ranks[0].beat("", False), lambda: ranks[1].wait_for_all())[:1]
     ranks[0].close()
     assert "rank 1 is at barrier, rank 0 at beat" in str(said[0])
+
+
+def test_the_last_word_is_heard_though_rank_0_has_not_listened() -> None:
+    ranks = ranks_of(3)
+    contacts = [one._contact for one in ranks]
+    ranks[2].close()
+    assert isinstance(contacts[1], Spoke)
+    contacts[1]._wire.send({"kind": "present", "padding": "x" * 100_000})
+    with pytest.raises(RankLost):
+        ranks[0].beat("", False)
+    ranks[0].close()
+    with pytest.raises(RankLost, match="rank 2 on b died"):
+        ranks[1].beat("", False)
 
 
 def place_of(rank: int, **others: Any) -> Place:

@@ -29,6 +29,8 @@ GRACE_S = 3.0
 WAIT_INTERVAL_S = 2.0
 TOGETHER_S = 0.2
 """Ranks of one machine die together; so long after the first the others are looked for."""
+LINGER_S = 1.0
+"""To hang up on somebody whose words are not read yet would take ours back."""
 RESUME = "every rank ends; start all machines again with --resume"
 
 
@@ -110,7 +112,17 @@ class Hub:
         return False
 
     def close(self) -> None:
-        """Hang up on all."""
+        """Hang up on all, once they had a moment to read the last word."""
+        for wire in self._wires.values():
+            wire.end()
+        open_wires = set(self._wires.values())
+        deadline = monotonic() + LINGER_S
+        while open_wires and (left := deadline - monotonic()) > 0:
+            for wire in readable(list(open_wires), left):
+                try:
+                    wire.receive()
+                except ConnectionError:
+                    open_wires.remove(wire)
         for wire in self._wires.values():
             wire.close()
 

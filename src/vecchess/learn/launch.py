@@ -120,7 +120,11 @@ def _start(plan: RankPlan[Any]) -> SpawnProcess:
 @contextmanager
 def _environment(plan: RankPlan[Any]) -> Iterator[None]:
     """What a child must find in its environment before it imports torch."""
-    values = {"OMP_NUM_THREADS": str(max(1, num_cores() // plan.place.local_world_size))}
+    values = {
+        "OMP_NUM_THREADS": str(max(1, num_cores() // plan.place.local_world_size)),
+        # torch warns of every address that has no host name
+        "TORCH_CPP_LOG_LEVEL": os.environ.get("TORCH_CPP_LOG_LEVEL", "ERROR"),
+    }
     if plan.device != CPU:
         values["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     before = {name: os.environ.get(name) for name in values}

@@ -24,14 +24,13 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from threading import Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vecchess.errors import ConfigError, RankLost, VecchessError
-from vecchess.learn.hub import Hub, SharedError, Spoke
+from vecchess.learn.hub import ROLL_S, Hub, SharedError, Spoke
 from vecchess.learn.place import Place
 from vecchess.learn.rendezvous import LOOPBACK, meet, open_store
 from vecchess.selfplay.devices import CPU, Device, num_cores, see_only
@@ -61,19 +60,18 @@ class Beat(NamedTuple):
     """Whether the leaders of all machines are done."""
 
 
-@dataclass(frozen=True)
-class _Group:
-    """What only a run of several ranks has."""
-
-    contact: Hub | Spoke
-    hosts: list[str]
-
-
 class Ranks:
     """This rank among all. ``Ranks.alone`` has nobody to wait for, and needs no network."""
 
-    def __init__(self, place: Place, device: "torch.device", group: _Group | None = None) -> None:
-        """Use ``join`` or ``alone``."""
+    def __init__(
+        self,
+        place: Place,
+        device: "torch.device",
+        contact: Hub | Spoke | None = None,
+        hosts: list[str] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Use ``join`` or ``alone``. For one thread alone."""
         self.rank = place.rank
         self.world_size = place.world_size
         self.local_rank = place.local_rank
@@ -82,10 +80,10 @@ class Ranks:
         self.num_nodes = place.num_nodes
         self.device = device
         self.host = socket.gethostname()
-        self.hosts = group.hosts if group else [self.host]
+        self.hosts = hosts or [self.host]
         """The host of every rank."""
-        self._contact = group.contact if group else None
-        self._timeout_s = TIMEOUT_S
+        self._contact = contact
+        self._timeout_s = timeout_s
 
     @classmethod
     def alone(cls, device: "torch.device") -> "Ranks":
@@ -245,14 +243,16 @@ class Ranks:
 
         ``Work.wait`` would not hear of a rank that fails. On a GPU this also waits for the
         collective itself, which costs a fraction of a millisecond a step; and a rank that hangs
-        becomes a line here before NCCL's watchdog ends the process with a page of its own.
+        becomes a line here before NCCL's watchdog ends the process with a page of its own. The
+        roll is called so early that it ends within the time-out.
         """
         assert self._contact is not None
-        deadline = monotonic() + self._timeout_s
+        patience_s = max(self._timeout_s - ROLL_S, self._timeout_s / 2)
+        deadline = monotonic() + patience_s
         while not work.is_completed():
             self._contact.check()
             if monotonic() > deadline:
-                self._find_missing(f"a sum over ranks took more than {self._timeout_s:g} s")
+                self._find_missing(f"a sum over ranks took more than {patience_s:g} s")
             sleep(POLL_S)
 
     def _find_missing(self, reason: str) -> None:
@@ -286,8 +286,7 @@ def join(
         torch.cuda.set_device(device.name)
     store = store or open_store(place, _agent_serves(), os.environ.get(ATTEMPT, "0"), start_s)
     contact, hosts = meet(place, "cuda" if on_gpu else "cpu", store, start_s)
-    ranks = Ranks(place, torch.device(device.name), _Group(contact, hosts))
-    ranks._timeout_s = timeout_s
+    ranks = Ranks(place, torch.device(device.name), contact, hosts, timeout_s)
     try:
         with ranks.sharing_errors():
             _watched(contact, lambda: _open_group(place, ranks.device, store))

@@ -32,15 +32,15 @@ MUST_AGREE = {
 """What every rank says of itself, and must say like rank 0."""
 
 
-def open_store(place: Place, environ_says_agent: bool, attempt: str, start_s: float) -> "Store":
+def open_store(place: Place, agent_serves: bool, attempt: str, start_s: float) -> "Store":
     """The store at ``place.master_addr``; rank 0 serves it, unless torchrun's agent does.
 
-    ``attempt`` keeps apart what torchrun starts again. Raises ConfigError with one line where the
-    port is taken, or where nobody answers within ``start_s``.
+    That is ``agent_serves``. ``attempt`` keeps apart what torchrun starts again. Raises
+    ConfigError with one line where the port is taken, or where nobody answers within ``start_s``.
     """
     from torch._C._distributed_c10d import PrefixStore, TCPStore
 
-    serves = place.rank == 0 and not environ_says_agent
+    serves = place.rank == 0 and not agent_serves
     where = f"{place.master_addr}:{place.master_port}"
     try:
         store = TCPStore(

@@ -3,6 +3,7 @@
 import json
 import select
 import socket
+from contextlib import suppress
 from typing import Any
 
 Message = dict[str, Any]
@@ -53,6 +54,11 @@ class Wire:
         if self._is_closed and not lines:
             raise ConnectionError("the other end is gone")
         return [json.loads(line) for line in lines]
+
+    def end(self) -> None:
+        """Say that nothing more will be sent."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Hang up."""
