@@ -3,12 +3,14 @@
 import os
 import signal
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 
 from vecchess.errors import DataError
 from vecchess.learn.ranks import Ranks
+from vecchess.learn.stop import StopRequest, heeding_signals
 
 
 def sums(ranks: Ranks, folder: Path) -> None:
@@ -62,6 +64,15 @@ def beats_for_ever(ranks: Ranks, folder: Path) -> None:
     while True:
         ranks.beat("", False)
         time.sleep(0.02)
+
+
+def beats_until_stopped(ranks: Ranks, folder: Path) -> None:
+    """What ranks do while games are played, with a leader that heeds signals."""
+    with heeding_signals() if ranks.leads_node else nullcontext(StopRequest()) as request:
+        (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
+        while not (beat := ranks.beat(request.reason, False)).stop:
+            time.sleep(0.02)
+    (folder / f"{ranks.rank}.stop").write_text(beat.stop)
 
 
 def stops_itself(ranks: Ranks, folder: Path) -> None:

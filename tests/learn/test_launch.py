@@ -107,6 +107,48 @@ def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGUSR2, signal.SIGINT])
+def test_a_signal_to_the_whole_group_reaches_all_ranks_as_a_reason(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with running("beats_until_stopped", tmp_path, "--gpus", "cpu:3") as process:
+        wait_for_ranks(tmp_path, 3)
+        os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, "", "")
+    assert [(tmp_path / f"{rank}.stop").read_text() for rank in range(3)] == [number.name] * 3
+
+
+BOMB = """
+import os
+from vecchess.learn.launch import run_ranks
+from vecchess.selfplay.devices import CPU
+class Bomb:
+    def __reduce__(self):
+        return os._exit, (3,)
+if __name__ == "__main__":
+    run_ranks(print, (Bomb(),), [CPU, CPU])
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_at_its_start_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "bomb.py"
+    program.write_text(BOMB)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env=environ(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "RankLost: rank 1 on " in done.stderr
+    assert "ended before it met the others (exit code 3)" in done.stderr
+
+
+@pytest.mark.slow
 def test_a_rank_that_hangs_is_named(tmp_path: Path) -> None:
     with running("stops_itself", tmp_path, "--gpus", "cpu:3", "--timeout-s", 2) as process:
         pids = wait_for_ranks(tmp_path, 3)

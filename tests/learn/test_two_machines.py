@@ -76,6 +76,11 @@ def test_a_cut_cable_ends_both_within_a_minute(tmp_path: Path, program: str) -> 
         assert [host.processes[0].returncode for host in (first, second)] == [1, 1]
         assert not pids_in(first)
         assert not pids_in(second)
+        second.plug_in()
+        for node_rank, host in enumerate((first, second)):  # the same port, at once
+            start(host, "sums", tmp_path, node_rank, first)
+        again = [host.processes[1].communicate(timeout=60)[1] for host in (first, second)]
+        assert again == ["", ""]
     assert errors[0].startswith("error: rank 1 on host-b ")
     assert errors[1].startswith("error: rank 0 on host-a ")
     assert [error.count("\n") for error in errors] == [1, 1]

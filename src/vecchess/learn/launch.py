@@ -7,6 +7,7 @@ are told by a heart-beat. They end when this process ends, however it does.
 
 import os
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from vecchess.errors import RankLost, VecchessError
 from vecchess.learn.place import Cluster, Place, device_of, local_places
 from vecchess.learn.ranks import START_S, TIMEOUT_S, join, require_backend
-from vecchess.learn.rendezvous import open_store, port_of
+from vecchess.learn.rendezvous import nothing, open_store, port_of
 from vecchess.selfplay.devices import CPU, Device, num_cores
 from vecchess.selfplay.pipe import stop_signals
 from vecchess.selfplay.shield import ignore, start_shielded
@@ -74,12 +75,14 @@ def run_ranks(
         replace(here, place=replace(place, master_port=port), device=device_of(place, devices))
         for place in places[1:]
     ]
-    with _spawned(others):
-        return _run_here(here, store)
+    with _spawned(others) as watch:
+        return _run_here(here, store, watch)
 
 
-def _run_here(plan: RankPlan[ResultT], store: "Store | None") -> ResultT:
-    with join(plan.place, plan.device, store, plan.timeout_s, plan.start_s) as ranks:
+def _run_here(
+    plan: RankPlan[ResultT], store: "Store | None", watch: Callable[[], None] = nothing
+) -> ResultT:
+    with join(plan.place, plan.device, store, plan.timeout_s, plan.start_s, watch) as ranks:
         return plan.target(ranks, *plan.arguments)
 
 
@@ -93,14 +96,17 @@ def _served(plan: RankPlan[ResultT]) -> tuple["Store | None", RankPlan[ResultT]]
 
 
 @contextmanager
-def _spawned(plans: list[RankPlan[Any]]) -> Iterator[None]:
-    """Run ``plans`` in processes of their own during the block. None is left behind."""
+def _spawned(plans: list[RankPlan[Any]]) -> Iterator[Callable[[], None]]:
+    """Run ``plans`` in processes of their own during the block. None is left behind.
+
+    The block gets a function that raises RankLost where one has ended.
+    """
     processes: list[SpawnProcess] = []
     wait_s = LEAVE_S
     try:
         for plan in plans:
             processes.append(_start(plan))
-        yield
+        yield lambda: _require_alive(processes)
     except RankLost as error:
         wait_s = LEAVE_LOST_S
         raise RankLost(f"{error}{_ends_of(processes)}") from None
@@ -139,6 +145,14 @@ def _environment(plan: RankPlan[Any]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+def _require_alive(processes: list[SpawnProcess]) -> None:
+    """Raise RankLost where a rank ended before all ranks met: its own words are on stderr."""
+    for process in processes:
+        if process.exitcode is not None:
+            where = f"{_name(process)} on {socket.gethostname()}"
+            raise RankLost(f"{where} ended before it met the others (exit code {process.exitcode})")
+
+
 def _ends_of(processes: list[SpawnProcess]) -> str:
     """How ranks of this machine ended that were killed, for the line about them."""
     deadline = monotonic() + 0.5
@@ -146,9 +160,12 @@ def _ends_of(processes: list[SpawnProcess]) -> str:
     for process in processes:
         process.join(max(0.0, deadline - monotonic()))
         if process.exitcode is not None and process.exitcode < 0:
-            how = signal.Signals(-process.exitcode).name
-            ends.append(f"{process.name.removeprefix('vecchess-').replace('-', ' ')}: {how}")
+            ends.append(f"{_name(process)}: {signal.Signals(-process.exitcode).name}")
     return f" ({', '.join(ends)})" if ends else ""
+
+
+def _name(process: SpawnProcess) -> str:
+    return process.name.removeprefix("vecchess-").replace("-", " ")
 
 
 def _end(processes: list[SpawnProcess], wait_s: float) -> None:

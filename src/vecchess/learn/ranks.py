@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.learn.hub import ROLL_S, Hub, SharedError, Spoke
 from vecchess.learn.place import Place
-from vecchess.learn.rendezvous import LOOPBACK, meet, open_store
+from vecchess.learn.rendezvous import LOOPBACK, meet, nothing, open_store
 from vecchess.selfplay.devices import CPU, Device, num_cores, see_only
 
 if TYPE_CHECKING:
@@ -267,11 +267,13 @@ def join(
     store: "Store | None" = None,
     timeout_s: float = TIMEOUT_S,
     start_s: float = START_S,
+    watch: Callable[[], None] = nothing,
 ) -> Iterator[Ranks]:
     """Take this process's place among the ranks, for a block.
 
     From here on the process sees no other GPU than ``device``. ``store`` is given where this
-    process serves one already. Raises ConfigError with one line where ranks do not come together.
+    process serves one already; ``watch`` is called while ranks are awaited, and may raise. Raises
+    ConfigError with one line where ranks do not come together.
     """
     import torch
 
@@ -285,7 +287,7 @@ def join(
     if on_gpu:
         torch.cuda.set_device(device.name)
     store = store or open_store(place, _agent_serves(), os.environ.get(ATTEMPT, "0"), start_s)
-    contact, hosts = meet(place, "cuda" if on_gpu else "cpu", store, start_s)
+    contact, hosts = meet(place, "cuda" if on_gpu else "cpu", store, start_s, watch)
     ranks = Ranks(place, torch.device(device.name), contact, hosts, timeout_s)
     try:
         with ranks.sharing_errors():

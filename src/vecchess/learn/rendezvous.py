@@ -7,9 +7,10 @@ go on.
 
 import secrets
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vecchess import __version__
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HUB_KEY = "vecchess/hub"
+WATCH_INTERVAL_S = 0.2
+POLL_S = 0.05
 MUST_AGREE = {
     "version": "version of vecchess",
     "world_size": "number of ranks",
@@ -30,6 +33,10 @@ MUST_AGREE = {
     "kind": "kind of device",
 }
 """What every rank says of itself, and must say like rank 0."""
+
+
+def nothing() -> None:
+    """Nobody watches."""
 
 
 def open_store(place: Place, agent_serves: bool, attempt: str, start_s: float) -> "Store":
@@ -64,10 +71,13 @@ def port_of(store: "Store") -> int:
     return int(store.underlying_store.port)  # type: ignore[attr-defined]
 
 
-def meet(place: Place, kind: str, store: "Store", start_s: float) -> tuple[Hub | Spoke, list[str]]:
+def meet(
+    place: Place, kind: str, store: "Store", start_s: float, watch: Callable[[], None] = nothing
+) -> tuple[Hub | Spoke, list[str]]:
     """The wires of this rank, and the hosts of all ranks, once all are there.
 
-    ``kind`` of device: "cpu" or "cuda". Raises ConfigError where ranks are missing after
+    ``kind`` of device: "cpu" or "cuda". ``watch`` is called again and again meanwhile, and raises
+    where waiting has become vain. Raises ConfigError where ranks are missing after
     ``start_s``, or do not fit together.
     """
     facts = {
@@ -79,8 +89,8 @@ def meet(place: Place, kind: str, store: "Store", start_s: float) -> tuple[Hub |
         "kind": kind,
     }
     if place.rank == 0:
-        return _gather(place, facts, store, start_s)
-    return _report(place, facts, store, start_s)
+        return _gather(place, facts, store, start_s, watch)
+    return _report(place, facts, store, start_s, watch)
 
 
 def _listening(place: Place) -> int:
@@ -104,7 +114,9 @@ def _server(host: str, port: int) -> socket.socket:
     )
 
 
-def _gather(place: Place, facts: Message, store: "Store", start_s: float) -> tuple[Hub, list[str]]:
+def _gather(
+    place: Place, facts: Message, store: "Store", start_s: float, watch: Callable[[], None]
+) -> tuple[Hub, list[str]]:
     word = secrets.token_hex(16)
     host = place.master_addr if place.master_addr in LOOPBACK else ""
     wires: dict[int, Wire] = {}
@@ -113,7 +125,7 @@ def _gather(place: Place, facts: Message, store: "Store", start_s: float) -> tup
         store.set(HUB_KEY, f"{server.getsockname()[1]} {word}")
         deadline = monotonic() + start_s
         while len(hosts) < place.world_size:
-            wire, theirs = _hear(server, word, deadline)
+            wire, theirs = _hear(server, word, deadline, watch)
             if wire is None:
                 _give_up(list(wires.values()), _missing_line(place, hosts, start_s))
             if reason := _misfit(facts, theirs, hosts):
@@ -126,25 +138,30 @@ def _gather(place: Place, facts: Message, store: "Store", start_s: float) -> tup
     return Hub(wires, names), names
 
 
-def _hear(server: socket.socket, word: str, deadline: float) -> tuple[Wire | None, Message]:
+def _hear(
+    server: socket.socket, word: str, deadline: float, watch: Callable[[], None]
+) -> tuple[Wire | None, Message]:
     """The next rank that turns up, and what it says of itself; None at ``deadline``."""
     while (left := deadline - monotonic()) > 0:
-        server.settimeout(left)
+        server.settimeout(min(left, WATCH_INTERVAL_S))
         try:
             wire = Wire(server.accept()[0])
         except TimeoutError:
-            break
-        message = _first_message(wire, min(deadline, monotonic() + 5.0))
+            watch()
+            continue
+        message = _first_message(wire, min(deadline, monotonic() + 5.0), watch)
         if message is not None and message.get("word") == word:
             return wire, message
         wire.close()  # somebody else who tries ports
     return None, {}
 
 
-def _first_message(wire: Wire, deadline: float) -> Message | None:
+def _first_message(wire: Wire, deadline: float, watch: Callable[[], None]) -> Message | None:
     try:
         while (left := deadline - monotonic()) > 0:
-            if readable([wire], left) and (messages := wire.receive()):
+            watch()
+            wait_s = min(left, WATCH_INTERVAL_S)
+            if readable([wire], wait_s) and (messages := wire.receive()):
                 return messages[0]
     except (ConnectionError, ValueError):
         return None
@@ -184,10 +201,14 @@ def _give_up(wires: list[Wire], line: str) -> NoReturn:
 
 
 def _report(
-    place: Place, facts: Message, store: "Store", start_s: float
+    place: Place, facts: Message, store: "Store", start_s: float, watch: Callable[[], None]
 ) -> tuple[Spoke, list[str]]:
     where = f"rank 0 at {place.master_addr}"
+    deadline = monotonic() + start_s
     try:
+        while not store.check([HUB_KEY]) and monotonic() < deadline:
+            watch()
+            sleep(POLL_S)
         port, word = store.get(HUB_KEY).decode().split()
         connected = socket.create_connection((place.master_addr, int(port)), start_s)
     except (RuntimeError, OSError) as error:
@@ -196,7 +217,7 @@ def _report(
             f"({_first_line(error)}): has it failed, or is there a firewall?"
         ) from None
     wire = Wire(connected)
-    answer = _welcome(wire, facts | {"word": word}, start_s)
+    answer = _welcome(wire, facts | {"word": word}, start_s, watch)
     if answer is None:
         raise RankLost(f"rank {place.rank}: {where} ended before all ranks were there")
     if answer["kind"] == "over":
@@ -204,12 +225,14 @@ def _report(
     return Spoke(wire, answer["hosts"]), answer["hosts"]
 
 
-def _welcome(wire: Wire, hello: Message, start_s: float) -> Message | None:
+def _welcome(
+    wire: Wire, hello: Message, start_s: float, watch: Callable[[], None]
+) -> Message | None:
     try:
         wire.send(hello)
     except ConnectionError:
         return None
-    return _first_message(wire, monotonic() + start_s + 5.0)
+    return _first_message(wire, monotonic() + start_s + 5.0, watch)
 
 
 def _first_line(error: Any) -> str:
