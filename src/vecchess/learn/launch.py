@@ -20,8 +20,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vecchess.errors import RankLost, VecchessError
+from vecchess.learn.group import require_backend
 from vecchess.learn.place import Cluster, Place, device_of, local_places
-from vecchess.learn.ranks import START_S, TIMEOUT_S, join, require_backend
+from vecchess.learn.ranks import START_S, TIMEOUT_S, join
 from vecchess.learn.rendezvous import nothing, open_store, port_of
 from vecchess.selfplay.devices import CPU, Device, num_cores
 from vecchess.selfplay.pipe import stop_signals

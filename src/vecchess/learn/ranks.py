@@ -18,21 +18,19 @@ one all-reduce behind the backward pass is small.
 Small things, heart-beats and errors go over the hub (``hub``), on every kind of device.
 """
 
-import ctypes
 import hashlib
 import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
-from threading import Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vecchess.errors import ConfigError, RankLost, VecchessError
+from vecchess.learn.group import close_group, open_group, require_backend
 from vecchess.learn.hub import ROLL_S, Hub, SharedError, Spoke
 from vecchess.learn.place import Place
-from vecchess.learn.rendezvous import LOOPBACK, meet, nothing, open_store
+from vecchess.learn.rendezvous import meet, nothing, open_store
 from vecchess.selfplay.devices import CPU, Device, num_cores, see_only
 
 if TYPE_CHECKING:
@@ -45,10 +43,10 @@ TIMEOUT_S = 45.0
 """A rank that does not turn up for so long is lost."""
 START_S = 300.0
 """Machines of a cluster may start so far apart."""
-BACKSTOP_S = 1800.0
-"""torch's own time-out. Ours comes first, with a better line; this one ends what we do not see."""
 POLL_S = 50e-6
 INTERRUPTED = 130
+ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
+"""How often torchrun has started the ranks again."""
 
 
 class Beat(NamedTuple):
@@ -99,11 +97,6 @@ class Ranks:
     def leads_node(self) -> bool:
         """Local rank 0: parent of the machine's workers and of its other ranks."""
         return self.local_rank == 0
-
-    @property
-    def name(self) -> str:
-        """What people call it: "rank 3 on gpu-7"."""
-        return f"rank {self.rank} on {self.host}"
 
     def sum_(self, tensors: "list[Tensor]") -> None:
         """Replace each tensor by its sum over ranks: the same bits on every rank.
@@ -291,102 +284,16 @@ def join(
     ranks = Ranks(place, torch.device(device.name), contact, hosts, timeout_s)
     try:
         with ranks.sharing_errors():
-            _watched(contact, lambda: _open_group(place, ranks.device, store))
+            open_group(place, ranks.device, store, contact.check)
             yield ranks
             ranks.wait_for_all()
-        _close_group(is_whole=True)
+        close_group(is_whole=True)
     except BaseException:
-        _close_group(is_whole=False)
+        close_group(is_whole=False)
         raise
     finally:
         ranks.close()
 
 
-ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
-
-
 def _agent_serves() -> bool:
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-
-
-def require_backend(device: Device) -> None:
-    """Raise ConfigError where this torch cannot connect several ranks on such devices."""
-    from torch import distributed
-
-    on_gpu = device != CPU
-    if not distributed.is_available():
-        raise ConfigError("this torch has no torch.distributed: use one device, --gpus 0 or cpu")
-    if on_gpu and not distributed.is_nccl_available():
-        raise ConfigError(
-            "this torch has no NCCL, which several GPUs need: install torch for CUDA on Linux, or "
-            "use one GPU, or --gpus cpu:2"
-        )
-    if not on_gpu and not distributed.is_gloo_available():
-        raise ConfigError("this torch has no gloo, which several CPU ranks need: use --gpus cpu")
-
-
-def _watched(contact: Hub | Spoke, connect: Callable[[], None]) -> None:
-    """Run ``connect`` in a thread: torch would wait there for a rank that died meanwhile."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            connect()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = Thread(target=run, name="vecchess-connect", daemon=True)
-    thread.start()
-    while thread.is_alive():
-        contact.check()
-        thread.join(0.01)
-    if failures:
-        raise failures[0]
-
-
-def _open_group(place: Place, device: "torch.device", store: "Store") -> None:
-    """Initialise torch.distributed: NCCL between GPUs, gloo between processors.
-
-    The NCCL branch has not run on a GPU yet. It runs in a thread of its own (``_watched``), so the
-    current device is chosen by ``device_id`` here, and by ``join`` in the main thread.
-    """
-    from torch import distributed
-    from torch._C._distributed_c10d import PrefixStore
-
-    on_gpu = device.type == "cuda"
-    if on_gpu:
-        # 1: a collective that fails raises in this process rather than hang
-        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
-    elif place.master_addr in LOOPBACK and os.path.isdir("/sys/class/net/lo"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a host name may resolve to nowhere
-    try:
-        distributed.init_process_group(
-            "nccl" if on_gpu else "gloo",
-            store=PrefixStore("sums", store),
-            rank=place.rank,
-            world_size=place.world_size,
-            timeout=timedelta(seconds=BACKSTOP_S),
-            device_id=device if on_gpu else None,
-        )
-    except RuntimeError as error:
-        names = "NCCL_SOCKET_IFNAME" if on_gpu else "GLOO_SOCKET_IFNAME"
-        raise ConfigError(
-            f"ranks cannot connect for sums: {str(error).strip().splitlines()[0][:200]}; name the "
-            f"network interface between the machines in {names}"
-        ) from None
-
-
-def _close_group(is_whole: bool) -> None:
-    """Leave torch.distributed. Where a rank is lost, what is under way is given up."""
-    from torch import distributed
-
-    if not distributed.is_initialized():
-        return
-    if is_whole:
-        distributed.destroy_process_group()
-    elif distributed.get_backend() == "nccl":
-        distributed.distributed_c10d._abort_process_group()
-    else:
-        # gloo cannot give up: abort and destructor alike wait for the peer, in vain. So the group
-        # is never destroyed, and the process may end
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(distributed.group.WORLD))
