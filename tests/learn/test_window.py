@@ -1,4 +1,4 @@
-"""The window: what it holds depends on how much is listed, and bad shards do not stop it."""
+"""The window: what it holds depends on what is listed, and bad shards do not stop it."""
 
 from pathlib import Path
 
@@ -9,7 +9,6 @@ from tests.learn.games import games, searched
 from tests.store.games import made_up
 from vecchess.errors import ConfigError, DataError
 from vecchess.learn.block import Block, trainable_plies
-from vecchess.learn.plan import NO_LIMIT
 from vecchess.learn.samples import empty_samples, make_samples
 from vecchess.learn.window import GivenShelf, ManifestShelf, Window
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -51,28 +50,38 @@ def planes_in(parts: list[GameRecords]) -> np.ndarray:
 
 def test_everything_in_order(folder, parts) -> None:
     window = Window(ManifestShelf(folder))
-    window.update(4, NO_LIMIT)
+    window.update(4)
     assert np.array_equal(planes_of(window), planes_in(parts[:4]))
-    window.update(SHARDS, NO_LIMIT)
+    window.update(SHARDS)
     assert np.array_equal(planes_of(window), planes_in(parts))
-    window.update(5, NO_LIMIT, first_shard=3)
+    window.update(5, first_shard=3)
     assert np.array_equal(planes_of(window), planes_in(parts[3:5]))
     with pytest.raises(DataError, match="lists 6 shards, not 7"):
-        window.update(7, NO_LIMIT)
+        window.update(7)
 
 
-def test_the_newest_stay(folder, parts) -> None:
-    counts = [len(trainable_plies(part)) for part in parts]
+def test_in_which_shard_a_game_is_does_not_matter(records, folder, parts, tmp_path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    manifest = Manifest(other)
+    order = np.array([7, 2, 11, 0, 9, 4, 1, 6, 3, 10, 5, 8])
+    for index, taken in enumerate(np.split(order, [5, 6])):
+        part = records.take(taken)
+        sha256 = write_shard(other / f"{index}.npz", part)
+        manifest.append(ShardEntry(f"{index}.npz", sha256, GameStats.of(part)))
+    window = Window(ManifestShelf(other))
+    window.update(3)
+    assert np.array_equal(planes_of(window), planes_in(parts))
+
+
+def test_what_is_left_out_is_let_go(folder, parts) -> None:
     grown, fresh = Window(ManifestShelf(folder)), Window(ManifestShelf(folder))
     for num in range(1, SHARDS + 1):
-        grown.update(num, counts[num - 1] + counts[num - 2])
+        grown.update(num, max(num - 2, 0))
         assert grown.num_shards == min(num, 2)
-    fresh.update(SHARDS, counts[-1] + counts[-2])
+    fresh.update(SHARDS, SHARDS - 2)
     assert np.array_equal(planes_of(grown), planes_of(fresh))
-    fresh.update(SHARDS, 1)
-    assert np.array_equal(planes_of(fresh), planes_in(parts[-1:]))
-    fresh.update(SHARDS, sum(counts[-3:]))
-    assert np.array_equal(planes_of(fresh), planes_in(parts[-3:]))
+    assert grown.nbytes == fresh.nbytes
 
 
 def test_bad_shards_are_set_aside(folder, parts) -> None:
@@ -80,18 +89,18 @@ def test_bad_shards_are_set_aside(folder, parts) -> None:
     (folder / "3.npz").unlink()
     said: list[str] = []
     window = Window(ManifestShelf(folder), say=said.append)
-    window.update(SHARDS, NO_LIMIT)
+    window.update(SHARDS)
     good = [parts[i] for i in (0, 2, 4, 5)]
     assert np.array_equal(planes_of(window), planes_in(good))
     assert (folder / "1.npz.set-aside").exists()
     assert not (folder / "1.npz").exists()
     assert sorted("1.npz" in line for line in said) == [False, True]
     assert all("\n" not in line for line in said)
-    window.update(5, NO_LIMIT)
-    window.update(SHARDS, NO_LIMIT)
+    window.update(5)
+    window.update(SHARDS)
     assert len(said) == 2
     again = Window(ManifestShelf(folder), say=said.append)
-    again.update(SHARDS, NO_LIMIT)
+    again.update(SHARDS)
     assert np.array_equal(planes_of(again), planes_in(good))
     assert sum("1.npz" in line for line in said) == 1
 
@@ -104,7 +113,7 @@ def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
     manifest.append(ShardEntry("bad.npz", sha256, GameStats.of(bad)))
     said: list[str] = []
     window = Window(ManifestShelf(folder), say=said.append)
-    window.update(SHARDS + 1, NO_LIMIT)
+    window.update(SHARDS + 1)
     assert window.num_shards == SHARDS
     assert "game 0: the move recorded at ply 4 is illegal" in said[0]
 
@@ -133,8 +142,10 @@ def test_places_of_a_user(folder, parts, tmp_path) -> None:
     shelf, said = GivenShelf([folder, single, single / "a.npz"]), []
     assert len(shelf) == SHARDS + 3
     window = Window(shelf, say=said.append)
-    window.update(len(shelf), NO_LIMIT)
-    assert np.array_equal(planes_of(window), planes_in([*parts, parts[0], parts[0]]))
+    window.update(len(shelf))
+    assert np.array_equal(planes_of(window)[: len(planes_in(parts))], planes_in(parts))
+    rest = planes_of(window)[len(planes_in(parts)) :]
+    assert np.array_equal(np.sort(rest, 0), np.sort(np.tile(planes_in(parts[:1]), (2, 1)), 0))
     assert len(said) == 1
     assert (single / "b.npz").exists()
     (tmp_path / "empty").mkdir()

@@ -33,7 +33,8 @@ _GOOD, _ILLEGAL, _MISFIT = range(3)
 class Block:
     """G games in narrow columns, every move known to be legal and every target to fit.
 
-    start: uint64[G, 8], result: int8[G], offsets: int32[G + 1]   as in ``GameRecords``
+    numbers: int64[G], start: uint64[G, 8], result: int8[G], offsets: int32[G + 1]   as in
+                               ``GameRecords``
     action, win, draw: uint16[plies], prob: float32[plies], steps: uint8[plies]   the same
     facts: uint8[plies]        bits HAS_VALUE, HAS_POLICY, HAS_TARGET
     returned: float32[plies, 2]    win and loss of what followed, see ``returns.py``
@@ -42,6 +43,7 @@ class Block:
     trainable: int32[K]        the plies to learn from, ascending
     """
 
+    numbers: NDArray[np.int64]
     start: NDArray[np.uint64]
     result: NDArray[np.int8]
     offsets: NDArray[np.int32]
@@ -72,8 +74,10 @@ class Block:
         """As ``of``, of games that are known to be right."""
         counts = np.diff(records.target_offsets)
         offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
-        kept = ("start", "result", "action", "win", "draw", "prob", "steps", *TARGET_COLUMNS)
-        columns: dict[str, Any] = {n: np.ascontiguousarray(getattr(records, n)) for n in kept}
+        kept = ("numbers", "start", "result", "action", "win", "draw", "prob", "steps")
+        columns: dict[str, Any] = {
+            n: np.ascontiguousarray(getattr(records, n)) for n in (*kept, *TARGET_COLUMNS)
+        }
         return cls(
             offsets=records.offsets.astype(np.int32),
             facts=_facts(records, counts > 0),

@@ -58,7 +58,7 @@ class Maker:
 
     def _fill(self, plan: Plan, buffer: NDArray[np.uint8]) -> None:
         window = self._window
-        window.update(plan.num_shards, plan.window_positions, plan.first_shard)
+        window.update(plan.num_shards, plan.first_shard)
         if not plan.rows:
             return
         if not window.num_positions:

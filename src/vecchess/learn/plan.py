@@ -7,9 +7,6 @@ from numpy.typing import NDArray
 
 from vecchess.learn.draws import draw, epochs
 
-NO_LIMIT = 2**31 - 1
-"""Positions for a window that drops nothing."""
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -25,10 +22,12 @@ class Plan:
     first_row: int = 0
     num_rows: int | None = None
     """The part that is made: rows ``first_row`` on; None: all that are left."""
-    window_positions: int = NO_LIMIT
-    """The newest so many positions are drawn from."""
     first_shard: int = 0
     """Shards before it are left out: an on-policy step learns from its own games alone."""
+    first_position: int = 0
+    """Positions of the window before it are not drawn."""
+    end_position: int | None = None
+    """Nor are those from here on; None: all the rest are."""
     in_epochs: bool = False
     """Every position once an epoch, instead of any at any time; see ``draws.py``."""
     mirror: bool = False
@@ -42,6 +41,7 @@ class Plan:
     def draw(self, num_positions: int) -> NDArray[np.int64]:
         """int64[B]: the positions of a window of so many that this part takes."""
         choose = epochs if self.in_epochs else draw
-        return choose(
-            self.seed, self.step, self.batch_size, num_positions, self.first_row, self.rows
-        )
+        end = num_positions if self.end_position is None else self.end_position
+        num = end - self.first_position
+        rows = choose(self.seed, self.step, self.batch_size, num, self.first_row, self.rows)
+        return rows + self.first_position

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import DataError
 from vecchess.learn.block import Block, address_table
+from vecchess.learn.game_index import GameIndex
 from vecchess.learn.rows import fill_rows
 from vecchess.learn.samples import Samples
 from vecchess.selfplay.writer import return_freed_memory
@@ -88,23 +89,27 @@ class GivenShelf:
 
 
 class Window:
-    """Games in memory, with an index of the positions to learn from."""
+    """Games in memory, with an index of the positions to learn from.
+
+    Positions are numbered from 0, in the order of the games' numbers, folder by folder: in which
+    shard a game ended up, which is a matter of time, does not matter.
+    """
 
     def __init__(self, shelf: Shelf, trace: float = 1.0, say: Say = print) -> None:
         """An empty window. ``trace``: lambda of the returns. ``say`` is told of bad shards."""
         self._shelf = shelf
         self._trace = trace
         self._say = say
-        self._asked_for = (0, 0, 0)
-        self._counts: dict[int, int] = {}
+        self._asked_for = (0, 0)
+        self._is_bad: set[int] = set()
         self._blocks: dict[int, Block] = {}
         self._table = address_table([])
-        self._ends = np.zeros(0, np.int64)
+        self._index = GameIndex.of([], [])
 
     @property
     def num_positions(self) -> int:
-        """Positions to learn from; they are numbered from 0, oldest shard first."""
-        return int(self._ends[-1]) if len(self._ends) else 0
+        """Positions to learn from."""
+        return self._index.num_positions
 
     @property
     def num_shards(self) -> int:
@@ -115,61 +120,52 @@ class Window:
     def nbytes(self) -> int:
         """Bytes of everything held."""
         blocks = sum(block.nbytes for block in self._blocks.values())
-        return blocks + self._table.nbytes + self._ends.nbytes
+        return blocks + self._table.nbytes + self._index.nbytes
 
-    def update(self, num_shards: int, positions: int, first_shard: int = 0) -> None:
-        """Hold the newest of shards ``first_shard`` .. ``num_shards`` - 1, as listed.
+    def update(self, num_shards: int, first_shard: int = 0) -> None:
+        """Hold shards ``first_shard`` .. ``num_shards`` - 1, as listed, and no others.
 
-        ``positions`` at most in all: whole shards only, and always the newest readable one. Raises
-        DataError where not so many are listed; a bad one is told, and is empty from then on.
+        Raises DataError where not so many are listed; a bad one is told, and is empty from then on.
         """
-        if (num_shards, positions, first_shard) == self._asked_for:
+        if (num_shards, first_shard) == self._asked_for:
             return
         shards = self._shelf.first(num_shards)
-        blocks, total = {}, 0
-        for index in range(num_shards - 1, first_shard - 1, -1):
-            if total and total + self._counts.get(index, 0) > positions:
-                break
+        blocks = {}
+        for index in range(first_shard, num_shards):
             block = self._blocks.get(index) or self._read(index, shards[index])
-            if total and total + self._counts[index] > positions:
-                break
             if block is not None and block.num_positions:
                 blocks[index] = block
-                total += block.num_positions
-        self._hold(dict(sorted(blocks.items())))
-        self._asked_for = (num_shards, positions, first_shard)
+        self._hold(blocks, [shards[index] for index in blocks])
+        self._asked_for = (num_shards, first_shard)
 
     def samples(self, indices: NDArray[np.int64], rows: Samples[NDArray[Any]]) -> None:
         """Fill ``rows``, zero before, with the positions ``indices``: int64[B]."""
-        which = np.searchsorted(self._ends, indices, side="right")
+        which, places = self._index.find(indices)
         blocks = list(self._blocks.values())
-        begins = np.concatenate([[0], self._ends])[which]
         plies = np.zeros(len(indices), np.int64)
-        for row, (block, place) in enumerate(zip(which, indices - begins, strict=True)):
+        for row, (block, place) in enumerate(zip(which, places, strict=True)):
             plies[row] = blocks[block].trainable[place]
         fill_rows(self._table, which, plies, rows)
 
     def _read(self, index: int, shard: ShardFile) -> Block | None:
         """The games of a shard; None where they cannot be had, now or before."""
-        if self._counts.get(index) == 0:
+        if index in self._is_bad:
             return None
         try:
-            block = Block.of(shard.read(), self._trace)
+            return Block.of(shard.read(), self._trace)
         except DataError as error:
-            self._counts[index] = 0
+            self._is_bad.add(index)
             line = self._shelf.set_aside(shard, _named(shard, error))
             if line:
                 self._say(line)
             return None
-        self._counts[index] = block.num_positions
-        return block
 
-    def _hold(self, blocks: dict[int, Block]) -> None:
+    def _hold(self, blocks: dict[int, Block], shards: list[ShardFile]) -> None:
         has_dropped = any(index not in blocks for index in self._blocks)
         self._blocks = blocks
         held = list(blocks.values())
         self._table = address_table(held)
-        self._ends = np.cumsum([block.num_positions for block in held], dtype=np.int64)
+        self._index = GameIndex.of(held, [str(shard.path.parent) for shard in shards])
         if has_dropped:
             return_freed_memory()
 
