@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.neuron import Spikes, clipped_relu, fire, fire_compiled
+from vecchess.snn.norm import MOMENTUM, GhostNorm
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.spike_sums import read_heads
 from vecchess.snn.surrogate import DEFAULT_SURROGATE, Surrogate, surrogate_named
@@ -101,17 +102,28 @@ class SpikingNet(nn.Module):
         for layer in self._every_layer():
             layer.fold()
 
-    def absorb_statistics(self, sum_over_ranks: Callable[[list[Tensor]], None]) -> None:
+    def absorb_statistics(
+        self, sum_over_ranks: Callable[[list[Tensor]], None], momentum: float = MOMENTUM
+    ) -> None:
         """Move the running statistics by what the forwards since the last call have seen.
 
         Once per optimiser step, on every rank: ``sum_over_ranks`` gets the sums of this rank,
         float32, and adds those of the others in place; one rank alone does nothing to them.
+        ``momentum``: weight of what was seen.
         """
-        norms = [layer.norm for layer in self._every_layer() if layer.norm is not None]
+        norms = self._norms()
         if norms:
             sum_over_ranks([norm.pending for norm in norms])
         for norm in norms:
-            norm.absorb()
+            norm.absorb(momentum)
+
+    def forget_statistics(self) -> None:
+        """Take back what forwards since ``absorb_statistics`` have seen: their step is repeated."""
+        for norm in self._norms():
+            norm.pending.zero_()
+
+    def _norms(self) -> list[GhostNorm]:
+        return [layer.norm for layer in self._every_layer() if layer.norm is not None]
 
     def settle_grid(self) -> None:
         """Keep a folded network exportable while its weights grow; once per optimiser step.

@@ -79,13 +79,16 @@ class GhostNorm(nn.Module):
         self._seen += torch.cat(sums)
 
     @torch.no_grad()
-    def absorb(self) -> None:
-        """Move the running statistics to the mean over all boards seen since the last call."""
+    def absorb(self, momentum: float = MOMENTUM) -> None:
+        """Move the running statistics to the mean over all boards seen since the last call.
+
+        momentum: weight of what was seen; 1 forgets what was before.
+        """
         num_boards = self._seen[-1]
         if num_boards > 0:
             mean, variance = (self._seen[:-1] / num_boards).chunk(2)
-            self.running_mean.lerp_(mean, MOMENTUM)
-            self.running_var.lerp_(variance, MOMENTUM)
+            self.running_mean.lerp_(mean, momentum)
+            self.running_var.lerp_(variance, momentum)
             self._seen.zero_()
 
     @torch.no_grad()
