@@ -3,14 +3,19 @@
 from vecchess.config.analyse import AnalyseConfig
 from vecchess.config.game import GameConfig, parse_temperature
 from vecchess.config.load import build, load_config, read_toml, to_toml
-from vecchess.config.selfplay import SelfplayConfig
+from vecchess.config.selfplay import PlayConfig, SelfplayConfig
+from vecchess.config.train import LossConfig, OptimiserConfig, TrainConfig
 from vecchess.config.tree import SearchConfig, TreeConfig
 
 __all__ = [
     "AnalyseConfig",
     "GameConfig",
+    "LossConfig",
+    "OptimiserConfig",
+    "PlayConfig",
     "SearchConfig",
     "SelfplayConfig",
+    "TrainConfig",
     "TreeConfig",
     "build",
     "load_config",

@@ -1,4 +1,4 @@
-"""What self-play is told."""
+"""How games of a network against itself are played, and what a run of them is told."""
 
 from typing import Annotated, Literal
 
@@ -8,16 +8,11 @@ from vecchess.config.game import GameConfig
 from vecchess.config.tree import TreeConfig
 
 
-class SelfplayConfig(BaseModel):
-    """Everything ``vecchess selfplay`` can be told."""
+class PlayConfig(BaseModel):
+    """How games are played, whoever asks for them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    games: Annotated[int, Field(ge=1)] = 64
-    """Games to play in all; they are numbered from 0."""
-    net: str = "tiny"
-    """A network file, a preset or a TOML file of sizes (a new network is made from the seed), or
-    "constant"."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of every random choice."""
     gpus: str = "auto"
@@ -45,3 +40,13 @@ class SelfplayConfig(BaseModel):
     """What decides the moves."""
     tree: TreeConfig = Field(default_factory=TreeConfig)
     """How moves are searched."""
+
+
+class SelfplayConfig(PlayConfig):
+    """Everything ``vecchess selfplay`` can be told."""
+
+    games: Annotated[int, Field(ge=1)] = 64
+    """Games to play in all; they are numbered from 0."""
+    net: str = "tiny"
+    """A network file, a preset or a TOML file of sizes (a new network is made from the seed),
+    "constant" or "material"."""
