@@ -150,3 +150,15 @@ def test_no_generation_begins_while_games_of_another_are_played(tmp_path: Path) 
     ledger.hand_out(0, 1)
     with pytest.raises(AssertionError, match="being played"):
         ledger.open([(2, 4)])
+
+
+def test_games_of_a_shard_that_cannot_be_read_are_open_again(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path, (0, 6))
+    ledger.hand_out(0, 6)
+    for name, numbers in (("a", [0, 1]), ("b", [2, 3]), ("c", [4, 5])):
+        ledger.record(0, shard(tmp_path, f"0000-000-{name}.npz", numbers))
+    (tmp_path / "0000-000-a.npz").rename(tmp_path / f"0000-000-a.npz{SET_ASIDE_SUFFIX}")
+    (tmp_path / "0000-000-c.npz").write_bytes(b"no shard")
+    again = ledger_of(tmp_path, (0, 6))
+    assert (again.num_open, again.num_recorded) == (4, 2)
+    assert again.hand_out(0, 9) == [(0, 2), (4, 6)]

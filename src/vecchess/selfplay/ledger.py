@@ -26,7 +26,7 @@ class Ledger:
         self._recorded = NumberSet()
         self._spans: list[Range] = []
         for entry in manifest.entries:
-            self._mark(read_numbers(manifest.folder / entry.file))
+            self._mark(self._numbers_in(entry))
         manifest.adopt(self._claim)
         self._target: list[Range] = []
         self._num_missing = 0
@@ -108,6 +108,14 @@ class Ledger:
         for entry in self._manifest.entries[known:]:
             self.stats.add(self._stats_in_target(entry))
         return count_of(unfinished)
+
+    def _numbers_in(self, entry: ShardEntry) -> NDArray[np.int64]:
+        """The numbers of a shard's games; none where it cannot be read any more, or was set aside:
+        one bad file does not end a run, its games are played again when they are wanted."""
+        try:
+            return read_numbers(self._manifest.folder / entry.file)
+        except DataError:
+            return np.zeros(0, np.int64)
 
     def _stats_in_target(self, entry: ShardEntry) -> GameStats:
         """Counts of those games of a shard that belong to the target."""
