@@ -10,7 +10,7 @@ import torch
 
 from vecchess.errors import DataError
 from vecchess.learn.ranks import Ranks
-from vecchess.learn.stop import StopRequest, heeding_signals
+from vecchess.selfplay.stop_signals import StopSignals
 
 
 def sums(ranks: Ranks, folder: Path) -> None:
@@ -68,7 +68,9 @@ def beats_for_ever(ranks: Ranks, folder: Path) -> None:
 
 def beats_until_stopped(ranks: Ranks, folder: Path) -> None:
     """What ranks do while games are played, with a leader that heeds signals."""
-    with heeding_signals() if ranks.leads_node else nullcontext(StopRequest()) as request:
+    with (
+        StopSignals(interrupts=True) if ranks.leads_node else nullcontext(StopSignals()) as request
+    ):
         (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
         while not (beat := ranks.beat(request.reason, False)).stop:
             time.sleep(0.02)

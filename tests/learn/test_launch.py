@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from vecchess.learn.stop import StopRequest, exit_code
-
 RUN = [sys.executable, "-m", "tests.learn.run_ranks"]
 ROOT = Path(__file__).parent.parent.parent
 
@@ -191,14 +189,3 @@ def test_the_same_program_under_torchrun(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = [torch.load(tmp_path / f"{rank}.pt")[1] for rank in (0, 1)]
     assert [one["sums"] for one in said] == [[0.2, 1.0]] * 2
-
-
-def test_the_first_signal_asks_and_a_second_ctrl_c_ends() -> None:
-    request = StopRequest()
-    assert exit_code(request.reason) == 0
-    request.heed(signal.SIGUSR2, None)
-    request.heed(signal.SIGTERM, None)
-    assert (request.reason, exit_code(request.reason)) == ("SIGUSR2", 75)
-    with pytest.raises(KeyboardInterrupt):
-        request.heed(signal.SIGINT, None)
-    assert exit_code("SIGINT") == 130

@@ -16,16 +16,15 @@ LIMIT_KIB = 2 * 1024 * 1024
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from vecchess.learn.plan import NO_LIMIT
 from vecchess.learn.samples import empty_samples
 from vecchess.learn.window import GivenShelf, Window
 
 place, wanted = Path(sys.argv[1]), int(sys.argv[2])
 one = Window(GivenShelf([place]))
-one.update(1, NO_LIMIT)
+one.update(1)
 copies = -(-wanted // one.num_positions)
 window = Window(GivenShelf([place] * copies))
-window.update(copies, NO_LIMIT)
+window.update(copies)
 window.samples(__import__("numpy").arange(0, wanted, wanted // 1000), empty_samples(1000))
 print(window.num_positions, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

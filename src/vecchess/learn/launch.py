@@ -25,8 +25,8 @@ from vecchess.learn.place import Cluster, Place, device_of, local_places
 from vecchess.learn.ranks import START_S, TIMEOUT_S, join
 from vecchess.learn.rendezvous import nothing, open_store, port_of
 from vecchess.selfplay.devices import CPU, Device, num_cores
-from vecchess.selfplay.pipe import stop_signals
 from vecchess.selfplay.shield import ignore, start_shielded
+from vecchess.selfplay.stop_signals import stop_signals
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store

@@ -25,8 +25,8 @@ from vecchess.learn.maker import Maker, Order, Packet
 from vecchess.learn.plan import Plan
 from vecchess.learn.samples import ROW_BYTES, Samples, samples_in
 from vecchess.learn.window import Say, Shelf
-from vecchess.selfplay.pipe import stop_signals
 from vecchess.selfplay.shield import held_back, ignore
+from vecchess.selfplay.stop_signals import stop_signals
 
 
 class Loader:

@@ -115,6 +115,32 @@ class Ranks:
             if bucket:
                 self._sum_bucket(bucket, dtype)
 
+    def spread_(self, tensors: "list[Tensor]") -> None:
+        """Give every rank rank 0's content of each tensor, exactly; shapes and dtypes as there.
+
+        Raises as ``sum_``, which it is: of rank 0's values and zeros.
+        """
+        if self._contact is None:
+            return
+        if not self.is_first:
+            for tensor in tensors:
+                tensor.zero_()
+        self.sum_(tensors)
+
+    def spread_bytes(self, data: bytes) -> bytes:
+        """Rank 0's ``data`` on all ranks; theirs is not looked at."""
+        import torch
+
+        if self._contact is None:
+            return data
+        size = int(self.broadcast_object({"size": len(data)})["size"])
+        even = size + size % 2
+        padded = data.ljust(even, b"\0") if self.is_first else bytes(even)
+        # two bytes to a float32: every value stays below 2^24, so the sum is exact
+        halves = torch.frombuffer(bytearray(padded), dtype=torch.uint16).float().to(self.device)
+        self.spread_([halves])
+        return halves.cpu().to(torch.int32).to(torch.uint16).numpy().tobytes()[:size]
+
     def sum_values(self, values: list[float]) -> list[float]:
         """The sums over ranks of a few numbers."""
         return [float(sum(column)) for column in zip(*self._exchange("sum", values), strict=True)]

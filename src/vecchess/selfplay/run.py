@@ -53,7 +53,7 @@ def play_run(
         warmup.finish(net_file)
         settled = with_remembered_slots(config, network, devices)
         with (
-            _watcher(console, quiet) as watcher,
+            watcher_for(console, quiet) as watcher,
             StopSignals() as stops,
             Campaign(settled, run, devices, watcher, stops) as campaign,
         ):
@@ -98,7 +98,9 @@ def _deciding(config: SelfplayConfig) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in DECIDES_NOTHING}
 
 
-def _watcher(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
+def watcher_for(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
+    """What shows how games go: live on a terminal, lines elsewhere, or nothing."""
+    """What shows how games go: live on a terminal, lines elsewhere, or nothing."""
     if quiet:
         return nullcontext(QuietWatcher(console))
     if console.is_terminal and not console.is_dumb_terminal:
@@ -139,11 +141,15 @@ def _search_words(config: SelfplayConfig) -> str:
 
 
 def _summary(result: RunResult, config: SelfplayConfig, run: RunFolder) -> dict[str, Any]:
-    codes = {"": EXIT_OK, "SIGINT": EXIT_INTERRUPTED}
     return {
         "schema": SCHEMA,
         "run_dir": str(run.path),
         "target": config.games,
         **result.to_dict(),
-        "exit_code": codes.get(result.stopped_by, EXIT_RESUMABLE),
+        "exit_code": exit_code(result.stopped_by),
     }
+
+
+def exit_code(stopped_by: str) -> int:
+    """Of a run that ended well: by itself (""), by Ctrl-C, or by another signal."""
+    return {"": EXIT_OK, "SIGINT": EXIT_INTERRUPTED}.get(stopped_by, EXIT_RESUMABLE)

@@ -18,8 +18,10 @@ class StopSignals:
     thread, as Python wants it.
     """
 
-    def __init__(self) -> None:
-        """Nobody has asked yet."""
+    def __init__(self, interrupts: bool = False) -> None:
+        """Nobody has asked yet. ``interrupts``: that second SIGINT raises KeyboardInterrupt too,
+        for whoever does not look at ``must_leave_now`` all the time."""
+        self._interrupts = interrupts
         self.reason = ""
         """Name of the first signal that came, or what was given to ``ask``; "" while none did."""
         self.must_leave_now = False
@@ -42,4 +44,6 @@ class StopSignals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.reason and number == signal.SIGINT:
             self.must_leave_now = True
+            if self._interrupts:
+                raise KeyboardInterrupt
         self.ask(signal.Signals(number).name)
