@@ -1,0 +1,164 @@
+"""The learner: exact where it must be, and the same however a batch is split."""
+
+from dataclasses import replace
+from threading import Barrier, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.learn.games import games, searched
+from vecchess.config import TrainConfig, build
+from vecchess.learn.block import trainable_plies
+from vecchess.learn.learner import Learner, Told
+from vecchess.learn.samples import Samples, make_samples
+from vecchess.snn.convert import exported, from_integers
+from vecchess.snn.create import create_sized
+from vecchess.snn.network import SpikingNet, unpack_bitboards
+from vecchess.snn.presets import NetConfig
+
+SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
+BATCH = 128
+OBJECTIVES = ["alphazero", "supervised", "ppo", "reinforce"]
+
+
+class Alone:
+    """The only rank."""
+
+    rank, world_size, device = 0, 1, torch.device("cpu")
+
+    def sum_(self, tensors: list[Tensor]) -> None:
+        """Nobody else."""
+
+
+class Together:
+    """One of two ranks, in threads of this process."""
+
+    world_size, device = 2, torch.device("cpu")
+
+    def __init__(self, rank: int, barrier: Barrier, table: dict[int, list[Tensor]]) -> None:
+        self.rank, self._barrier, self._table = rank, barrier, table
+
+    def sum_(self, tensors: list[Tensor]) -> None:
+        self._table[self.rank] = [tensor.detach().clone() for tensor in tensors]
+        self._barrier.wait()
+        for tensor, first, second in zip(tensors, *map(self._table.get, (0, 1)), strict=True):
+            tensor.detach().copy_(first + second)
+        self._barrier.wait()
+
+
+def config_of(objective: str, **settings: Any) -> TrainConfig:
+    data = {"data": ["games.pgn"]} if objective == "supervised" else {}
+    loss = settings.pop("loss", {})
+    known = {"objective": objective, "batch_size": BATCH, "loss": loss}
+    return build(TrainConfig, known | data | settings)
+
+
+@pytest.fixture(scope="module")
+def batches() -> list[Samples[Tensor]]:
+    records = searched(games(6))
+    plies = trainable_plies(records)
+    chosen = np.random.default_rng(1).choice(plies, (4, BATCH))
+    made = [make_samples(records, rows) for rows in chosen]
+    bits = [replace(samples, planes=samples.planes.view(np.int64)) for samples in made]
+    return [samples.map(torch.from_numpy) for samples in bits]
+
+
+def new_net(folded: bool) -> SpikingNet:
+    if folded:
+        return from_integers(create_sized(SIZES, 3))
+    torch.manual_seed(3)
+    return SpikingNet(SIZES)
+
+
+def learn(
+    learner: Learner, batches: list[Samples[Tensor]], told: list[Told] | None = None
+) -> list[float]:
+    rows = learner.rows_a_rank
+    part = slice(learner.ranks.rank * rows, (learner.ranks.rank + 1) * rows)
+    losses = []
+    for step, batch in enumerate(batches):
+        mine = batch.map(lambda column: column[part])
+        losses.append(learner.step(mine, step / 10, [1.0, learner.ranks.rank]))
+    if told is not None:
+        told += losses
+    return [one.means["loss"] for one in losses]
+
+
+@pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
+    config = config_of(objective, micro_batch=32, optimiser={"lr": 1e-3, "warmup_samples": 0})
+    alone = Learner(config, new_net(folded), Alone())
+    expected = learn(alone, batches)
+    barrier, table = Barrier(2), {}
+    pair = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in (0, 1)]
+    told: list[list[Told]] = [[], []]
+    threads = [
+        Thread(target=learn, args=(learner, batches, told[rank]))
+        for rank, learner in enumerate(pair)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [one.means["loss"] for one in told[0]] == pytest.approx(expected, rel=1e-4)
+    assert told[0] == told[1]
+    assert told[0][0].notes == [2.0, 1.0]
+    for name, value in pair[0].net.state_dict().items():
+        assert torch.equal(value, pair[1].net.state_dict()[name]), name
+        close = torch.allclose(value.float(), alone.net.state_dict()[name].float(), atol=2e-3)
+        assert close or folded, name
+
+
+def test_what_learns_is_what_plays_at_every_step(batches) -> None:
+    config = config_of("alphazero", optimiser={"lr": 0.02, "warmup_samples": 0})
+    learner = Learner(config, new_net(folded=True), Alone())
+    planes = unpack_bitboards(batches[0].planes[:16])
+    for batch in batches * 3:
+        learner.step(batch, 0.0, [])
+        deployed = from_integers(exported(learner.net)).eval()
+        with torch.no_grad():
+            ours = learner.net.eval()(planes)
+            theirs = deployed(planes)
+        assert torch.equal(ours.policy, theirs.policy)
+        assert torch.equal(ours.wdl, theirs.wdl)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_loss_falls(objective: str, batches) -> None:
+    settings = {"optimiser": {"lr": 3e-3, "warmup_samples": 0, "lr_schedule": "constant"}}
+    learner = Learner(config_of(objective, **settings), new_net(folded=False), Alone())
+    losses = learn(learner, batches[:1] * 12)
+    assert losses[-1] < losses[0] - 0.05
+
+
+def test_micro_batches_change_nothing(batches) -> None:
+    found = []
+    for micro_batch in (32, 64, 128):
+        config = config_of("alphazero", micro_batch=micro_batch)
+        found.append(learn(Learner(config, new_net(folded=False), Alone()), batches))
+    for losses in found[1:]:  # later ones differ by spikes that rounding has tipped
+        assert losses[0] == pytest.approx(found[0][0], rel=1e-6)
+        assert losses == pytest.approx(found[0], rel=1e-3)
+
+
+def test_spikes_above_the_target_are_pushed_down(batches) -> None:
+    rates = []
+    for penalty in (0.0, 20.0):
+        loss = {"spike_penalty": penalty, "spike_target": 0.0}
+        config = config_of("alphazero", loss=loss, optimiser={"lr": 3e-3, "warmup_samples": 0})
+        learner = Learner(config, new_net(folded=False), Alone())
+        learn(learner, batches * 5)
+        rates.append(sum(learner.rates))
+    assert rates[1] < 0.8 * rates[0]
+
+
+def test_alarms_name_the_layer(batches) -> None:
+    learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
+    learner.rates = [0.1, 0.0, 0.9, 0.2]
+    dead, busy = learner.alarms()
+    assert "block0.second is nearly dead" in dead
+    assert "heads hardly rests: 90.0%" in busy
