@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli import analyse, bench, calibrate, doctor, export, gather, net, selfplay, tune
+from vecchess_cli import (
+    analyse,
+    bench,
+    calibrate,
+    doctor,
+    export,
+    gather,
+    net,
+    selfplay,
+    train,
+    tune,
+)
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
 
@@ -21,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("selfplay")(selfplay.selfplay)
+app.command("train")(train.train)
 app.command("analyse")(analyse.analyse)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)

@@ -15,7 +15,7 @@ from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import to_board
 from vecchess.chess.make import make
 from vecchess.chess.rules import Termination
-from vecchess.config import SelfplayConfig, build, read_toml
+from vecchess.config import PlayConfig, build, read_toml
 from vecchess.errors import ConfigError
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
@@ -32,7 +32,7 @@ def export_pgn(run_path: Path, out: Path) -> int:
     the disk refuses; ``out`` is replaced whole or not at all.
     """
     run = RunFolder.existing(run_path)
-    config = build(SelfplayConfig, read_toml(run.config))
+    config = played_with(run)
     records = run.records()
     if str(out) == "-":
         write_pgn(records, config.seed, config.game.chess960, sys.stdout)
@@ -46,6 +46,12 @@ def export_pgn(run_path: Path, out: Path) -> int:
     else:
         write_atomically(out.resolve(), text.getvalue().encode())
     return records.num_games
+
+
+def played_with(run: RunFolder) -> PlayConfig:
+    """How the games of a run were played, whatever command played them."""
+    known = PlayConfig.model_fields
+    return build(PlayConfig, {k: v for k, v in read_toml(run.config).items() if k in known})
 
 
 def write_pgn(records: GameRecords, seed: int, chess960: bool, file: TextIO) -> None:

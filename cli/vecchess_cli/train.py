@@ -1,0 +1,181 @@
+"""``vecchess train``: play, learn, publish, over and over; or learn from games of others."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vecchess_cli.output import Json
+
+EXAMPLES = """Train a network: by games against itself, or from recorded games.
+
+Without options: a tiny network on this machine's GPUs, or else on its processor, by AlphaZero with
+16 simulations a move; some ten minutes on a laptop, with its score against random play before and
+after.
+
+Examples:
+
+  vecchess train --net small --gpus 0-7 --iterations 200 --games-per-iter 4096 --run-dir runs/a
+
+  vecchess train --run-dir runs/a --resume
+
+  vecchess train --objective ppo --net tiny --iterations 100
+
+  vecchess train --objective supervised --data games.pgn --epochs 4
+
+  vecchess train --config configs/one-gpu.toml --init-from runs/a/nets/a-s512000-d400000.safetensors
+
+  torchrun --nnodes 4 --nproc-per-node 8 ... -m vecchess_cli.main train --gpus 0-7 --run-dir runs/b
+
+Settings have a variable (VECCHESS_ITERATIONS, VECCHESS_LR, ...) and a key in a --config file; those
+without a flag (the search's, the loss's, the optimiser's) are listed in the run's config.toml.
+Ctrl-C, or a signal of a cluster, saves a checkpoint and ends; --resume goes on from there.
+"""
+
+
+def train(
+    objective: Annotated[
+        str | None,
+        typer.Option(help='"alphazero", "ppo", "reinforce" or "supervised". [alphazero]'),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(help="Times round the loop. [6]")] = None,
+    games_per_iter: Annotated[
+        int | None, typer.Option(help="Games an iteration, on all machines together. [96]")
+    ] = None,
+    net: Annotated[
+        str | None,
+        typer.Option(help="tiny, small, base, large, sizes (.toml), or a network file. [tiny]"),
+    ] = None,
+    init_from: Annotated[
+        Path | None, typer.Option(help="Network file whose weights the run starts with.")
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="Supervised: a PGN file, a run, or a folder of shards; may be repeated."),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Times each position is learnt from (supervised, ppo). [1]")
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Supervised: share of positions kept to test on. [0.02]"),
+    ] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(help='"auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:2". [auto]'),
+    ] = None,
+    run_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the run. [runs/train-DATE-TIME]")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of every random choice. [0]")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Samples of an update, on all ranks together. [256]")
+    ] = None,
+    micro_batch: Annotated[
+        int | None, typer.Option(help="Samples at a time on one rank; 0 chooses. [0]")
+    ] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate. [0.002]")] = None,
+    value_lr: Annotated[
+        float | None, typer.Option(help="Learning rate of the value head; 0: the same. [0]")
+    ] = None,
+    precision: Annotated[str | None, typer.Option(help='"fp32", "bf16" or "fp16". [fp32]')] = None,
+    fold_at: Annotated[
+        float | None, typer.Option(help="Share of the run after which weights are int8. [0.7]")
+    ] = None,
+    samples_per_position: Annotated[
+        float | None, typer.Option(help="AlphaZero: samples for each new position. [1.5]")
+    ] = None,
+    window_positions: Annotated[
+        int | None, typer.Option(help="AlphaZero: replay window at first, in positions. [100000]")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(help='"gumbel", "puct", or "none". [gumbel for alphazero]')
+    ] = None,
+    sims: Annotated[
+        int | None, typer.Option(help="Simulations of a search. [16 for alphazero]")
+    ] = None,
+    temperature: Annotated[
+        str | None, typer.Option(help='Sampling temperature, "1.0" or by ply "1.0,30:0.5". [1.0]')
+    ] = None,
+    openings: Annotated[
+        Path | None, typer.Option(help="Start positions: an EPD, FEN or PGN file.")
+    ] = None,
+    chess960: Annotated[
+        bool | None, typer.Option("--chess960", help="Start from the 960 positions.")
+    ] = None,
+    random_plies: Annotated[
+        int | None, typer.Option(help="Uniformly random plies at the start. [0]")
+    ] = None,
+    max_plies: Annotated[int | None, typer.Option(help="Draw a game at this length. [256]")] = None,
+    eval_every: Annotated[
+        int | None, typer.Option(help="Iterations between matches for progress; 0: none. [5]")
+    ] = None,
+    eval_games: Annotated[int | None, typer.Option(help="Games of such a match. [100]")] = None,
+    checkpoint_every: Annotated[
+        int | None, typer.Option(help="Iterations between checkpoints. [1]")
+    ] = None,
+    nnodes: Annotated[int | None, typer.Option(help="Machines. [1]")] = None,
+    node_rank: Annotated[int | None, typer.Option(help="Which of them this is. [0]")] = None,
+    master_addr: Annotated[str | None, typer.Option(help="Address of machine 0.")] = None,
+    master_port: Annotated[int | None, typer.Option(help="Port there.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    json: Json = False,
+) -> int:
+    """See EXAMPLES."""
+    flags = dict(locals())
+    from vecchess.config import TrainConfig, load_config
+    from vecchess.learn.run import train_run
+    from vecchess.store.run_folder import RunFolder
+    from vecchess_cli.output import people, print_json
+
+    console = people()
+    if resume and run_dir is not None and config is None:
+        config = RunFolder.existing(run_dir).config
+    settings = load_config(TrainConfig, flags, config)
+    summary = train_run(settings, run_dir, resume, quiet)
+    _print_summary(summary, console)
+    if json:
+        print_json(summary)
+    return int(summary["exit_code"])
+
+
+train.__doc__ = EXAMPLES
+
+
+def _print_summary(summary: dict[str, Any], console: Any) -> None:
+    from rich.text import Text
+
+    rows = _rows(summary)
+    width = max(len(name) for name, _ in rows)
+    console.print()
+    for name, text in rows:  # no table: paths and commands are to be copied whole
+        console.print(Text.assemble((name.ljust(width), "bold"), f"  {text}"))
+
+
+def _score(match: dict[str, Any]) -> str:
+    low, high = match["score_interval"]
+    return f"{match['score']:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [
+        ("iterations", f"{summary['iterations']} of {summary['target']}"),
+        ("learnt", f"{summary['samples']:,} samples, {summary['steps']:,} updates"),
+        ("network", summary["net"]),
+    ]
+    for key in dict.fromkeys((m["player"], m["opponent"]) for m in summary["matches"]):
+        played = [m for m in summary["matches"] if (m["player"], m["opponent"]) == key]
+        scores = f"{_score(played[0])} before, {_score(played[-1])} now"
+        rows.append((f"{key[0]} against {key[1]}", scores))
+    if summary["stopped_by"]:
+        again = f"vecchess train --run-dir {summary['run_dir']} --resume"
+        rows.append((f"stopped by {summary['stopped_by']}", f"go on with: {again}"))
+    else:
+        rows.append(("look at it", f"vecchess analyse --net {summary['net']}"))
+        rows.append(
+            ("leave early", f"vecchess calibrate {summary['net']} --games {summary['run_dir']}")
+        )
+    rows.append(("written to", summary["run_dir"]))
+    return rows

@@ -1,0 +1,52 @@
+"""What a user names as ``--data``, as places with shards: PGN files are gathered into the run."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from vecchess.errors import ConfigError
+from vecchess.gather.pgn import import_pgn
+from vecchess.store.shard import PARTIAL_PREFIX
+
+PGN_SUFFIX = ".pgn"
+
+
+def check_data(places: Sequence[Path]) -> None:
+    """Raise ConfigError for a place that is not there, before anything is made."""
+    for place in places:
+        if not place.exists():
+            raise ConfigError(f"there is no PGN file, run, folder or shard {place}")
+
+
+def shards_of(
+    places: Sequence[Path], folder: Path, say: Callable[[str], object], gathers: bool
+) -> list[Path]:
+    """``places``, each PGN file replaced by a folder of shards in ``folder``.
+
+    Where that is not there yet it is made, if this process ``gathers``: one of a machine does.
+    Raises ConfigError with the file, game and move where a game is not right.
+    """
+    found = []
+    for index, place in enumerate(places):
+        if place.suffix.lower() != PGN_SUFFIX:
+            found.append(place)
+            continue
+        out = folder / f"{index}-{place.stem}"
+        if gathers and not out.exists():
+            counts = _gather(place, out)
+            say(f"{place}: {counts} games gathered into {out}")
+        found.append(out)
+    return found
+
+
+def _gather(file: Path, out: Path) -> int:
+    """Gather ``file`` into ``out``, whole or not at all; returns the number of games."""
+    partial = out.with_name(PARTIAL_PREFIX + out.name)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        counts = import_pgn([file], partial)
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return counts.games

@@ -1,0 +1,228 @@
+"""One training run from settings to summary: what ``vecchess train`` does."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from vecchess.config import TrainConfig, build, read_toml, to_toml
+from vecchess.errors import ConfigError
+from vecchess.learn.checkpoint import CheckpointFolder
+from vecchess.learn.corpus import Corpus
+from vecchess.learn.data import check_data, shards_of
+from vecchess.learn.evaluate import Matches
+from vecchess.learn.generations import Generations, selfplay_config
+from vecchess.learn.launch import run_ranks
+from vecchess.learn.learner import Learner
+from vecchess.learn.loader import Loader
+from vecchess.learn.memory import Memory
+from vecchess.learn.metrics import MetricsLog
+from vecchess.learn.place import Cluster
+from vecchess.learn.publish import latest
+from vecchess.learn.ranks import Ranks
+from vecchess.learn.report import Reporter
+from vecchess.learn.stage import Source
+from vecchess.learn.start import first_net, first_sizes
+from vecchess.learn.trainer import Trainer
+from vecchess.learn.window import GivenShelf, ManifestShelf, Shelf
+from vecchess.selfplay.assemble import check_search
+from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.devices import Device, parse_gpus, share_out
+from vecchess.selfplay.openings import start_table
+from vecchess.selfplay.run import exit_code, watcher_for
+from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_atomically
+
+SCHEMA = 1
+GATHER_S = 24 * 3600.0
+"""A large PGN file may take so long to gather."""
+FIXED = ("objective", "net", "seed", "games_per_iter", "data", "game", "tree")
+"""A run is only gone on with when these are what they were."""
+
+
+def train_run(
+    config: TrainConfig, run_dir: Path | None, resume: bool, quiet: bool
+) -> dict[str, Any]:
+    """Train until the last iteration is done or a signal comes; returns the summary, for JSON.
+
+    Raises ConfigError, NetworkError or DataError before anything is written where the settings
+    will not do; RankLost where a rank is lost; what the disk or a worker cannot get over.
+    """
+    devices = parse_gpus(config.gpus)
+    first_sizes(config)
+    check_data(config.data)
+    if config.objective != "supervised":
+        _check_play(config, devices)
+    if resume and run_dir is None:
+        raise ConfigError("--resume needs --run-dir: which run is to go on?")
+    folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
+    cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
+    arguments = (config, folder, devices, resume, quiet)
+    return run_ranks(train_rank, arguments, devices, cluster, config.rank_timeout_s)
+
+
+def train_rank(
+    ranks: Ranks,
+    config: TrainConfig,
+    folder: Path,
+    devices: list[Device],
+    resume: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    """One rank's part of a run; see ``train_run``."""
+    _require_even(config, ranks)
+    ranks.require_same(_comparable(config))
+    folder = _agreed(folder, config, resume, ranks)
+    run, console = _machine_folder(folder, ranks), _console(ranks)
+    with ExitStack() as stack:
+        stop = StopSignals(interrupts=True)
+        if parent_process() is None:  # a rank that was spawned hears of signals from its leader
+            stack.enter_context(stop)
+        if ranks.leads_node:
+            run.create()
+            stack.enter_context(run.locked())
+        if ranks.is_first:
+            write_atomically(run.config, to_toml(config).encode())
+        ranks.wait_for_all()
+        reporter = Reporter(config, console if ranks.is_first else None, quiet)
+        learner = Learner(config, first_net(config).to(ranks.device), ranks)
+        shelf = _shelf(config, run, ranks, reporter)
+        loader = stack.enter_context(_loader(config, shelf, ranks, reporter))
+        matches = Matches(config, run, ranks, devices[0])
+        trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
+        source = stack.enter_context(_source(trainer, shelf, devices, console, quiet))
+        checkpoints = _checkpoints(config, run) if ranks.is_first else None
+        memory = Memory(trainer, source, checkpoints)
+        has_gone_on = memory.restore()
+        if ranks.is_first:
+            since = trainer.mark if has_gone_on else None
+            reporter.keep(stack.enter_context(closing(MetricsLog(run.path, since, reporter.say))))
+        trainer.train(source, memory.save)
+    summary = _summary(trainer, folder) if ranks.leads_node else {}
+    if ranks.is_first:
+        run.write_json("status.json", summary)
+    return summary
+
+
+def _check_play(config: TrainConfig, devices: list[Device]) -> None:
+    """Raise what the games of a run could not do with."""
+    start_table(config.game)
+    share = share_out(selfplay_config(config, config.net), devices, config.games_per_iter)
+    check_search(config.tree, share, len(devices))
+
+
+def _console(ranks: Ranks) -> Console:
+    """Where people read; ranks that do not lead a machine have nothing to say there."""
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=not ranks.leads_node)
+
+
+def _agreed(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
+    """Rank 0's folder, on all ranks; raises ConfigError where this run may not write there."""
+    run = RunFolder(folder)
+    if ranks.is_first and resume:
+        _refuse_another_run(config, RunFolder.existing(folder))
+    elif ranks.is_first and run.config.exists():
+        raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
+    return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
+
+
+def _refuse_another_run(config: TrainConfig, run: RunFolder) -> None:
+    values = read_toml(run.config)
+    if "objective" not in values:
+        raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
+    before = build(TrainConfig, values)
+    for key in FIXED:
+        old, new = getattr(before, key), getattr(config, key)
+        if old != new:
+            raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+
+
+def _require_even(config: TrainConfig, ranks: Ranks) -> None:
+    if config.batch_size % ranks.world_size:
+        raise ConfigError(
+            f"--batch-size {config.batch_size} cannot be split over {ranks.world_size} ranks: "
+            f"choose a multiple of {ranks.world_size}"
+        )
+
+
+def _comparable(config: TrainConfig) -> str:
+    """What has to be the same on all machines: everything but what says which of them this is."""
+    return config.model_dump_json(exclude={"node_rank", "gpus", "master_addr", "threads", "movers"})
+
+
+def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
+    """Where a machine writes its games: the run itself for the first, a folder in it for others."""
+    return RunFolder(folder if ranks.node == 0 else folder / "machines" / str(ranks.node))
+
+
+def _shelf(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter) -> Shelf:
+    """The games to learn from. Other ranks wait while their leader gathers PGN files."""
+    if config.objective != "supervised":
+        return ManifestShelf(run.games)
+    folder = run.path / "data"
+    with ranks.patience(GATHER_S):
+        if ranks.leads_node:
+            shards_of(config.data, folder, reporter.say, gathers=True)
+        ranks.wait_for_all()
+    return GivenShelf(shards_of(config.data, folder, reporter.say, gathers=False))
+
+
+def _loader(config: TrainConfig, shelf: Shelf, ranks: Ranks, reporter: Reporter) -> Loader:
+    return Loader(
+        shelf,
+        trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
+        num_workers=config.loaders,
+        pin_memory=ranks.device.type == "cuda",
+        say=reporter.say,
+    )
+
+
+def _checkpoints(config: TrainConfig, run: RunFolder) -> CheckpointFolder:
+    return CheckpointFolder(run.path / "checkpoints", config.keep_checkpoints, config.keep_every)
+
+
+@contextmanager
+def _source(
+    trainer: Trainer, shelf: Shelf, devices: list[Device], console: Console, quiet: bool
+) -> Iterator[Source]:
+    """Where positions come from. Workers, where there are any, end with the block."""
+    config, run, ranks = trainer.config, trainer.run, trainer.ranks
+    if isinstance(shelf, GivenShelf):
+        yield Corpus(config, ranks, trainer.loader, len(shelf))
+        return
+    if not ranks.leads_node:
+        yield Generations(config, run, ranks, trainer.stop, None)
+        return
+    settings = selfplay_config(config, config.net)
+    with (
+        watcher_for(console, quiet or not ranks.is_first) as watcher,
+        Campaign(settings, run, devices, watcher, trainer.stop) as campaign,
+    ):
+        yield Generations(config, run, ranks, trainer.stop, campaign)
+
+
+def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
+    standing, stop = trainer.standing, trainer.stop
+    net = latest(trainer.run)
+    return {
+        "schema": SCHEMA,
+        "run_dir": str(folder),
+        "objective": trainer.config.objective,
+        "iterations": standing.iteration,
+        "target": trainer.config.iterations,
+        "steps": trainer.learner.progress.steps,
+        "samples": trainer.learner.progress.samples,
+        "positions": standing.positions,
+        "net": str(net.file),
+        "sha256": net.sha256,
+        "folded": trainer.learner.net.folded,
+        "matches": standing.matches,
+        "stopped_by": stop.reason,
+        "exit_code": exit_code(stop.reason),
+    }

@@ -1,0 +1,73 @@
+"""The network that a run starts with: new, or with the weights of another."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vecchess.chess.planes import encode_planes
+from vecchess.chess.sample import random_positions
+from vecchess.config import TrainConfig
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.snn.convert import from_integers
+from vecchess.snn.create import create_sized, is_recipe, sizes_of
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.network import SpikingNet, unpack_bitboards
+from vecchess.snn.presets import NetConfig
+
+CALIBRATION_POSITIONS = 512
+CALIBRATION_SEED = 2718281828
+
+
+def first_sizes(config: TrainConfig) -> NetConfig:
+    """The sizes of the network that ``config`` starts with, without making it.
+
+    Raises ConfigError or NetworkError for what will not do.
+    """
+    sizes = sizes_of(config.net) if is_recipe(config.net) else _load(Path(config.net)).config
+    if config.init_from is not None:
+        _require_same_shapes(sizes, _load(config.init_from).config, config.init_from)
+    return sizes
+
+
+def first_net(config: TrainConfig) -> SpikingNet:
+    """The network before the first update, on the processor, the same for the same settings.
+
+    One from a file is in the second phase and stays there. A new one begins with batch norm, its
+    statistics taken from positions of random games, or quantised at once where ``fold_at`` is 0.
+    """
+    sizes = first_sizes(config)
+    if config.init_from is not None:
+        return from_integers(_load(config.init_from), config.surrogate)
+    if not is_recipe(config.net):
+        return from_integers(_load(Path(config.net)), config.surrogate)
+    if config.fold_at == 0:
+        return from_integers(create_sized(sizes, config.seed), config.surrogate)
+    return _new(sizes, config)
+
+
+@torch.no_grad()
+def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        net = SpikingNet(sizes, config.surrogate)
+    positions = random_positions(CALIBRATION_POSITIONS, CALIBRATION_SEED)
+    net.train()
+    net(unpack_bitboards(torch.from_numpy(encode_planes(positions).view(np.int64))))
+    net.absorb_statistics(lambda tensors: None, momentum=1.0)
+    return net
+
+
+def _load(file: Path) -> IntegerNet:
+    if not file.is_file():
+        raise NetworkError(f"there is no network file {file}")
+    return IntegerNet.load(file)
+
+
+def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:
+    names = {"preset"}
+    if wanted.model_dump(exclude=names) != found.model_dump(exclude=names):
+        raise ConfigError(
+            f"{file} holds a network of other sizes ({found.preset}: {found.blocks} blocks of "
+            f"{found.channels}) than --net ({wanted.preset}: {wanted.blocks} of {wanted.channels})"
+        )

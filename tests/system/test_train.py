@@ -1,0 +1,195 @@
+"""Whole runs of ``vecchess train``: they learn, stop, go on exactly, and say what is wrong."""
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.system.commands import games, last_json, start, vecchess
+
+QUICK = [
+    "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
+    "--max-plies", 40, "--eval-every", 0,
+]  # fmt: skip
+CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net")
+PGN = """[Event "?"]
+[Result "1-0"]
+
+1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
+
+[Event "?"]
+[Result "0-1"]
+
+1. f3 e5 2. g4 Qh4# 0-1
+
+"""
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    """Options for a network that learns fast, and for all there is to tell of it."""
+    folder = tmp_path_factory.mktemp("little")
+    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (folder / "train.toml").write_text("log_every = 1\n")
+    return ["--net", folder / "net.toml", "--config", folder / "train.toml"]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory, little: list[object]) -> Path:
+    """A run that nobody disturbed."""
+    run = tmp_path_factory.mktemp("runs") / "run"
+    summary = last_json(vecchess("train", *QUICK, *little, "--run-dir", run, "--json"))
+    assert (summary["iterations"], summary["exit_code"]) == (2, 0)
+    return run
+
+
+def facts(run: Path) -> list[dict[str, Any]]:
+    """What metrics.jsonl says, without what depends on the clock."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{key: line[key] for key in line if key not in CLOCKS} for line in lines]
+
+
+def newest(run: Path) -> str:
+    return str(json.loads((run / "nets/latest.json").read_text())["sha256"])
+
+
+def test_the_run_folder(reference: Path) -> None:
+    names = {path.name for path in reference.iterdir()}
+    assert names >= {"config.toml", "status.json", "metrics.jsonl", "games", "nets", "checkpoints"}
+    status = json.loads((reference / "status.json").read_text())
+    recorded = games(reference)
+    assert recorded.numbers.tolist() == list(range(16))
+    played = [line for line in facts(reference) if line["kind"] == "play"]
+    assert sum(line["positions"] for line in played) == status["positions"]
+    assert len(set(recorded.nets)) == 2
+    name = Path(status["net"]).name
+    assert name == f"run-s{status['samples']}-d{status['positions']}.safetensors"
+    assert status["sha256"] == newest(reference)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_goes_on_as_if_nothing_had_been(
+    reference: Path, tmp_path: Path, little: list[object], number: signal.Signals
+) -> None:
+    run = tmp_path / "run"
+    options = [*QUICK, *little, "--run-dir", run]
+    running = start("train", *options)
+    wanted = 1 if number == signal.SIGTERM else 3
+    while len(told := _kinds(run)) < 400 and told.count("learn") < wanted:
+        assert running.poll() is None, running.communicate()[1]
+        time.sleep(0.01)
+    running.send_signal(number)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == {signal.SIGTERM: 75, signal.SIGINT: 130}[number], said
+    assert f"--run-dir {run} --resume" in " ".join(said.split())
+    assert vecchess("train", "--run-dir", run, "--resume").returncode == 0
+    assert newest(run) == newest(reference)
+    assert games(run).digest() == games(reference).digest()
+
+
+def _kinds(run: Path) -> list[str]:
+    file = run / "metrics.jsonl"
+    whole = file.read_text().split("\n")[:-1] if file.exists() else []
+    return [json.loads(line)["kind"] for line in whole]
+
+
+@pytest.mark.slow
+def test_killed_ten_times(reference: Path, tmp_path: Path, little: list[object]) -> None:
+    run, seed = tmp_path / "run", random.randrange(1000)
+    print("seed", seed)
+    rng = random.Random(seed)
+    options = [*QUICK, *little, "--run-dir", run]
+    for number in range(10):
+        resume = ["--resume"] if (run / "config.toml").exists() else []
+        running = start("train", *options, *resume)
+        time.sleep(rng.uniform(1.0, 14.0))
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        print(number, _kinds(run)[-1:])
+    assert vecchess("train", "--run-dir", run, "--resume").returncode == 0
+    assert facts(run) == facts(reference)
+    assert newest(run) == newest(reference)
+    assert games(run).digest() == games(reference).digest()
+
+
+def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> None:
+    run = tmp_path / "run"
+    options = [*QUICK, "--gpus", "cpu:2", *little, "--run-dir", run, "--json"]
+    assert last_json(vecchess("train", *options))["iterations"] == 2
+    ours, theirs = facts(run), facts(reference)
+    losses = [[x["loss"] for x in lines if x["kind"] == "learn"] for lines in (ours, theirs)]
+    assert losses[0][0] == pytest.approx(losses[1][0], rel=1e-4)
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)
+    first = [games(folder).take(np.arange(8)).digest() for folder in (run, reference)]
+    assert first[0] == first[1]
+
+
+@pytest.mark.parametrize("objective", ["ppo", "reinforce"])
+def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
+    run = tmp_path / "run"
+    options = ["--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64]
+    more = ["--objective", objective, "--max-plies", 40, "--eval-games", 2, "--json"]
+    done = vecchess("train", *options, *more, *little, "--run-dir", run)
+    summary = last_json(done)
+    assert {match["opponent"] for match in summary["matches"]} == {"random", "greedy"}
+    learnt = [line for line in facts(run) if line["kind"] == "learn"]
+    assert all(np.isfinite(line["loss"]) for line in learnt)
+
+
+def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
+    pgn, run = tmp_path / "mates.pgn", tmp_path / "run"
+    pgn.write_text(PGN * 3)
+    options = ["--objective", "supervised", "--data", pgn, *little, "--batch-size", 16]
+    more = ["--epochs", 20, "--iterations", 2, "--gpus", "cpu", "--eval-every", 0, "--holdout", 0.2]
+    summary = last_json(vecchess("train", *options, *more, "--run-dir", run, "--json"))
+    assert summary["positions"] == 33
+    examined = [line for line in facts(run) if line["kind"] == "examine"]
+    assert len(examined) == 2
+    assert len(examined[0]["top1"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--objective", "alphazer"], "objective"),
+        (["--search", "none"], "alphazero learns from searches"),
+        (["--objective", "ppo", "--search", "puct"], "learns from drawn moves"),
+        (["--objective", "ppo", "--temperature", "0.5"], "needs temperature 1"),
+        (["--objective", "supervised"], "--data"),
+        (["--objective", "supervised", "--data", "nowhere.pgn"], "nowhere.pgn"),
+        (["--data", "games.pgn"], "--data"),
+        (["--gpus", "cpu:3", "--batch-size", "64"], "cannot be split over 3 ranks"),
+        (["--net", "tinny"], "tinny"),
+        (["--init-from", "nowhere.safetensors"], "nowhere.safetensors"),
+        (["--resume"], "--run-dir"),
+        (["--nnodes", "2"], "master_addr"),
+        (["--node-rank", "1"], "node_rank"),
+        (["--iterations", "0"], "iterations"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_input_is_one_line(tmp_path: Path, options: list[str], reason: str) -> None:
+    run = tmp_path / "run"
+    where = [] if "--resume" in options else ["--run-dir", run]
+    done = vecchess("train", "--gpus", "cpu", *options, *where)
+    assert done.returncode == 2, done.stderr
+    assert reason in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not run.exists()
+
+
+def test_a_run_goes_on_with_what_it_began_with(reference: Path) -> None:
+    for options, reason in (
+        (["--seed", 5], "started with seed = 0"),
+        (["--games-per-iter", 9], "started with games_per_iter = 8"),
+    ):
+        done = vecchess("train", "--run-dir", reference, "--resume", *options)
+        assert (done.returncode, reason in done.stderr) == (2, True), done.stderr
+    done = vecchess("train", *QUICK, "--run-dir", reference)
+    assert (done.returncode, "holds a run already" in done.stderr) == (2, True)
