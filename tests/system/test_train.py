@@ -130,6 +130,21 @@ def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> Non
     assert first[0] == first[1]
 
 
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_number_of_ranks(
+    reference: Path, tmp_path: Path, little: list[object]
+) -> None:
+    run = tmp_path / "run"
+    options = [*QUICK, *little, "--run-dir", run]
+    assert vecchess("train", *options, "--iterations", 1, "--gpus", "cpu:2").returncode == 0
+    done = vecchess("train", *options, "--resume", "--json")
+    assert last_json(done)["iterations"] == 2
+    assert games(run).numbers.tolist() == games(reference).numbers.tolist()
+    ours, theirs = ([x["loss"] for x in facts(f) if x["kind"] == "learn"] for f in (run, reference))
+    assert len(ours) == len(theirs)
+    assert ours[0] == pytest.approx(theirs[0], rel=1e-4)
+
+
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
 def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
     run = tmp_path / "run"

@@ -1,0 +1,60 @@
+"""The network that a run starts with."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from vecchess.chess.planes import encode_planes
+from vecchess.chess.sample import random_positions
+from vecchess.config import TrainConfig, build
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.learn.start import first_net, first_sizes
+from vecchess.snn.convert import exported
+from vecchess.snn.create import create_sized, sizes_of
+from vecchess.snn.network import unpack_bitboards
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("nets") / "little.toml"
+    file.write_text("blocks = 1\nchannels = 32\n")
+    return file
+
+
+def config_of(**settings: Any) -> TrainConfig:
+    return build(TrainConfig, {name: str(value) for name, value in settings.items()})
+
+
+def test_a_new_network_fires_at_a_rate_from_the_first_game_on(sizes: Path) -> None:
+    net = first_net(config_of(net=sizes)).eval()
+    assert not net.folded
+    planes = torch.from_numpy(encode_planes(random_positions(64, 3)).view(np.int64))
+    with torch.no_grad():
+        rates = [float(rate) for rate in net(unpack_bitboards(planes)).rates]
+    assert all(0.02 < rate < 0.3 for rate in rates), rates
+    assert exported(net).sha256 == exported(first_net(config_of(net=sizes))).sha256
+    assert exported(net).sha256 != exported(first_net(config_of(net=sizes, seed=1))).sha256
+
+
+def test_one_that_is_quantised_at_once(sizes: Path) -> None:
+    net = first_net(config_of(net=sizes, fold_at=0, seed=4))
+    assert net.folded
+    made = create_sized(sizes_of(str(sizes)), 4)
+    assert exported(net).layers.keys() == made.layers.keys()
+    assert all((exported(net).layers[n].weight == made.layers[n].weight).all() for n in made.layers)
+
+
+def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "made.safetensors"
+    made = create_sized(sizes_of(str(sizes)), 7)
+    made.save(file)
+    for config in (config_of(net=sizes, init_from=file), config_of(net=file)):
+        net = exported(first_net(config))
+        assert (net.layers["stem"].weight == made.layers["stem"].weight).all()
+    with pytest.raises(ConfigError, match=r"other sizes .*1 blocks of 32.* than --net \(tiny"):
+        first_sizes(config_of(net="tiny", init_from=file))
+    with pytest.raises(NetworkError, match="nowhere"):
+        first_sizes(config_of(net=tmp_path / "nowhere.safetensors"))
