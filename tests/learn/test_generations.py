@@ -1,0 +1,125 @@
+"""Generations: each its own numbers and shards, whatever else is on disk."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.store.games import made_up
+from vecchess.config import TrainConfig, build
+from vecchess.learn.generations import Generations
+from vecchess.learn.publish import latest, publish
+from vecchess.learn.ranks import Ranks
+from vecchess.selfplay.meter import Load
+from vecchess.selfplay.result import RunResult
+from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.snn.create import create_sized
+from vecchess.snn.presets import NetConfig
+from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_shard
+from vecchess.store.stats import GameStats
+
+GAMES = 6
+
+
+class FakeCampaign:
+    """Records made-up games, two shards a generation, unless they are there already."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self.run = run
+        self.played: list[int] = []
+        self.stops = False
+
+    def play(self, net: str, numbers: range, pulse: Any) -> RunResult:
+        pulse()
+        known = {int(n) for records in self.run.manifest().records() for n in records.numbers}
+        wanted = [number for number in numbers if number not in known]
+        self.played += wanted
+        manifest = Manifest(self.run.games)
+        for part in np.array_split(np.array(wanted, np.int64), 2):
+            if len(part):
+                records = made_up(part.tolist(), searched=True)
+                file = f"{part[0]:06d}.npz"
+                sha256 = write_shard(self.run.games / file, records)
+                manifest.append(ShardEntry(file, sha256, GameStats.of(records)))
+        stopped_by = "SIGTERM" if self.stops else ""
+        return RunResult(GameStats(), Load(), 1.0, stopped_by, 0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 1), folder, 0, 0)
+    return folder
+
+
+def generations(run: RunFolder, **settings: Any) -> tuple[Generations, FakeCampaign]:
+    known = {"games_per_iter": GAMES, "batch_size": 4} | settings
+    campaign, ranks = FakeCampaign(run), Ranks.alone(torch.device("cpu"))
+    config = build(TrainConfig, known)
+    return Generations(config, run, ranks, StopSignals(), campaign), campaign  # type: ignore[arg-type]
+
+
+def test_every_number_is_somebodys() -> None:
+    config = build(TrainConfig, {"games_per_iter": 10})
+    numbers: list[int] = []
+    for iteration in range(3):
+        for node in range(4):
+            ranks = Ranks.alone(torch.device("cpu"))
+            ranks.num_nodes, ranks.node = 4, node
+            part = Generations(config, RunFolder(Path("none")), ranks, StopSignals(), None)
+            numbers += part.numbers(iteration)
+    assert numbers == list(range(30))
+
+
+def test_a_stage_learns_from_the_window(run: RunFolder) -> None:
+    source, campaign = generations(run, samples_per_position=2.0, window_positions=1000)
+    stages = [source.prepare(iteration, 10 * iteration) for iteration in range(3)]
+    assert campaign.played == list(range(3 * GAMES))
+    plans = [stage.plan(7) for stage in stages if stage]
+    assert [(plan.first_shard, plan.num_shards) for plan in plans] == [(0, 2), (0, 4), (0, 6)]
+    told = [stage.told for stage in stages if stage]
+    assert [one["games"] for one in told] == [GAMES] * 3
+    assert told[2]["window_positions"] == sum(one["positions"] for one in told)
+    for stage, one in zip(stages, told, strict=True):
+        assert stage
+        assert stage.num_steps == round(one["positions"] * 2.0 / 4)
+
+
+def test_drawn_moves_are_learnt_from_once(run: RunFolder) -> None:
+    source, _ = generations(run, objective="reinforce")
+    plans = []
+    for iteration in range(3):
+        stage = source.prepare(iteration, 5 * iteration)
+        assert stage
+        plans.append(stage.plan(5 * iteration))
+    assert [(plan.first_shard, plan.num_shards) for plan in plans] == [(0, 2), (2, 4), (4, 6)]
+    assert [(plan.step, plan.in_epochs) for plan in plans] == [(0, True)] * 3
+
+
+def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:
+    source, _ = generations(run)
+    source.prepare(0, 0)
+    state = source.state()
+    later = [source.prepare(iteration, 0) for iteration in (1, 2)]
+    again, campaign = generations(run)
+    again.restore(state)
+    for iteration, expected in zip((1, 2), later, strict=True):
+        stage = again.prepare(iteration, 0)
+        assert stage
+        assert expected
+        assert stage.plan(0) == expected.plan(0)
+        assert stage.positions == expected.positions
+    assert campaign.played == []
+
+
+def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
+    source, campaign = generations(run)
+    campaign.stops = True
+    assert source.prepare(0, 0) is None
+    assert source.state() == {"history": []}
+    assert latest(run).file.exists()
