@@ -40,7 +40,9 @@ class PlainWatcher(QuietWatcher):
         self._next = monotonic() + PLAIN_INTERVAL_S
 
     def update(self, campaign: Campaign) -> None:
-        """Print a line if one is due."""
+        """Print a line if one is due: not when a generation has just begun, nor when it is over."""
+        if campaign.seconds < PLAIN_INTERVAL_S or campaign.ledger.is_complete:
+            return
         if monotonic() >= self._next:
             self._next = monotonic() + PLAIN_INTERVAL_S
             self.note(progress_line(campaign))
@@ -65,8 +67,10 @@ class LiveWatcher(QuietWatcher):
         self._live.stop()
 
     def update(self, campaign: Campaign) -> None:
-        """Redraw if it is time."""
-        if monotonic() >= self._next:
+        """Redraw if it is time; a generation that is over leaves nothing."""
+        if campaign.ledger.is_complete:
+            self._live.update("", refresh=True)
+        elif monotonic() >= self._next:
             self._next = monotonic() + LIVE_INTERVAL_S
             self._live.update(_picture(campaign), refresh=True)
 
