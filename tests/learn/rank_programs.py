@@ -24,9 +24,11 @@ def sums(ranks: Ranks, folder: Path) -> None:
         torch.zeros(0),
     ]
     ranks.sum_(tensors)
+    numbers = torch.tensor([0.1, ranks.rank], dtype=torch.float64)
+    ranks.sum_([numbers])
     said = {
-        "sums": ranks.sum_values([0.1, float(ranks.rank)]),
-        "largest": ranks.max_values([-float(ranks.rank), 7.0]),
+        "sums": numbers.tolist(),
+        "spread": ranks.spread_bytes(b"odd" if ranks.is_first else b"").decode(),
         "from_first": ranks.broadcast_object({"steps": 12} if ranks.is_first else None),
         "gathered": ranks.gather_object({"rank": ranks.rank}),
         "facts": [ranks.node, ranks.num_nodes, ranks.leads_node, torch.get_num_threads()],

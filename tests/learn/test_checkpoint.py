@@ -17,8 +17,6 @@ from vecchess.learn.state import (
     load_optimizer_state,
     optimizer_state,
     packed,
-    restore_rng,
-    rng_state,
     unpacked,
 )
 
@@ -236,10 +234,3 @@ def test_another_networks_optimiser_is_refused() -> None:
     tower = nn.Sequential(model)
     with pytest.raises(DataError, match=r"knows weight, which the network lacks"):
         load_optimizer_state(trained(tower, [["0.weight"]], 0), tower, stored)
-
-
-def test_generators_go_on_where_they_were() -> None:
-    state = unpacked(packed(rng_state()))
-    before = torch.rand(3)
-    restore_rng(state)
-    assert torch.rand(3).equal(before)

@@ -73,6 +73,7 @@ def test_sums_are_the_same_bits_on_all_ranks(tmp_path: Path) -> None:
     parts = [torch.randn(1000, generator=torch.Generator().manual_seed(rank)) for rank in (0, 1)]
     assert first[4].equal(parts[0] + parts[1])
     assert said["sums"] == also["sums"] == [0.2, 1.0]
+    assert said["spread"] == also["spread"] == "odd"
     assert [said["facts"][2], also["facts"][2]] == [True, False]
 
 

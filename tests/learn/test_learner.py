@@ -109,8 +109,7 @@ def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) ->
     assert told[0][0].notes == [2.0, 1.0]
     for name, value in pair[0].net.state_dict().items():
         assert torch.equal(value, pair[1].net.state_dict()[name]), name
-        close = torch.allclose(value.float(), alone.net.state_dict()[name].float(), atol=2e-3)
-        assert close or folded, name
+        assert torch.allclose(value, alone.net.state_dict()[name], atol=8e-3), name
 
 
 def test_what_learns_is_what_plays_at_every_step(batches) -> None:

@@ -90,7 +90,7 @@ def test_alone_needs_nobody() -> None:
     tensor = torch.ones(3)
     alone.sum_([tensor])
     assert tensor.tolist() == [1.0, 1.0, 1.0]
-    assert alone.sum_values([2.0]) == alone.max_values([2.0]) == [2.0]
+    assert alone.spread_bytes(b"x") == b"x"
     assert alone.gather_object({"x": 1}) == [{"x": 1}]
     assert alone.broadcast_object({"x": 1}) == {"x": 1}
     assert alone.beat("SIGTERM", True) == Beat("SIGTERM", True)
@@ -102,8 +102,6 @@ def test_alone_needs_nobody() -> None:
 
 def test_small_values_go_to_all() -> None:
     ranks = ranks_of(3)
-    assert on_all(ranks, lambda one: one.sum_values([0.1, one.rank])) == [[0.1 + 0.1 + 0.1, 3]] * 3
-    assert on_all(ranks, lambda one: one.max_values([-one.rank, one.rank])) == [[0, 2]] * 3
     everybody = [{"rank": 0}, {"rank": 1}, {"rank": 2}]
     assert on_all(ranks, lambda one: one.gather_object({"rank": one.rank})) == [everybody] * 3
     assert on_all(ranks, lambda one: one.broadcast_object({"n": one.rank})) == [{"n": 0}] * 3

@@ -21,7 +21,6 @@ from vecchess.search.cache import (
     EvaluationCache,
     _find,
     insert_unbatched,
-    prefetch_unbatched,
     probe_unbatched,
 )
 
@@ -181,7 +180,6 @@ def _hammer(cache, keys, thread, rounds, expected, entry):  # type: ignore[no-un
     for i in range(rounds):
         random = random_u64(3, thread, i)
         key = keys[np.int64(random % np.uint64(len(keys)))]
-        prefetch_unbatched(cache, key)
         count = probe_unbatched(cache, key, entry)
         if count > 0:
             hits += 1

@@ -141,14 +141,6 @@ class Ranks:
         self.spread_([halves])
         return halves.cpu().to(torch.int32).to(torch.uint16).numpy().tobytes()[:size]
 
-    def sum_values(self, values: list[float]) -> list[float]:
-        """The sums over ranks of a few numbers."""
-        return [float(sum(column)) for column in zip(*self._exchange("sum", values), strict=True)]
-
-    def max_values(self, values: list[float]) -> list[float]:
-        """The largest over ranks of each of a few numbers."""
-        return [float(max(column)) for column in zip(*self._exchange("max", values), strict=True)]
-
     def broadcast_object(self, value: dict[str, Any] | None) -> dict[str, Any]:
         """Rank 0's ``value`` (what JSON can say, a few kB) on all ranks."""
         said = self._exchange("broadcast", value if self.is_first else None)[0]

@@ -79,21 +79,6 @@ def load_optimizer_state(
             }
 
 
-def rng_state() -> dict[str, torch.Tensor]:
-    """The state of torch's generators: of the processor, and of the GPU where one is in use."""
-    state = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        state["cuda"] = torch.cuda.get_rng_state()
-    return state
-
-
-def restore_rng(state: Mapping[str, torch.Tensor]) -> None:
-    """Set torch's generators as ``rng_state`` found them; one that is not here is left out."""
-    torch.set_rng_state(state["cpu"])
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
-
-
 def _own_tensor(tensor: torch.Tensor) -> torch.Tensor:
     """On the CPU, without the rest of a larger memory that it is a view of."""
     plain = tensor.detach().cpu()

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from vecchess.chess.bits import load, load_i32, store, store_i32
 from vecchess.errors import ConfigError
 from vecchess.jit import inline, kernel, part, paste
-from vecchess.search.atomic import load_shared, prefetch, store_shared, try_lock, unlock
-from vecchess.search.memory import LINE_BYTES, MEGABYTE, aligned_zeros, machine_bytes
+from vecchess.search.atomic import load_shared, store_shared, try_lock, unlock
+from vecchess.search.memory import MEGABYTE, aligned_zeros, machine_bytes
 from vecchess.shapes import MAX_MOVES
 
 ENTRY_VALUE, ENTRY_DRAW, ENTRY_STEPS, ENTRY_MOVES, ENTRY_WORDS = range(5)
@@ -126,14 +126,6 @@ def insert_unbatched(cache: Any, key: Any, entry: Any) -> None:
     _copy_in(bucket + way * _I(_ENTRY_BYTES), salted, entry, count)
     _mark_used(bucket, way)
     unlock(bucket + _I(4 * _LOCK))
-
-
-@inline
-def prefetch_unbatched(cache: Any, key: Any) -> None:
-    """Bring the beginning of ``key``'s bucket near, for a probe some hundred nanoseconds later."""
-    _, bucket = _find(cache, key)
-    for offset in (0, LINE_BYTES, _ENTRY_BYTES, _ENTRY_BYTES + LINE_BYTES):
-        prefetch(bucket + _I(offset))
 
 
 @inline
