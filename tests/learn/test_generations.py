@@ -99,6 +99,8 @@ def test_drawn_moves_are_learnt_from_once(run: RunFolder) -> None:
         plans.append(stage.plan(5 * iteration))
     assert [(plan.first_shard, plan.num_shards) for plan in plans] == [(0, 2), (2, 4), (4, 6)]
     assert [(plan.step, plan.in_epochs) for plan in plans] == [(0, True)] * 3
+    orders = {tuple(plan.draw(20).tolist()) for plan in plans}
+    assert len(orders) == 3, "each generation in an order of its own"
 
 
 def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:

@@ -15,10 +15,13 @@ from vecchess.learn.plan import Plan
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
 from vecchess.learn.stage import Stage
+from vecchess.rng import random_word
 from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
+
+_EPOCHS_STREAM = 0x65706F636873
 
 
 def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
@@ -154,10 +157,11 @@ class Generations:
         oldest = len(self._history) - self._num_generations(total)
         mine = self._parts_of_node()
         num_steps = round(new * self._samples_per_position / config.batch_size)
+        seed = self._seed_of_newest() if config.is_on_policy else config.seed
 
         def plan(step: int) -> Plan:
             return Plan(
-                seed=config.seed,
+                seed=seed,
                 step=step - steps_before if config.is_on_policy else step,
                 batch_size=config.batch_size,
                 first_row=self._ranks.rank * (config.batch_size // self._ranks.world_size),
@@ -169,6 +173,10 @@ class Generations:
             )
 
         return Stage(max(num_steps, 1), plan, total, self._told(newest, oldest))
+
+    def _seed_of_newest(self) -> int:
+        """Its steps count from 0, so its epochs need an order of their own."""
+        return random_word(self._config.seed, _EPOCHS_STREAM, len(self._history)) >> 1
 
     @property
     def _samples_per_position(self) -> float:
