@@ -54,6 +54,11 @@ def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
     for config in (config_of(net=sizes, init_from=file), config_of(net=file)):
         net = exported(first_net(config))
         assert (net.layers["stem"].weight == made.layers["stem"].weight).all()
+    longer = tmp_path / "longer.toml"
+    longer.write_text("blocks = 1\nchannels = 32\ntime_steps = 8\n")
+    net = exported(first_net(config_of(net=longer, init_from=file)))
+    assert net.config.time_steps == 8
+    assert net.policy_scale == made.policy_scale
     with pytest.raises(ConfigError, match=r"other sizes .*1 blocks of 32.* than --net \(tiny"):
         first_sizes(config_of(net="tiny", init_from=file))
     with pytest.raises(NetworkError, match="nowhere"):

@@ -1,5 +1,6 @@
 """The network that a run starts with: new, or with the weights of another."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +34,14 @@ def first_sizes(config: TrainConfig) -> NetConfig:
 def first_net(config: TrainConfig) -> SpikingNet:
     """The network before the first update, on the processor, the same for the same settings.
 
-    One from a file is in the second phase and stays there. A new one begins with batch norm, its
+    One from a file is in the second phase and stays there; weights may be taken from a network of
+    another number of time steps. A new one begins with batch norm, its
     statistics taken from positions of random games, or quantised at once where ``fold_at`` is 0.
     """
     sizes = first_sizes(config)
     if config.init_from is not None:
-        return from_integers(_load(config.init_from), config.surrogate)
+        weights = replace(_load(config.init_from), config=sizes)
+        return from_integers(weights, config.surrogate)
     if not is_recipe(config.net):
         return from_integers(_load(Path(config.net)), config.surrogate)
     if config.fold_at == 0:
@@ -65,7 +68,7 @@ def _load(file: Path) -> IntegerNet:
 
 
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:
-    names = {"preset"}
+    names = {"preset", "time_steps"}  # no weight belongs to a time step
     if wanted.model_dump(exclude=names) != found.model_dump(exclude=names):
         raise ConfigError(
             f"{file} holds a network of other sizes ({found.preset}: {found.blocks} blocks of "
