@@ -51,10 +51,14 @@ def train(
     ] = None,
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="Supervised: a PGN file, a run, or a folder of shards; may be repeated."),
+        typer.Option(help="Recorded games: a PGN file, a run, a folder of shards; repeatable."),
+    ] = None,
+    data_share: Annotated[
+        float | None,
+        typer.Option(help="AlphaZero with --data: share of recorded games in a batch. [0.25]"),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Times each position is learnt from (supervised, ppo). [1]")
+        int | None, typer.Option(help="Supervised: times each position is learnt from. [1]")
     ] = None,
     holdout: Annotated[
         float | None,
@@ -85,7 +89,8 @@ def train(
         float | None, typer.Option(help="Share of the run after which weights are int8. [0.7]")
     ] = None,
     samples_per_position: Annotated[
-        float | None, typer.Option(help="AlphaZero: samples for each new position. [1.5]")
+        float | None,
+        typer.Option(help="Samples learnt from for each new position. [1.5, ppo 3, reinforce 1]"),
     ] = None,
     window_positions: Annotated[
         int | None, typer.Option(help="AlphaZero: replay window at first, in positions. [100000]")

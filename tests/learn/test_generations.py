@@ -57,11 +57,14 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def generations(run: RunFolder, **settings: Any) -> tuple[Generations, FakeCampaign]:
+def generations(
+    run: RunFolder, num_reference_shards: int = 0, **settings: Any
+) -> tuple[Generations, FakeCampaign]:
     known = {"games_per_iter": GAMES, "batch_size": 4} | settings
     campaign, ranks = FakeCampaign(run), Ranks.alone(torch.device("cpu"))
     config = build(TrainConfig, known)
-    return Generations(config, run, ranks, StopSignals(), campaign), campaign  # type: ignore[arg-type]
+    source = Generations(config, run, ranks, StopSignals(), campaign, num_reference_shards)  # type: ignore[arg-type]
+    return source, campaign
 
 
 def test_every_number_is_somebodys() -> None:
@@ -90,7 +93,7 @@ def test_a_stage_learns_from_the_window(run: RunFolder) -> None:
         assert stage.num_steps == round(one["positions"] * 2.0 / 4)
 
 
-def test_drawn_moves_are_learnt_from_once(run: RunFolder) -> None:
+def test_drawn_moves_are_learnt_from_in_their_generation(run: RunFolder) -> None:
     source, _ = generations(run, objective="reinforce")
     plans = []
     for iteration in range(3):
@@ -101,6 +104,24 @@ def test_drawn_moves_are_learnt_from_once(run: RunFolder) -> None:
     assert [(plan.step, plan.in_epochs) for plan in plans] == [(0, True)] * 3
     orders = {tuple(plan.draw(20).tolist()) for plan in plans}
     assert len(orders) == 3, "each generation in an order of its own"
+    for objective, samples in (("reinforce", 1), ("ppo", 3)):
+        source, _ = generations(run, objective=objective)
+        stage = source.prepare(0, 0)
+        assert stage
+        assert stage.num_steps == round(stage.positions * samples / 4)
+    source, _ = generations(run, objective="ppo", samples_per_position=0.5)
+    stage = source.prepare(0, 0)
+    assert stage
+    assert stage.num_steps == round(stage.positions / 8)
+
+
+def test_reference_games_are_those_that_the_run_began_with(run: RunFolder) -> None:
+    source, _ = generations(run, 3, data=(Path("games"),), data_share=0.5)
+    again, _ = generations(run, data=(Path("games"),), data_share=0.5)
+    again.restore(source.state())
+    stage = again.prepare(0, 0)
+    assert stage
+    assert (stage.plan(0).num_reference_shards, stage.plan(0).reference_share) == (3, 0.5)
 
 
 def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:
@@ -123,5 +144,5 @@ def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
     source, campaign = generations(run)
     campaign.stops = True
     assert source.prepare(0, 0) is None
-    assert source.state() == {"history": []}
+    assert source.state()["history"] == []
     assert latest(run).file.exists()

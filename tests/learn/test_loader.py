@@ -60,6 +60,29 @@ def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
     assert not active_children()
 
 
+def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
+    mixed = {"reference_share": 0.3, "num_reference_shards": 2}
+    own = GivenShelf([folder / f"{index}.npz" for index in (0, 1)])
+    others = GivenShelf([folder / f"{index}.npz" for index in (2, 3)])
+    with Loader(own, num_workers=0, reference=others) as loader:
+        (pure,) = loader.batches(plans(1, num_shards=2))
+        (batch,) = loader.batches(plans(1, num_shards=2, **mixed))
+        (half,) = loader.batches(plans(1, num_shards=2, first_row=16, **mixed))
+    is_other = np.zeros(32, bool)
+    is_other[replace(plans(1)[0], **mixed).reference_rows] = True
+    assert is_other.sum() == 9
+    assert is_other[:16].sum() in (4, 5)
+    kept = torch.from_numpy(~is_other)
+    assert equal(batch.map(lambda column: column[kept]), pure.map(lambda column: column[kept]))
+    assert equal(batch.map(lambda column: column[16:]), half)
+    with Loader(others, num_workers=0) as loader:
+        (all_of_them,) = loader.batches(plans(1, num_shards=2, batch_size=4000, mirror=False))
+    known = {row.tobytes() for row in all_of_them.planes.numpy()}
+    with Loader(own, num_workers=0, reference=others) as loader:
+        (unmirrored,) = loader.batches(plans(1, num_shards=2, mirror=False, **mixed))
+    assert all(row.tobytes() in known for row in unmirrored.planes.numpy()[is_other])
+
+
 def test_a_lost_process_is_told(folder) -> None:
     with Loader(GivenShelf([folder]), num_workers=1, prefetch=1) as loader:
         batches = loader.batches(plans(20))

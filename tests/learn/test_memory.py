@@ -16,6 +16,7 @@ LIMIT_KIB = 2 * 1024 * 1024
 PROGRAM = """
 import resource, sys
 from pathlib import Path
+from vecchess.learn.rows import fill_rows
 from vecchess.learn.samples import empty_samples
 from vecchess.learn.window import GivenShelf, Window
 
@@ -25,7 +26,8 @@ one.update(1)
 copies = -(-wanted // one.num_positions)
 window = Window(GivenShelf([place] * copies))
 window.update(copies)
-window.samples(__import__("numpy").arange(0, wanted, wanted // 1000), empty_samples(1000))
+places = window.find(__import__("numpy").arange(0, wanted, wanted // 1000))
+fill_rows(window.table, *places, empty_samples(1000))
 print(window.num_positions, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -9,6 +9,7 @@ from tests.learn.games import games, searched
 from tests.store.games import made_up
 from vecchess.errors import ConfigError, DataError
 from vecchess.learn.block import Block, trainable_plies
+from vecchess.learn.rows import fill_rows
 from vecchess.learn.samples import empty_samples, make_samples
 from vecchess.learn.window import GivenShelf, ManifestShelf, Window
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -40,7 +41,7 @@ def folder(tmp_path: Path, parts: list[GameRecords]) -> Path:
 
 def planes_of(window: Window) -> np.ndarray:
     rows = empty_samples(window.num_positions)
-    window.samples(np.arange(window.num_positions), rows)
+    fill_rows(window.table, *window.find(np.arange(window.num_positions)), rows)
     return rows.planes
 
 

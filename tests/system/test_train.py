@@ -169,6 +169,18 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
     assert len(examined[0]["top1"]) == 4
 
 
+def test_reference_games_among_its_own(
+    tmp_path: Path, little: list[object], reference: Path
+) -> None:
+    pgn, run = tmp_path / "mates.pgn", tmp_path / "run"
+    pgn.write_text(PGN)
+    options = ["--data", pgn, "--data-share", 0.5, "--run-dir", run, "--iterations", 1]
+    assert last_json(vecchess("train", *QUICK, *little, *options, "--json"))["exit_code"] == 0
+    mixed, pure = ([x for x in facts(f) if x["kind"] == "learn"] for f in (run, reference))
+    assert mixed[0]["samples"] == pure[0]["samples"]
+    assert mixed[0]["loss"] != pure[0]["loss"]
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -178,7 +190,8 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
         (["--objective", "ppo", "--temperature", "0.5"], "needs temperature 1"),
         (["--objective", "supervised"], "--data"),
         (["--objective", "supervised", "--data", "nowhere.pgn"], "nowhere.pgn"),
-        (["--data", "games.pgn"], "--data"),
+        (["--data", "games.pgn"], "there is no PGN file"),
+        (["--objective", "ppo", "--data", "games.pgn"], "no --data"),
         (["--gpus", "cpu:3", "--batch-size", "64"], "cannot be split over 3 ranks"),
         (["--net", "tinny"], "tinny"),
         (["--init-from", "nowhere.safetensors"], "nowhere.safetensors"),

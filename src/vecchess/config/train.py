@@ -77,9 +77,12 @@ class TrainConfig(PlayConfig):
     games_per_iter: Annotated[int, Field(ge=1)] = 96
     """Games played an iteration, on all machines together."""
     data: tuple[Path, ...] = ()
-    """Supervised: PGN files, runs, folders of shards."""
+    """Recorded games: PGN files, runs, folders of shards. Supervised learns from them alone,
+    AlphaZero from its own games as well."""
+    data_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    """AlphaZero with ``data``: share of each batch that comes from the recorded games."""
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Times each position is learnt from: supervised, and ppo."""
+    """Supervised: times each position is learnt from."""
     holdout: Annotated[float, Field(ge=0, le=0.5)] = 0.02
     """Supervised: share of the positions, the last games, that are only looked at."""
     batch_size: Annotated[int, Field(ge=1, le=1 << 20)] = 256
@@ -88,7 +91,8 @@ class TrainConfig(PlayConfig):
     """Samples computed at a time on one rank, gradients added up; 0: 256. Halved where memory is
     short."""
     samples_per_position: Annotated[float, Field(gt=0, le=1000)] = 1.5
-    """AlphaZero: samples learnt from for each new position."""
+    """Samples learnt from for each new position, AlphaZero 1.5, PPO 3, REINFORCE 1. Below 1, PPO
+    and REINFORCE leave some out: so many samples from more games, which differ more."""
     window_positions: Annotated[int, Field(ge=1000)] = 100_000
     """AlphaZero: positions the replay window holds at first; it grows as a power law."""
     loaders: Annotated[int, Field(ge=0, le=64)] = 1
@@ -131,7 +135,7 @@ class TrainConfig(PlayConfig):
     @model_validator(mode="before")
     @classmethod
     def _suits_the_objective(cls, values: object) -> object:
-        """AlphaZero takes Gumbel's search with few simulations, PPO three epochs, unless told.
+        """AlphaZero takes Gumbel's search with few simulations, PPO each sample 3 times.
 
         Games of beginners are cut short: most that go on for so long end in nothing.
         """
@@ -144,7 +148,9 @@ class TrainConfig(PlayConfig):
             if tree.get("search") == "none":
                 raise ValueError('alphazero learns from searches: --search "gumbel" or "puct"')
             return values | {"tree": {"search": "gumbel", "sims": 16} | tree}
-        return {"epochs": 3} | values if objective == "ppo" else values
+        if samples := {"ppo": 3.0, "reinforce": 1.0}.get(str(objective)):
+            return {"samples_per_position": samples} | values
+        return values
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -155,8 +161,10 @@ class TrainConfig(PlayConfig):
             raise ValueError(
                 f"{self.objective} needs temperature 1: moves drawn as the policy says"
             )
-        if (self.objective == "supervised") != bool(self.data):
-            raise ValueError("--data goes with the objective supervised, and only with it")
+        if self.objective == "supervised" and not self.data:
+            raise ValueError("supervised learns from recorded games: --data FILE or RUN")
+        if self.is_on_policy and self.data:
+            raise ValueError(f"{self.objective} learns from its own games alone: no --data")
         if self.node_rank >= self.nnodes:
             raise ValueError(f"node_rank must be below nnodes = {self.nnodes}")
         if self.nnodes > 1 and not self.master_addr:

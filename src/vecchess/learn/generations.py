@@ -63,10 +63,15 @@ class Generations:
         ranks: Ranks,
         stop: StopSignals,
         campaign: Campaign | None,
+        num_reference_shards: int = 0,
     ) -> None:
-        """``run`` is the folder of this machine; its leading rank alone has a ``campaign``."""
+        """``run`` is the folder of this machine; its leading rank alone has a ``campaign``.
+
+        ``num_reference_shards``: shards of reference games that are mixed in.
+        """
         self._config, self._run, self._ranks = config, run, ranks
         self._stop, self._campaign = stop, campaign
+        self._num_reference_shards = num_reference_shards
         self._history: list[list[Part]] = []
         """The machines' parts of every generation so far."""
 
@@ -85,12 +90,14 @@ class Generations:
         return self._stage(steps_before)
 
     def state(self) -> dict[str, Any]:
-        """Every machine's part of every generation."""
-        return {"history": [[part.to_dict() for part in parts] for parts in self._history]}
+        """Every machine's part of every generation, and how much there is to mix in."""
+        history = [[part.to_dict() for part in parts] for parts in self._history]
+        return {"history": history, "reference_shards": self._num_reference_shards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on after those generations."""
         self._history = [[Part.from_dict(part) for part in parts] for parts in state["history"]]
+        self._num_reference_shards = state.get("reference_shards", 0)
 
     def examine(self, learner: Learner) -> dict[str, Any]:
         """Nothing is kept from learning: new games come all the time."""
@@ -156,7 +163,7 @@ class Generations:
         total = sum(part.positions for parts in self._history for part in parts)
         oldest = len(self._history) - self._num_generations(total)
         mine = self._parts_of_node()
-        num_steps = round(new * self._samples_per_position / config.batch_size)
+        num_steps = round(new * config.samples_per_position / config.batch_size)
         seed = self._seed_of_newest() if config.is_on_policy else config.seed
 
         def plan(step: int) -> Plan:
@@ -170,6 +177,8 @@ class Generations:
                 num_shards=mine[-1].end_shard,
                 in_epochs=config.is_on_policy,
                 mirror=config.mirror,
+                reference_share=config.data_share if config.data else 0.0,
+                num_reference_shards=self._num_reference_shards,
             )
 
         return Stage(max(num_steps, 1), plan, total, self._told(newest, oldest))
@@ -177,11 +186,6 @@ class Generations:
     def _seed_of_newest(self) -> int:
         """Its steps count from 0, so its epochs need an order of their own."""
         return random_word(self._config.seed, _EPOCHS_STREAM, len(self._history)) >> 1
-
-    @property
-    def _samples_per_position(self) -> float:
-        config = self._config
-        return config.epochs if config.is_on_policy else config.samples_per_position
 
     def _num_generations(self, total: int) -> int:
         """How many of the newest generations are learnt from; one at least."""

@@ -24,7 +24,7 @@ from vecchess.errors import WorkerDied
 from vecchess.learn.maker import Maker, Order, Packet
 from vecchess.learn.plan import Plan
 from vecchess.learn.samples import ROW_BYTES, Samples, samples_in
-from vecchess.learn.window import Say, Shelf
+from vecchess.learn.window import GivenShelf, Say, Shelf
 from vecchess.selfplay.shield import held_back, ignore
 from vecchess.selfplay.stop_signals import stop_signals
 
@@ -41,12 +41,14 @@ class Loader:
         max_rows: int = 8192,
         pin_memory: bool = False,
         say: Say = print,
+        reference: GivenShelf | None = None,
     ) -> None:
         """Processes start with the first batch; 0 of them: made here, when asked for.
 
         trace: lambda of the returns. prefetch: batches a process is ahead. max_rows: the most a
         plan may ask for; memory is taken for those that are asked for. pin_memory: batches lie
         where a GPU fetches them fastest. say: is told of shards that cannot be read, once each.
+        reference: games that plans may mix in.
         """
         self._say = say
         self._said: set[str] = set()
@@ -58,7 +60,7 @@ class Loader:
         self._orders = _Orders(num_places)
         self._processes: list[BaseProcess] = []
         self._loader: DataLoader[Packet] | None = DataLoader(
-            _Packets(shelf, trace, self._places),
+            _Packets(Maker(shelf, trace, reference), self._places),
             batch_size=None,
             sampler=self._orders,
             num_workers=num_workers,
@@ -164,8 +166,8 @@ class Loader:
 class _Packets(Dataset[Packet]):
     """What torch calls in a loader process, or here where there is none."""
 
-    def __init__(self, shelf: Shelf, trace: float, places: torch.Tensor) -> None:
-        self._maker = Maker(shelf, trace)
+    def __init__(self, maker: Maker, places: torch.Tensor) -> None:
+        self._maker = maker
         self._places = places
 
     def __getitem__(self, order: Order) -> Packet:

@@ -1,5 +1,6 @@
 """Makes batches: what lives in a loader process, and what it says to the trainer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError, VecchessError
 from vecchess.learn.mirror import mirror
 from vecchess.learn.plan import Plan
+from vecchess.learn.rows import fill_rows
 from vecchess.learn.samples import ROW_BYTES, samples_in
-from vecchess.learn.window import Shelf, Window
+from vecchess.learn.window import GivenShelf, Shelf, Window
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,13 @@ class Packet:
 
 
 class Maker:
-    """Fills places with rows; holds the window."""
+    """Fills places with rows; holds the window, and reference games where there are any."""
 
-    def __init__(self, shelf: Shelf, trace: float) -> None:
+    def __init__(self, shelf: Shelf, trace: float, reference: GivenShelf | None = None) -> None:
         """Nothing is read before the first order. ``trace``: lambda of the returns."""
         self._notes: list[str] = []
         self._window = Window(shelf, trace, self._notes.append)
+        self._reference = Window(reference or GivenShelf([]), trace, self._notes.append)
 
     def make(self, order: Order, buffer: NDArray[np.uint8]) -> Packet:
         """Fill the first rows of ``buffer``: uint8[..].
@@ -61,12 +64,24 @@ class Maker:
         window.update(plan.num_shards, plan.first_shard)
         if not plan.rows:
             return
-        if not window.num_positions:
-            raise DataError("there are no positions to learn from in the recorded games")
+        which, plies = self._find(window, plan.draw)
+        table = window.table
+        if len(taken := plan.reference_rows):
+            self._reference.update(plan.num_reference_shards)
+            which[taken], plies[taken] = self._find(self._reference, plan.draw_reference)
+            which[taken] += len(table)
+            table = np.concatenate([table, self._reference.table])
         rows = buffer[: plan.rows * ROW_BYTES]
         rows.fill(0)
         samples = samples_in(rows, plan.rows)
-        window.samples(plan.draw(window.num_positions), samples)
+        fill_rows(table, which, plies, samples)
         if plan.mirror:
             where = (plan.seed, plan.step, plan.first_row)
             mirror(samples.planes, samples.legal, samples.num_legal, *where)
+
+    def _find(
+        self, window: Window, draw: Callable[[int], NDArray[np.int64]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if not window.num_positions:
+            raise DataError("there are no positions to learn from in the recorded games")
+        return window.find(draw(window.num_positions))

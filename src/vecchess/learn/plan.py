@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from vecchess.learn.draws import draw, epochs
 
+_REFERENCE_STREAM = 0x72656665
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -32,11 +34,23 @@ class Plan:
     """Every position once an epoch, instead of any at any time; see ``draws.py``."""
     mirror: bool = False
     """Show a random half of what may be mirrored in the mirror; see ``mirror.py``."""
+    reference_share: float = 0.0
+    """Share of the rows that come from reference games, spread evenly among the others."""
+    num_reference_shards: int = 0
+    """How many shards of theirs are listed."""
 
     @property
     def rows(self) -> int:
         """B of the part that is made."""
         return self.batch_size - self.first_row if self.num_rows is None else self.num_rows
+
+    @property
+    def reference_rows(self) -> NDArray[np.int64]:
+        """int64[R]: the rows of this part that come from reference games."""
+        ends = np.floor(
+            np.arange(self.first_row, self.first_row + self.rows + 1) * self.reference_share
+        )
+        return np.flatnonzero(np.diff(ends))
 
     def draw(self, num_positions: int) -> NDArray[np.int64]:
         """int64[B]: the positions of a window of so many that this part takes."""
@@ -45,3 +59,9 @@ class Plan:
         num = end - self.first_position
         rows = choose(self.seed, self.step, self.batch_size, num, self.first_row, self.rows)
         return rows + self.first_position
+
+    def draw_reference(self, num_positions: int) -> NDArray[np.int64]:
+        """int64[R]: the positions, of so many in reference games, that ``reference_rows`` take."""
+        seed = self.seed ^ _REFERENCE_STREAM
+        drawn = draw(seed, self.step, self.batch_size, num_positions, self.first_row, self.rows)
+        return drawn[self.reference_rows]

@@ -92,11 +92,11 @@ def train_rank(
         ranks.wait_for_all()
         reporter = Reporter(config, console if ranks.is_first else None, quiet)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
-        shelf = _shelf(config, run, ranks, reporter)
-        loader = stack.enter_context(_loader(config, shelf, ranks, reporter))
+        shelf, reference = _shelves(config, run, ranks, reporter)
+        loader = stack.enter_context(_loader(config, shelf, reference, ranks, reporter))
         matches = Matches(config, run, ranks, devices[0])
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
-        source = stack.enter_context(_source(trainer, shelf, devices, console, quiet))
+        source = stack.enter_context(_source(trainer, shelf, reference, devices, console, quiet))
         checkpoints = _checkpoints(config, run) if ranks.is_first else None
         memory = Memory(trainer, source, checkpoints)
         has_gone_on = memory.restore()
@@ -161,10 +161,18 @@ def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
     return RunFolder(folder if ranks.node == 0 else folder / "machines" / str(ranks.node))
 
 
-def _shelf(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter) -> Shelf:
-    """The games to learn from. Other ranks wait while their leader gathers PGN files."""
-    if config.objective != "supervised":
-        return ManifestShelf(run.games)
+def _shelves(
+    config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter
+) -> tuple[Shelf, GivenShelf | None]:
+    """The games to learn from, and those that are mixed in, if any."""
+    given = _given(config, run, ranks, reporter) if config.data else None
+    if config.objective == "supervised" and given is not None:
+        return given, None
+    return ManifestShelf(run.games), given
+
+
+def _given(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter) -> GivenShelf:
+    """The recorded games. Other ranks wait while their leader gathers PGN files."""
     folder = run.path / "data"
     with ranks.patience(GATHER_S):
         if ranks.leads_node:
@@ -173,9 +181,16 @@ def _shelf(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter
     return GivenShelf(shards_of(config.data, folder, reporter.say, gathers=False))
 
 
-def _loader(config: TrainConfig, shelf: Shelf, ranks: Ranks, reporter: Reporter) -> Loader:
+def _loader(
+    config: TrainConfig,
+    shelf: Shelf,
+    reference: GivenShelf | None,
+    ranks: Ranks,
+    reporter: Reporter,
+) -> Loader:
     return Loader(
         shelf,
+        reference=reference,
         trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
         num_workers=config.loaders,
         pin_memory=ranks.device.type == "cuda",
@@ -189,22 +204,28 @@ def _checkpoints(config: TrainConfig, run: RunFolder) -> CheckpointFolder:
 
 @contextmanager
 def _source(
-    trainer: Trainer, shelf: Shelf, devices: list[Device], console: Console, quiet: bool
+    trainer: Trainer,
+    shelf: Shelf,
+    reference: GivenShelf | None,
+    devices: list[Device],
+    console: Console,
+    quiet: bool,
 ) -> Iterator[Source]:
     """Where positions come from. Workers, where there are any, end with the block."""
     config, run, ranks = trainer.config, trainer.run, trainer.ranks
     if isinstance(shelf, GivenShelf):
         yield Corpus(config, ranks, trainer.loader, len(shelf))
         return
+    num_reference = len(reference) if reference is not None else 0
     if not ranks.leads_node:
-        yield Generations(config, run, ranks, trainer.stop, None)
+        yield Generations(config, run, ranks, trainer.stop, None, num_reference)
         return
     settings = selfplay_config(config, config.net)
     with (
         watcher_for(console, quiet or not ranks.is_first) as watcher,
         Campaign(settings, run, devices, watcher, trainer.stop) as campaign,
     ):
-        yield Generations(config, run, ranks, trainer.stop, campaign)
+        yield Generations(config, run, ranks, trainer.stop, campaign, num_reference)
 
 
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:

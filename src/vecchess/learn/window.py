@@ -6,7 +6,7 @@ of when it was asked: whoever is told the same two numbers draws from the same p
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError
 from vecchess.learn.block import Block, address_table
 from vecchess.learn.game_index import GameIndex
-from vecchess.learn.rows import fill_rows
-from vecchess.learn.samples import Samples
 from vecchess.selfplay.writer import return_freed_memory
 from vecchess.store.manifest import SET_ASIDE_SUFFIX
 from vecchess.store.source import ShardFile, find_shards, listed_shards
@@ -138,14 +136,19 @@ class Window:
         self._hold(blocks, [shards[index] for index in blocks])
         self._asked_for = (num_shards, first_shard)
 
-    def samples(self, indices: NDArray[np.int64], rows: Samples[NDArray[Any]]) -> None:
-        """Fill ``rows``, zero before, with the positions ``indices``: int64[B]."""
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """int64[blocks, columns], for ``fill_rows``; good until the next update."""
+        return self._table
+
+    def find(self, indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[B] twice: of each position its block, a row of ``table``, and its ply there."""
         which, places = self._index.find(indices)
         blocks = list(self._blocks.values())
         plies = np.zeros(len(indices), np.int64)
         for row, (block, place) in enumerate(zip(which, places, strict=True)):
             plies[row] = blocks[block].trainable[place]
-        fill_rows(self._table, which, plies, rows)
+        return which, plies
 
     def _read(self, index: int, shard: ShardFile) -> Block | None:
         """The games of a shard; None where they cannot be had, now or before."""
