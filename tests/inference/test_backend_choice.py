@@ -5,9 +5,9 @@ import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError
-from vecchess.inference import backends
 from vecchess.inference.backends import choose_backend, obstacle_to_cuda, open_backend
 from vecchess.inference.reference import ReferenceBackend
+from vecchess.snn import triton_support
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 
@@ -19,7 +19,7 @@ GPU = "cuda:0"
 @pytest.fixture
 def hopper(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """As if there were an H200 here, and Triton."""
-    monkeypatch.setattr(backends, "find_spec", lambda name: object())
+    monkeypatch.setattr(triton_support, "find_spec", lambda name: object())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Some GPU")
@@ -44,12 +44,12 @@ def test_auto_falls_back_to_torch_and_says_why(hopper: pytest.MonkeyPatch) -> No
     assert "Some GPU has compute capability 7.5, the Triton kernels need 8.0" in reason()
     hopper.setattr(torch.version, "hip", "7.0")
     assert "ROCm" in reason()
-    hopper.setattr(backends, "find_spec", lambda name: None)
+    hopper.setattr(triton_support, "find_spec", lambda name: None)
     assert "Triton is not installed" in reason()
 
 
 def test_cuda_is_refused_where_it_cannot_run(hopper: pytest.MonkeyPatch) -> None:
-    hopper.setattr(backends, "find_spec", lambda name: None)
+    hopper.setattr(triton_support, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="'cuda' cannot run here: Triton is not installed"):
         open_backend("cuda", NET, 1, device=GPU)
 

@@ -1,6 +1,5 @@
 """Backends by name. Each is imported only when it is opened."""
 
-from importlib.util import find_spec
 from typing import NamedTuple
 
 from vecchess.errors import ConfigError
@@ -8,10 +7,9 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.exit import ExitRule
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.triton_support import obstacle_to_triton
 
 BACKENDS = ("auto", "cpu", "cuda", "torch", "reference")
-LEAST_CAPABILITY = (8, 0)
-"""Compute capability of the first GPUs with what our kernels need: asynchronous copies."""
 
 
 class Choice(NamedTuple):
@@ -37,25 +35,7 @@ def obstacle_to_cuda(config: NetConfig, device: str) -> str:
     """Why backend "cuda" cannot compute the network on ``device``; "" where it can."""
     if config.kind != "residual":
         return f"the Triton kernels compute residual networks, not {config.kind} ones"
-    if find_spec("triton") is None:
-        return "Triton is not installed"
-    import torch
-
-    if device == "cpu":
-        import triton
-
-        interpreted = triton.knobs.runtime.interpret
-        return "" if interpreted else "the Triton kernels need a GPU (or TRITON_INTERPRET=1)"
-    if not torch.cuda.is_available():
-        return "torch finds no CUDA device"
-    if torch.version.hip:
-        return "the Triton kernels were made for NVIDIA GPUs, and this torch is built for ROCm"
-    capability = torch.cuda.get_device_capability(device)
-    if capability < LEAST_CAPABILITY:
-        have, need = (".".join(map(str, version)) for version in (capability, LEAST_CAPABILITY))
-        gpu = torch.cuda.get_device_name(device)
-        return f"{gpu} has compute capability {have}, the Triton kernels need {need}"
-    return ""
+    return obstacle_to_triton(device)
 
 
 def open_backend(

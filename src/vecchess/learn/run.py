@@ -36,6 +36,7 @@ from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.run import exit_code, watcher_for
 from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.snn.firing import obstacle_to_neurons
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 
@@ -92,6 +93,8 @@ def train_rank(
         ranks.wait_for_all()
         reporter = Reporter(config, console if ranks.is_first else None, quiet)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
+        if obstacle := obstacle_to_neurons(ranks.device):
+            reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
         shelf, reference = _shelves(config, run, ranks, reporter)
         loader = stack.enter_context(_loader(config, shelf, reference, ranks, reporter))
         matches = Matches(config, run, ranks, devices[0])

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.neuron import Spikes, clipped_relu, fire, fire_compiled
+from vecchess.snn.firing import Neurons, fastest
+from vecchess.snn.neuron import Fire, Spikes, fire
 from vecchess.snn.norm import MOMENTUM, GhostNorm
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.spike_sums import read_heads
-from vecchess.snn.surrogate import DEFAULT_SURROGATE, Surrogate, surrogate_named
+from vecchess.snn.surrogate import DEFAULT_SURROGATE, surrogate_named
 from vecchess.snn.synapses import Synapses, Wiring
 from vecchess.snn.topology import (
     NUM_TAPS,
@@ -58,6 +59,8 @@ class SpikingNet(nn.Module):
     compiled: bool = True
     """Layers run by the fastest way there is on their device; False leaves all of it to torch's
     plain operators. The same to the bit once folded, and but for rounding before."""
+    fire: Fire | None = None
+    """How neurons are computed, where that is not to follow from ``compiled`` and the device."""
 
     def __init__(self, config: NetConfig, surrogate: str = DEFAULT_SURROGATE) -> None:
         """Unfolded, with torch's current random generator; ``surrogate`` is a name of SURROGATES.
@@ -160,7 +163,8 @@ class SpikingNet(nn.Module):
 
     def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> Output:
         """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
-        neurons = _Neurons(self.config, membranes, self.surrogate, self._has_kernels(inflow))
+        way = self.fire or (fastest(inflow.device) if self.compiled else fire)
+        neurons = Neurons(self.config, membranes, self.surrogate, way)
         if self.config.is_rate_coded:
             per_step = inflow[:num_steps]
         else:
@@ -175,13 +179,13 @@ class SpikingNet(nn.Module):
         policy, wdl = self._pooled_heads(last, neurons) if plain else self._heads(last, neurons)
         return Output(policy, wdl.cumsum(0), neurons.after, neurons.rates)
 
-    def _pooled_heads(self, current: Tensor, neurons: "_Neurons") -> tuple[Tensor, Tensor]:
+    def _pooled_heads(self, current: Tensor, neurons: Neurons) -> tuple[Tensor, Tensor]:
         """As ``_heads``, of the mean over the board."""
         pooled = neurons.fire(current, packed=False).values.mean((2, 3))
         policy = self._currents("policy", pooled)
         return policy.cumsum(0), self._currents("value.outcome", pooled)
 
-    def _heads(self, current: Tensor, neurons: "_Neurons") -> tuple[Tensor, Tensor]:
+    def _heads(self, current: Tensor, neurons: Neurons) -> tuple[Tensor, Tensor]:
         """Policy [T, B, 4672] added up, and currents of win/draw/loss [T, B, 3] at each step."""
         spikes = neurons.fire(current, packed=True)
         if spikes.bits is None:
@@ -207,38 +211,6 @@ class SpikingNet(nn.Module):
         if spikes.bits is None:
             return self._currents(name, spikes.values)
         return self.layer(name).hear(spikes)
-
-    def _has_kernels(self, inflow: Tensor) -> bool:
-        return self.compiled and inflow.device.type == "cpu"
-
-
-class _Neurons:
-    """The neuron layers of one forward, in order: each takes its membrane and leaves it behind."""
-
-    def __init__(
-        self, config: NetConfig, membranes: list[Tensor], surrogate: Surrogate, compiled: bool
-    ) -> None:
-        self._config = config
-        self._before = membranes
-        self._surrogate = surrogate
-        self._compiled = compiled
-        self.after: list[Tensor] = []
-        self.rates: list[Tensor] = []
-
-    def fire(self, current: Tensor, packed: bool) -> Spikes:
-        """Spikes (or the twin's activations) of the next layer, shaped as ``current``.
-
-        packed: where there are kernels, as they read it.
-        """
-        if self._config.neuron == "relu":
-            activations = clipped_relu(current)
-            self.rates.append((activations > 0).float().mean())
-            return Spikes(activations)
-        neurons = current, self._before[len(self.after)], self._config.grid_bits, self._surrogate
-        fired = fire_compiled(*neurons, packed) if self._compiled else fire(*neurons)
-        self.after.append(fired.membrane)
-        self.rates.append(fired.rate)
-        return fired.spikes
 
 
 def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:

@@ -9,9 +9,11 @@ That is snntorch.Leaky with beta 0.5, threshold 1, reset by subtraction and rese
 threshold even after its reset is rare; snntorch 1.0 takes the reset off before it compares the
 next time, and gives it back if there is no spike. So do we, on every device.
 
-``leaky`` says so in torch operators, for any device; ``fire_compiled`` is the same, faster.
+``leaky`` says so in torch operators, for any device. ``fire_compiled`` is the same on the
+processor, faster; on a GPU ``leak_triton`` has it.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +54,10 @@ class Firing(NamedTuple):
     spikes: Spikes
     membrane: Tensor
     rate: Tensor
+
+
+Fire = Callable[[Tensor, Tensor, int, Surrogate, bool], Firing]
+"""Currents, membrane, grid_bits, surrogate, whether spikes are wanted packed: as ``fire``."""
 
 
 class _Fire(Function):
@@ -151,7 +157,7 @@ class _Quantise(Function):
     """Nearest multiple of 1 / scale within +-limit multiples; backward straight through."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, scale: Tensor, limit: float) -> Tensor:
+    def forward(ctx: Any, values: Tensor, scale: Tensor | float, limit: float) -> Tensor:
         return torch.round(values * scale).clamp(-limit, limit) / scale
 
     @staticmethod
@@ -159,7 +165,7 @@ class _Quantise(Function):
         return gradients[0], None, None
 
 
-def quantise(values: Tensor, scale: Tensor, limit: float) -> Tensor:
+def quantise(values: Tensor, scale: Tensor | float, limit: float) -> Tensor:
     """``values`` on the grid of 1 / scale (powers of two), gradients straight through."""
     return _Quantise.apply(values, scale, limit)  # type: ignore[no-untyped-call, no-any-return]
 
@@ -197,8 +203,17 @@ def leaky(
     return torch.stack(steps), membrane
 
 
-def fire(currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate) -> Firing:
-    """``leaky`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32."""
+def fire(
+    currents: Tensor,
+    membrane: Tensor,
+    grid_bits: int,
+    surrogate: Surrogate,
+    packed: bool = False,
+) -> Firing:
+    """``leaky`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32.
+
+    packed: no matter, spikes are numbers.
+    """
     spikes, membrane = leaky(currents.float(), membrane, grid_bits, surrogate)
     return Firing(Spikes(spikes), membrane, spikes.mean())
 

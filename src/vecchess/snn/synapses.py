@@ -100,8 +100,7 @@ class Synapses(nn.Module):
     def quantised(self) -> tuple[Tensor, Tensor]:
         """The deployed weight [O, K] and bias [O], still attached to their parameters."""
         weight = quantise(self.weight, torch.exp2(self.shift)[:, None], WEIGHT_LIMIT)
-        grid = torch.tensor(2.0**self.weight_bits, device=self.bias.device)
-        return weight, quantise(self.bias, grid, BIAS_LIMIT)
+        return weight, quantise(self.bias, 2.0**self.weight_bits, BIAS_LIMIT)
 
     @torch.no_grad()
     def fold(self) -> None:
