@@ -95,3 +95,23 @@ def test_sums_over_ranks_move_the_statistics_as_one_rank_would() -> None:
     assert torch.equal(ranks[0].running_var, ranks[1].running_var)
     ranks[0].absorb()
     assert torch.equal(ranks[0].running_var, ranks[1].running_var)
+
+
+@BOTH_WAYS
+def test_statistics_are_float32_whatever_the_forward_is_computed_in(compiled: bool) -> None:
+    exact, reduced = _norm(), _norm()
+    exact(_currents(75), compiled)
+    with torch.autocast("cpu", torch.bfloat16):
+        reduced(_currents(75), compiled)
+    assert torch.equal(exact.pending, reduced.pending)
+
+
+def test_momentum_is_as_exact_as_in_torch() -> None:
+    for momentum in (0.1, 0.7, 1.0):
+        norm = _norm()
+        torch.nn.init.normal_(norm.running_mean)
+        norm(_currents(75), True)
+        mean = norm.pending[:5] / norm.pending[-1]
+        expected = norm.running_mean.lerp(mean, momentum)
+        norm.absorb(momentum)
+        assert torch.equal(norm.running_mean, expected)

@@ -56,7 +56,8 @@ class GhostNorm(nn.Module):
             return cast(Tensor, normed)
         whole = currents.shape[1] // self.group * self.group
         parts = currents.split([whole, currents.shape[1] - whole], dim=1)
-        return torch.cat([self._normalise(part) for part in parts if part.shape[1]], dim=1)
+        normed = [self._normalise(part) for part in parts if part.shape[1]]
+        return normed[0] if len(normed) == 1 else torch.cat(normed, dim=1)
 
     def _normalise(self, currents: Tensor) -> Tensor:
         """Groups of the same size, in torch operators."""
@@ -73,23 +74,25 @@ class GhostNorm(nn.Module):
 
     @torch.no_grad()
     def _note(self, mean: Tensor, variance: Tensor, num_boards: int) -> None:
-        """Add statistics [groups, C] of ``num_boards`` boards to the sums."""
+        """Add statistics [groups, C] of ``num_boards`` boards to the sums, all in float32."""
         sizes = _group_sizes(num_boards, self.group, mean)
-        sums = [sizes @ mean.float(), sizes @ variance.float(), sizes.sum()[None]]
+        with torch.autocast(mean.device.type, enabled=False):
+            sums = [sizes @ mean.float(), sizes @ variance.float(), sizes.sum()[None]]
         self._seen += torch.cat(sums)
 
     @torch.no_grad()
     def absorb(self, momentum: float = MOMENTUM) -> None:
         """Move the running statistics to the mean over all boards seen since the last call.
 
-        momentum: weight of what was seen; 1 forgets what was before.
+        momentum: weight of what was seen; 1 forgets what was before. Where nothing was seen it is
+        0: to ask whether, would be to wait for the device.
         """
         num_boards = self._seen[-1]
-        if num_boards > 0:
-            mean, variance = (self._seen[:-1] / num_boards).chunk(2)
-            self.running_mean.lerp_(mean, momentum)
-            self.running_var.lerp_(variance, momentum)
-            self._seen.zero_()
+        mean, variance = (self._seen[:-1] / num_boards.clamp(min=1)).chunk(2)
+        weight = (num_boards > 0) * momentum
+        self.running_mean.lerp_(mean, weight)
+        self.running_var.lerp_(variance, weight)
+        self._seen.zero_()
 
     @torch.no_grad()
     def as_affine(self) -> tuple[Tensor, Tensor]:
@@ -148,8 +151,8 @@ class _Normalise(Function):
 
 def _group_sizes(num_boards: int, group: int, like: Tensor) -> Tensor:
     """float32[groups]: boards in each group of ``num_boards`` boards."""
-    sizes = [min(group, num_boards - first) for first in range(0, num_boards, group)]
-    return torch.tensor(sizes, dtype=torch.float32, device=like.device)
+    firsts = torch.arange(0, num_boards, group, device=like.device)
+    return (num_boards - firsts).clamp(max=group).float()
 
 
 def _by_board(boards: Tensor) -> Any:
