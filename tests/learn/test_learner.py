@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.learn.games import games, searched
 from vecchess.config import TrainConfig, build
+from vecchess.errors import DeviceError
 from vecchess.learn.block import trainable_plies
-from vecchess.learn.learner import Learner, Told
+from vecchess.learn.learner import Learner
 from vecchess.learn.samples import Samples, make_samples
+from vecchess.learn.tally import Told
 from vecchess.snn.convert import exported, from_integers
 from vecchess.snn.create import create_sized
 from vecchess.snn.network import SpikingNet, unpack_bitboards
@@ -31,6 +34,15 @@ class Alone:
 
     def sum_(self, tensors: list[Tensor]) -> None:
         """Nobody else."""
+
+
+class NothingAsked(TorchDispatchMode):
+    """Refuses to tell what a tensor holds: on a GPU that would be to wait for it."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
+        assert function is not torch.ops.aten._local_scalar_dense.default, "a number was asked for"
+        assert function is not torch.ops.aten.nonzero.default, "a size was asked for"
+        return function(*args, **(kwargs or {}))
 
 
 class Together:
@@ -161,3 +173,68 @@ def test_alarms_name_the_layer(batches) -> None:
     dead, busy = learner.alarms()
     assert "block0.second is nearly dead" in dead
     assert "heads hardly rests: 90.0%" in busy
+
+
+@pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
+@pytest.mark.parametrize("objective", ["alphazero", "ppo"])
+def test_no_number_is_asked_for_between_the_batch_and_what_it_tells(
+    objective: str, folded: bool, batches
+) -> None:
+    learner = Learner(config_of(objective), new_net(folded), Alone())
+    learner.step(batches[0], 0.0, [])
+    learner.net.compiled = False  # kernels for the processor read what they are given
+    rows = learner._intake.rows(batches[1])
+    with NothingAsked():
+        if objective == "ppo":
+            rows = learner._intake._normalised(rows)
+        totals = learner._gradients(rows, batches[1].planes, [1.0])
+        totals |= learner._clipped()
+        learner.net.absorb_statistics(learner.ranks.sum_)
+        learner.net.settle_grid()
+    assert learner._told(totals).notes == [1.0]
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_followed(batches) -> None:
+    learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
+    with torch.no_grad():
+        learner.net.layer("policy").bias.fill_(torch.inf)
+    before = learner.net.layer("stem").weight.clone()
+    with pytest.raises(DeviceError, match="not finite: lower --lr"):
+        learner.step(batches[0], 0.0, [])
+    assert torch.equal(learner.net.layer("stem").weight, before)
+
+
+class AloneOnGpu(Alone):
+    """The only rank, on a GPU."""
+
+    device = torch.device("cuda:0")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, batches) -> None:
+    config = config_of(objective, optimiser={"lr": 1e-3, "warmup_samples": 0})
+    here = Learner(config, new_net(folded=True), Alone())
+    there = Learner(config, new_net(folded=True).to("cuda:0"), AloneOnGpu())
+    pinned = [batch.map(lambda column: column.pin_memory()) for batch in batches]
+    planes = batches[0].planes[:16]
+    with torch.no_grad():
+        ours, theirs = (net(unpack_bitboards(planes.to(net.policy_gain.device))) for net in
+                        (here.net, there.net))  # fmt: skip
+    assert torch.equal(ours.policy, theirs.policy.cpu())
+    assert torch.equal(ours.wdl, theirs.wdl.cpu())
+    for step, batch in enumerate(pinned):
+        told = here.step(batches[step], 0.1, [1.0])
+        try:
+            torch.cuda.set_sync_debug_mode("error")
+            rows, boards = there._intake.rows(batch), there._intake.planes(batch)
+            totals = there._gradients(rows, boards, [1.0]) | there._clipped()
+            there._move(0.1)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        there.progress.samples += config.batch_size
+        there.progress.steps += 1
+        found = there._told(totals)
+        assert found.notes == told.notes
+        assert found.means["loss"] == pytest.approx(told.means["loss"], rel=1e-3)

@@ -14,7 +14,7 @@ from tests.learn.games import games, searched
 from vecchess.errors import DataError, WorkerDied
 from vecchess.learn.loader import Loader
 from vecchess.learn.plan import Plan
-from vecchess.learn.samples import Samples
+from vecchess.learn.samples import ROW_BYTES, Samples
 from vecchess.learn.window import GivenShelf, ManifestShelf
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import write_shard
@@ -116,3 +116,12 @@ def test_a_manifest_may_grow(tmp_path, folder) -> None:
         pytest.raises(DataError, match="lists 0 shards, not 4"),
     ):
         list(loader.batches(plans(1)))
+
+
+def test_columns_own_the_memory_they_lie_in(folder) -> None:
+    """As torch has to know when the memory is pinned and copies are under way."""
+    with Loader(GivenShelf([folder]), num_workers=0) as loader:
+        (batch,) = loader.batches(plans(1))
+    storages = {column.untyped_storage().data_ptr() for column in vars(batch).values()}
+    assert len(storages) == 1
+    assert batch.planes.untyped_storage().nbytes() == 32 * ROW_BYTES

@@ -9,17 +9,20 @@ the order of float32 additions.
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from math import isfinite
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from vecchess.config import TrainConfig
 from vecchess.errors import DeviceError
+from vecchess.learn.intake import Intake
 from vecchess.learn.objectives import OBJECTIVES, Losses, Rows
 from vecchess.learn.optimiser import make_optimiser, rate_at
-from vecchess.learn.outlook import Outlook, outlook_of, widest
+from vecchess.learn.outlook import Outlook, outlook_of
 from vecchess.learn.samples import Samples
+from vecchess.learn.tally import Summing, Told, as_numbers, in_float64, on_device
 from vecchess.rng import random_word
 from vecchess.snn.convert import exported, from_integers
 from vecchess.snn.network import SpikingNet, unpack_bitboards
@@ -28,17 +31,6 @@ from vecchess.snn.topology import neuron_layers
 MICRO_BATCH = 256
 _STEPS_STREAM = 0x7357
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-class Summing(Protocol):
-    """What a learner needs of ``ranks.Ranks``."""
-
-    rank: int
-    world_size: int
-    device: torch.device
-
-    def sum_(self, tensors: list[Tensor]) -> None:
-        """Add up over ranks, in place."""
 
 
 @dataclass
@@ -51,15 +43,6 @@ class Progress:
     """Samples they took."""
 
 
-class Told(NamedTuple):
-    """What one update has to tell."""
-
-    means: dict[str, float]
-    """Losses and the like, a sample."""
-    notes: list[float]
-    """The notes of all ranks, added up."""
-
-
 class Learner:
     """The network in training, its optimiser, and one update after the other."""
 
@@ -68,6 +51,7 @@ class Learner:
         self.config = config
         self.net = net
         self.ranks = ranks
+        self._intake = Intake(config, ranks)
         self.progress = Progress()
         self.optimiser = make_optimiser(net, config.optimiser)
         self.micro_batch = min(config.micro_batch or MICRO_BATCH, self.rows_a_rank)
@@ -98,15 +82,16 @@ class Learner:
         travel with the sums and come back added up over ranks. Raises DeviceError where a single
         row does not fit the memory, or a gradient is not finite.
         """
-        rows, planes = self._rows(samples), samples.planes.to(self.ranks.device)
+        rows, planes = self._intake.rows(samples), self._intake.planes(samples)
         self.net.train()
-        told = self._gradients(rows, planes, notes)
+        totals = self._gradients(rows, planes, notes)
+        told = self._told(totals | self._clipped())
         told.means["lr"] = self._move(share_done)
         self.progress.steps += 1
         self.progress.samples += self.config.batch_size
         return told
 
-    def _gradients(self, rows: Rows, planes: Tensor, notes: list[float]) -> Told:
+    def _gradients(self, rows: Rows, planes: Tensor, notes: list[float]) -> dict[str, Tensor]:
         """Gradients of the whole batch on every rank; micro-batches halve where memory ends."""
         while True:
             try:
@@ -122,23 +107,26 @@ class Learner:
         """Gradients of this rank's rows, in ``grad``; sums of what is to be told."""
         self.optimiser.zero_grad()
         self.net.forget_statistics()
-        num_steps = self._num_steps()
+        num_steps, prices = self._num_steps(), self._prices()
         sums: dict[str, Tensor] = {}
         for first in range(0, len(planes), self.micro_batch):
             part = slice(first, first + self.micro_batch)
-            told = self._backward(Rows(*(column[part] for column in rows)), planes[part], num_steps)
+            some = Rows(*(column[part] for column in rows))
+            told = self._backward(some, planes[part], num_steps, prices)
             for name, value in told.items():
                 sums[name] = sums.get(name, 0.0) + value
         return sums
 
-    def _backward(self, rows: Rows, planes: Tensor, num_steps: int) -> dict[str, Tensor]:
+    def _backward(
+        self, rows: Rows, planes: Tensor, num_steps: int, prices: Tensor
+    ) -> dict[str, Tensor]:
         with self._autocast():
             output = self.net(unpack_bitboards(planes), num_steps)
         outlook = outlook_of(self.net, output, rows.legal, rows.num_legal)
         losses = OBJECTIVES[self.config.objective](outlook, rows, self.config.loss)
         share = len(planes) / self.config.batch_size
         rates = torch.stack(output.rates)
-        spikes = (rates * self._rate_weights(rates)).sum() * share
+        spikes = (rates * prices).sum() * share
         loss = self._total(losses) / self.config.batch_size + spikes
         self.scaler.scale(loss).backward()
         told = {name: value.sum() for name, value in losses.told.items()}
@@ -152,24 +140,39 @@ class Learner:
     def _total(self, losses: Losses) -> Tensor:
         return (losses.policy + self.config.loss.value_weight * losses.value).sum()
 
-    def _rate_weights(self, rates: Tensor) -> Tensor:
+    def _prices(self) -> Tensor:
         """float32[layers]: what a spike costs where the last update saw too many.
 
         Linear in the rates of this batch, so that its split over ranks does not matter.
         """
         loss = self.config.loss
-        if not self.rates:
-            return torch.zeros_like(rates)
-        before = torch.tensor(self.rates, device=rates.device)
-        return loss.spike_penalty * (before > loss.spike_target).float()
+        before = self.rates or [0.0] * len(neuron_layers(self.net.config))
+        rates = on_device(before, torch.float32, self.ranks.device)
+        return loss.spike_penalty * (rates > loss.spike_target).float()
 
-    def _summed(self, sums: dict[str, Tensor], notes: list[float]) -> Told:
-        """Add gradients and sums up over ranks; means over the batch, as numbers."""
+    def _summed(self, sums: dict[str, Tensor], notes: list[float]) -> dict[str, Tensor]:
+        """Add gradients and sums up over ranks; the sums, flat and in float64."""
         gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
-        sums["notes"] = torch.tensor(notes, dtype=torch.float64, device=self.ranks.device)
-        totals = [value.double().reshape(-1) for value in sums.values()]
-        self.ranks.sum_([*gradients, *totals])
-        told = {name: total.tolist() for name, total in zip(sums, totals, strict=True)}
+        sums["notes"] = on_device(notes, torch.float64, self.ranks.device)
+        totals = in_float64(sums)
+        self.ranks.sum_([*gradients, *totals.values()])
+        return totals
+
+    def _clipped(self) -> dict[str, Tensor]:
+        """Cut gradients to the largest norm there may be; the norm they had."""
+        self.scaler.unscale_(self.optimiser)
+        highest = self.config.optimiser.clip_norm
+        if not highest:
+            return {}
+        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), highest)
+        return in_float64({"norm": norm})
+
+    def _told(self, totals: dict[str, Tensor]) -> Told:
+        """Means over the batch, as numbers."""
+        told = as_numbers(totals)
+        (norm,) = told.pop("norm", [0.0])
+        if not isfinite(norm) and not self.scaler.is_enabled():
+            raise DeviceError("the gradient is not finite: lower --lr")
         notes = told.pop("notes")
         self.rates = [rate / self.config.batch_size for rate in told.pop("rates")]
         means = {name: value[0] / self.config.batch_size for name, value in told.items()}
@@ -183,11 +186,6 @@ class Learner:
         rate = rate_at(config, self.progress.samples, share_done)
         for group in self.optimiser.param_groups:
             group["lr"] = group["height"] * rate
-        self.scaler.unscale_(self.optimiser)
-        if config.clip_norm:
-            norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.clip_norm)
-            if not torch.isfinite(norm) and not self.scaler.is_enabled():
-                raise DeviceError("the gradient is not finite: lower --lr")
         self.scaler.step(self.optimiser)
         self.scaler.update()
         if self.net.folded:
@@ -195,28 +193,6 @@ class Learner:
         else:
             self.net.absorb_statistics(self.ranks.sum_)
         return config.lr * rate
-
-    def _rows(self, samples: Samples[Tensor]) -> Rows:
-        """The columns on the device, without moves that no row has."""
-        device, width = self.ranks.device, widest(samples.num_legal)
-        columns: dict[str, Any] = {
-            name: getattr(samples, name).to(device, non_blocking=True) for name in Rows._fields
-        }
-        columns["legal"] = columns["legal"][:, :width].long()
-        columns["policy"] = columns["policy"][:, :width]
-        rows = Rows(**columns)
-        return self._normalised(rows) if self.config.is_on_policy else rows
-
-    def _normalised(self, rows: Rows) -> Rows:
-        """Advantages with mean 0 and spread 1 over the whole batch."""
-        advantage = rows.advantage.double()
-        if self.config.objective == "reinforce":
-            advantage = rows.outcome.double() - (rows.value[:, 0] - rows.value[:, 2]).double()
-        sums = torch.stack([advantage.sum(), advantage.square().sum()])
-        self.ranks.sum_([sums])
-        mean, square = (sums / self.config.batch_size).tolist()
-        spread = max(square - mean**2, 1e-8) ** 0.5
-        return rows._replace(advantage=((advantage - mean) / spread).float())
 
     def _num_steps(self) -> int:
         most = self.net.config.time_steps
@@ -238,15 +214,15 @@ class Learner:
         the target policy, and the value error (P(win) - P(loss) - outcome)^2.
         """
         deployed = from_integers(exported(self.net)).to(self.ranks.device).eval()
-        sums = torch.zeros(3, deployed.config.time_steps, dtype=torch.float64)
-        num_rows = torch.zeros(1, dtype=torch.float64)
+        shape, kind = (3, deployed.config.time_steps), torch.float64
+        sums, num_rows = torch.zeros(shape, dtype=kind, device=self.ranks.device), 0
         for samples in batches:
-            rows, planes = self._rows(samples), samples.planes.to(self.ranks.device)
+            rows, planes = self._intake.rows(samples), self._intake.planes(samples)
             output = deployed(unpack_bitboards(planes))
             outlook = outlook_of(deployed, output, rows.legal, rows.num_legal)
-            sums += _marks(outlook, rows).cpu()
+            sums += _marks(outlook, rows)
             num_rows += len(planes)
-        parts = [sums.to(self.ranks.device), num_rows.to(self.ranks.device)]
+        parts = [sums, on_device([num_rows], kind, self.ranks.device)]
         self.ranks.sum_(parts)
         means = (parts[0] / parts[1]).tolist()
         names = ("cross_entropy", "top1", "value_error")

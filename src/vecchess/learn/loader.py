@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from vecchess import errors
@@ -160,7 +162,8 @@ class Loader:
         buffer = torch.empty(size, dtype=torch.uint8, pin_memory=self._pin_memory)
         buffer.numpy()[:] = self._places[packet.place, :size].numpy()
         arrays = samples_in(buffer.numpy(), num_rows)
-        return replace(arrays, planes=arrays.planes.view(np.int64)).map(torch.from_numpy)
+        signed = replace(arrays, planes=arrays.planes.view(np.int64))
+        return signed.map(lambda array: _within(buffer, array))
 
 
 class _Packets(Dataset[Packet]):
@@ -183,6 +186,17 @@ class _Orders(Sampler[Order]):
 
     def __iter__(self) -> Iterator[Order]:
         return (Order(plan, i % self._num_places) for i, plan in enumerate(self.plans))
+
+
+def _within(buffer: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
+    """``array``, which lies in ``buffer``, as a tensor of the same storage.
+
+    torch keeps pinned memory from being used anew while a copy to a GPU is under way, but only if
+    the tensor that is copied owns it.
+    """
+    first = array.ctypes.data - buffer.data_ptr()
+    kind = torch.from_numpy(array).dtype
+    return buffer[first : first + array.nbytes].view(kind).view(array.shape)
 
 
 def _shared_bytes(num_places: int, num_bytes: int) -> torch.Tensor:

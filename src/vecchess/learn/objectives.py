@@ -61,7 +61,7 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
 
 def result_of(rows: Rows) -> Tensor:
     """float32[B, 3]: the game's result for the mover, as win, draw, loss."""
-    return torch.nn.functional.one_hot(1 - rows.outcome.long(), 3).float()
+    return (rows.outcome[:, None] == torch.arange(1, -2, -1, device=rows.outcome.device)).float()
 
 
 def learn_targets(outlook: Outlook, rows: Rows, loss: LossConfig) -> Losses:

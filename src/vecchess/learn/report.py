@@ -10,10 +10,11 @@ from rich.live import Live
 from rich.text import Text
 
 from vecchess.config import TrainConfig
-from vecchess.learn.learner import Learner, Told
+from vecchess.learn.learner import Learner
 from vecchess.learn.metrics import MetricsLog
 from vecchess.learn.publish import Published
 from vecchess.learn.stage import Stage
+from vecchess.learn.tally import Told
 from vecchess.selfplay.progress import as_clock
 
 PLAIN_INTERVAL_S = 10.0
