@@ -6,7 +6,6 @@ Prints one JSON object as its last line. Started by gpu_report.py; see there.
 import argparse
 import json
 import platform
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from setting import Setting, answers, feed, new_of, warmed
+from setting import Setting, answers, device_seconds, feed, new_of, warmed
 from telemetry import Telemetry
+from training import training
 
 from vecchess.bench.ceilings import measure_ceilings
 from vecchess.inference.cuda.backend import CudaBackend
@@ -209,19 +209,6 @@ def _int8_rate(size: int, setting: Setting) -> float:
     return 2 * size**3 / device_seconds(lambda: torch._int_mm(left, right.t()))
 
 
-def device_seconds(work: Callable[[], object]) -> float:
-    """Shortest of several, by the device's own clock."""
-    shortest = inf
-    for _ in range(6):  # the first one warms up, and may as well count: it is never the shortest
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        shortest = min(shortest, start.elapsed_time(end) / 1e3)
-    return shortest
-
-
 def _device_allocations(setting: Setting) -> int:
     if not setting.on_gpu:
         return 0
@@ -240,6 +227,7 @@ SECTIONS = {
         inference,
         throughput,
         search,
+        training,
     )
 }
 

@@ -30,6 +30,21 @@ def test_one_failing_section_leaves_the_others(tmp_path: Path) -> None:
     assert facts["allocation"]["device_allocations"] == 0
 
 
+def test_a_training_step_is_timed_in_every_way(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    where = ["--device", "cpu", "--quick", "--sections", "training", "--out", str(file)]
+    done = subprocess.run(
+        [sys.executable, str(REPORT), *where], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    facts = json.loads(file.read_text())["sections"]["training"]
+    every = {"snntorch", "float_triton", "float_plain", "folded_triton", "folded_plain"}
+    assert facts["samples_per_s"].keys() == facts["step_seconds"].keys() == every
+    assert facts["ratios"].keys() >= {"float_triton/float_plain", "float_triton/snntorch"}
+    assert all(value > 0 for value in facts["ratios"].values())
+    assert facts["rounds"] >= 5
+
+
 def test_an_unknown_section_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, str(REPORT), "--sections", "equaliti"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

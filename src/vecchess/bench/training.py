@@ -71,15 +71,15 @@ class Outputs(Protocol):
 class Labels:
     """What the networks are to say of B positions: an action and an outcome each."""
 
-    def __init__(self, num: int, seed: int) -> None:
+    def __init__(self, num: int, seed: int, device: str = "cpu") -> None:
         generator = torch.Generator().manual_seed(seed)
-        self.actions = torch.randint(NUM_ACTIONS, (num,), generator=generator)
-        self.outcomes = torch.randint(NUM_OUTCOMES, (num,), generator=generator)
+        self.actions = torch.randint(NUM_ACTIONS, (num,), generator=generator).to(device)
+        self.outcomes = torch.randint(NUM_OUTCOMES, (num,), generator=generator).to(device)
 
     def loss(self, output: Outputs) -> Tensor:
         """Cross-entropies of the mean over the steps so far, at every step; and of the rates."""
         num_steps = len(output.policy)
-        so_far = torch.arange(1, num_steps + 1)[:, None, None]
+        so_far = torch.arange(1, num_steps + 1, device=output.policy.device)[:, None, None]
         policy = functional.cross_entropy(
             (output.policy / so_far).flatten(0, 1), self.actions.repeat(num_steps)
         )
@@ -93,24 +93,41 @@ class Labels:
 class Learner:
     """A network that is trained, as an entrant of a race."""
 
-    def __init__(self, name: str, module: nn.Module, planes: Tensor, labels: Labels) -> None:
+    def __init__(
+        self,
+        name: str,
+        module: nn.Module,
+        planes: Tensor,
+        labels: Labels,
+        precision: torch.dtype = torch.float32,
+    ) -> None:
+        """``precision``: what the forward may be computed in, by autocast."""
         self.name = name
         self.module = module.train()
         self.rates: list[float] = []
         self._planes, self._labels = planes, labels
+        self._precision = precision
         self._optimiser = torch.optim.AdamW(module.parameters(), LEARNING_RATE)
 
     def turn(self) -> Count:
-        """One step: forward, loss, backward, optimiser, and what our networks want after it."""
-        output = self.module(self._planes)
+        """One step: forward, loss, backward, optimiser, and what our networks want after it.
+
+        Ends with numbers that were asked for, so on a GPU when all of it is done.
+        """
+        with self._autocast():
+            output = self.module(self._planes)
         self._optimiser.zero_grad()
         self._labels.loss(output).backward()
         self._optimiser.step()
         if isinstance(self.module, SpikingNet):
-            self.module.absorb_statistics(_one_rank)
+            self.module.absorb_statistics(one_rank)
             self.module.settle_grid()
-        self.rates = [rate.item() for rate in output.rates]
+        self.rates = torch.stack(output.rates).tolist()
         return Count(len(self._labels.actions), self._labels.actions.numel() * len(output.policy))
+
+    def _autocast(self) -> torch.autocast:
+        reduced = self._precision != torch.float32
+        return torch.autocast(self._planes.device.type, self._precision, enabled=reduced)
 
 
 def run(config: TrainingBench) -> dict[str, Any]:
@@ -147,21 +164,23 @@ def _learners(config: TrainingBench, sizes: NetConfig) -> list[Learner]:
     def ours(sizes: NetConfig = sizes) -> SpikingNet:
         return SpikingNet(sizes, config.surrogate)
 
-    def folded() -> SpikingNet:
-        module = ours().train()
-        for _ in range(FOLD_AFTER):
-            with torch.no_grad():
-                module(planes[:GROUP])
-            module.absorb_statistics(_one_rank)
-        module.fold()
-        return module
-
     return [
         learner(FLOAT, ours, planes),
         learner(SNNTORCH, lambda: TrainingLoop(sizes), channels_first),
-        learner(FOLDED, folded, planes),
+        learner(FOLDED, lambda: settled(ours(), planes), planes),
         learner(TWIN, lambda: ours(twin_sizes(sizes)), planes),
     ]
+
+
+def settled(module: SpikingNet, planes: Tensor) -> SpikingNet:
+    """The same module, folded, once it has the statistics of some of the positions."""
+    module.train()
+    for _ in range(FOLD_AFTER):
+        with torch.no_grad():
+            module(planes[:GROUP])
+        module.absorb_statistics(one_rank)
+    module.fold()
+    return module
 
 
 def _facts(config: TrainingBench, learners: list[Learner], laps: Laps) -> dict[str, Any]:
@@ -181,5 +200,5 @@ def _facts(config: TrainingBench, learners: list[Learner], laps: Laps) -> dict[s
     }
 
 
-def _one_rank(sums: list[Tensor]) -> None:
+def one_rank(sums: list[Tensor]) -> None:
     """There are no others."""

@@ -1,0 +1,122 @@
+"""A training step on the GPU: our neuron, plain operators and a plain snntorch loop, in turns."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+from setting import Setting, device_seconds
+from torch import Tensor, nn
+
+from vecchess.bench.peers.training_loop import TrainingLoop
+from vecchess.bench.race import race, ratio, speed
+from vecchess.bench.training import WARM_UP, Labels, Learner, settled
+from vecchess.snn.leak_triton import fire_triton
+from vecchess.snn.network import SpikingNet, unpack_bitboards
+from vecchess.snn.neuron import Fire, fire
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.surrogate import SURROGATES
+
+SNNTORCH = "snntorch"
+WAYS: dict[str, Fire] = {"triton": fire_triton, "plain": fire}
+"""How the neurons of our networks are computed; all else is the same."""
+
+
+def training(setting: Setting) -> dict[str, Any]:
+    """Samples/s and peak memory with batch norm (bf16, as one-gpu.toml has it) and quantised.
+
+    Fails where the two ways to compute neurons do not give the same bits.
+    """
+    sizes, batch = setting.base.config, 1 if setting.quick else 512
+    bitboards = torch.from_numpy(setting.questions(batch).planes.view("i8"))
+    planes = unpack_bitboards(bitboards.to(setting.device))
+    labels = Labels(batch, 0, setting.device)
+    learners = _learners(sizes, planes, labels)
+    _require_same(learners, planes)
+    peaks = {learner.name: _warm_up(learner, setting) for learner in learners}
+    laps = race(learners, setting.seconds * 2)
+    pairs = [(f"{phase}_triton", f"{phase}_plain") for phase in ("float", "folded")]
+    pairs += [("float_triton", SNNTORCH), ("folded_triton", SNNTORCH)]
+    return {
+        "batch_size": batch,
+        "rounds": len(laps[SNNTORCH]),
+        "samples_per_s": {name: speed(row) for name, row in laps.items()},
+        "step_seconds": {
+            name: median(batch / lap.speed for lap in row) for name, row in laps.items()
+        },
+        "ratios": {f"{one}/{other}": ratio(laps, one, other) for one, other in pairs},
+        "peak_bytes": peaks,
+        "neuron": _neuron_seconds(sizes, batch, setting),
+    }
+
+
+def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[Learner]:
+    """Twice ours in each phase, and the loop; all with weights from one seed."""
+
+    def learner(name: str, make: Callable[[], nn.Module], kind: torch.dtype) -> Learner:
+        torch.manual_seed(0)
+        seen = planes.permute(0, 3, 1, 2).contiguous() if name == SNNTORCH else planes
+        return Learner(name, make().to(planes.device), seen, labels, kind)
+
+    def ours(way: Fire) -> SpikingNet:
+        module = SpikingNet(sizes).to(planes.device)
+        module.fire = way
+        return module
+
+    def folded(way: Fire) -> SpikingNet:
+        module = deepcopy(base)
+        module.fire = way
+        return module
+
+    torch.manual_seed(0)
+    base = settled(ours(fire), planes)
+    found = [learner(SNNTORCH, lambda: TrainingLoop(sizes), torch.bfloat16)]
+    for name, way in WAYS.items():
+        found.append(learner(f"float_{name}", partial(ours, way), torch.bfloat16))
+        found.append(learner(f"folded_{name}", partial(folded, way), torch.float32))
+    return found
+
+
+@torch.no_grad()
+def _require_same(learners: list[Learner], planes: Tensor) -> None:
+    """The quantised networks have the same weights, so what they say has to be the same."""
+    said = [learner.module(planes) for learner in learners if learner.name.startswith("folded_")]
+    for one, other in zip(said[0][:2], said[1][:2], strict=True):
+        if not torch.equal(one, other):
+            raise SystemExit("the Triton neuron and plain operators differ in a quantised network")
+
+
+def _warm_up(learner: Learner, setting: Setting) -> int | None:
+    """Most memory a step takes besides what lies there, in bytes; None in the interpreter."""
+    for _ in range(WARM_UP):
+        learner.turn()
+    if not setting.on_gpu:
+        return None
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    learner.turn()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def _neuron_seconds(sizes: NetConfig, batch: int, setting: Setting) -> dict[str, Any]:
+    """One layer of neurons forward and backward, alone, and the bytes that cannot be avoided."""
+    if not setting.on_gpu:
+        return {}
+    shape = batch, 8, 8, sizes.channels
+    currents = torch.randn(sizes.time_steps, *shape, device=setting.device, requires_grad=True)
+    membrane = torch.zeros(shape, device=setting.device)
+    surrogate, upstream = SURROGATES["atan"], torch.randn_like(currents)
+
+    def work(way: Fire) -> None:
+        fired = way(currents, membrane, sizes.grid_bits, surrogate, False)
+        torch.autograd.grad(fired.spikes.values, currents, upstream)
+
+    seconds = {name: device_seconds(partial(work, way)) for name, way in WAYS.items()}
+    num_bytes = 5 * currents.nbytes + 3 * membrane.nbytes
+    return {
+        "seconds": seconds,
+        "bytes": num_bytes,
+        "bytes_per_s": {name: num_bytes / spent for name, spent in seconds.items()},
+    }
