@@ -167,6 +167,19 @@ def test_spikes_above_the_target_are_pushed_down(batches) -> None:
     assert rates[1] < 0.8 * rates[0]
 
 
+def test_activations_of_the_twin_cost_nothing(batches) -> None:
+    losses = []
+    for penalty in (0.0, 20.0):
+        config = config_of("alphazero", loss={"spike_penalty": penalty, "spike_target": 0.0})
+        torch.manual_seed(3)
+        twin = SpikingNet(SIZES.model_copy(update={"neuron": "relu", "time_steps": 1}))
+        learner = Learner(config, twin, Alone())
+        losses.append(learn(learner, batches)[-1])
+    assert losses[0] == losses[1]
+    learner.rates = [0.9] * len(learner.rates)
+    assert not learner.alarms()
+
+
 def test_alarms_name_the_layer(batches) -> None:
     learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
     learner.rates = [0.1, 0.0, 0.9, 0.2]

@@ -143,12 +143,14 @@ class Learner:
     def _prices(self) -> Tensor:
         """float32[layers]: what a spike costs where the last update saw too many.
 
-        Linear in the rates of this batch, so that its split over ranks does not matter.
+        Linear in the rates of this batch, so that its split over ranks does not matter. The
+        activations of a network without spikes cost nothing.
         """
         loss = self.config.loss
+        price = loss.spike_penalty if self.net.config.neuron == "lif" else 0.0
         before = self.rates or [0.0] * len(neuron_layers(self.net.config))
         rates = on_device(before, torch.float32, self.ranks.device)
-        return loss.spike_penalty * (rates > loss.spike_target).float()
+        return price * (rates > loss.spike_target).float()
 
     def _summed(self, sums: dict[str, Tensor], notes: list[float]) -> dict[str, Tensor]:
         """Add gradients and sums up over ranks; the sums, flat and in float64."""
@@ -229,12 +231,13 @@ class Learner:
         return {"rows": int(parts[1])} | dict(zip(names, means, strict=True))
 
     def alarms(self) -> list[str]:
-        """A line for each layer of neurons that is as good as dead, or never rests."""
+        """A line for each layer of neurons that is as good as dead, or spikes that never rest."""
+        most = SATURATED if self.net.config.neuron == "lif" else 1.0
         return [
             f"layer {name} {'is nearly dead' if rate < DEAD else 'hardly rests'}: "
             f"{rate:.1%} spikes a neuron and step"
             for name, rate in zip(neuron_layers(self.net.config), self.rates, strict=True)
-            if not DEAD <= rate <= SATURATED
+            if not DEAD <= rate <= most
         ]
 
 
