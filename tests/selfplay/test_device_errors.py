@@ -15,8 +15,8 @@ from vecchess.errors import DeviceError, WorkerDied
 from vecchess.inference.constant import ConstantBackend
 from vecchess.selfplay import assemble, crew, worker
 from vecchess.selfplay.assemble import FEWEST_SLOTS, assemble_server
-from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.devices import CPU, Device, Share, share_out
+from vecchess.selfplay.foreman import Foreman
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import Pipe
 from vecchess.selfplay.stop_signals import stop_signals
@@ -25,6 +25,7 @@ from vecchess.snn.create import create_network
 from vecchess.store.run_folder import RunFolder
 
 GPU = Device("cuda:0", "gpu 0", "0")
+CONFIG = SelfplayConfig(slots=64)
 SHARE = Share(slots=4096, games=8192, movers=1, threads=1)
 NO_MEMORY = DeviceError("out of device memory while opening the network", True)
 LOST = DeviceError("the device failed while taking a time step: CUDA error: unknown error")
@@ -106,18 +107,6 @@ def test_a_worker_reports_its_device_in_one_line(
     }
 
 
-class Notes:
-    """A watcher that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, line: str) -> None:
-        self.lines.append(line)
-
-    def update(self, campaign: Campaign) -> None: ...
-
-
 class DyingWorker:
     """A worker's handle whose process ended with ``last_words``."""
 
@@ -134,45 +123,50 @@ class DyingWorker:
 
 
 @pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+def notes() -> list[str]:
+    """What people are told."""
+    return []
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) -> Foreman:
     monkeypatch.setattr(crew, "WorkerHandle", DyingWorker)
     run = RunFolder(tmp_path / "run")
     run.create()
-    made = Campaign(SelfplayConfig(slots=64), run, [GPU], Notes())
-    made.share = share_out(made.config, [GPU], 100_000)
-    made._begin("constant", [(0, 100_000)])
-    made._crew.start(0, "constant", made.share)
-    made._hand_out(0, 100)
+    made = Foreman(CONFIG, run, [GPU], notes.append)
+    made.share = share_out(CONFIG, [GPU], 100_000)
+    made.begin("constant", [(0, 100_000)])
+    made.set_out()
     return made
 
 
-def _die(parent: Campaign, error: DeviceError) -> None:
+def _die(parent: Foreman, error: DeviceError) -> None:
     facts = {"error": str(error), "expected": False, "out_of_memory": error.out_of_memory}
     DyingWorker.last_words = {"kind": "failed", **facts}
     parent._replace(parent.workers[0], "exit code 1")
 
 
-def test_a_lost_device_is_taken_up_again_as_it_was(parent: Campaign) -> None:
+def test_a_lost_device_is_taken_up_again_as_it_was(parent: Foreman, notes: list[str]) -> None:
     _die(parent, LOST)
     assert parent.workers[0].plan.share.slots == 64
-    (line,) = parent._watcher.lines
+    (line,) = notes
     assert line.startswith(f"worker 0 (gpu 0) died: {LOST}; ")
 
 
 def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
-    parent: Campaign,
+    parent: Foreman, notes: list[str]
 ) -> None:
     _die(parent, NO_MEMORY)
     assert parent.workers[0].plan.share == replace(parent.share, slots=32)
-    assert parent._watcher.lines[-1] == "worker 0 (gpu 0) goes on with 32 slots"
+    assert notes[-1] == "worker 0 (gpu 0) goes on with 32 slots"
     _die(parent, NO_MEMORY)
     assert parent.workers[0].plan.share.slots == FEWEST_SLOTS
     with pytest.raises(WorkerDied, match="3 times in a row: out of device memory"):
         _die(parent, NO_MEMORY)
 
 
-def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Campaign) -> None:
+def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Foreman) -> None:
     handle = parent.workers[0]
-    assert parent._crew.patience(handle) == parent.config.stall_timeout_s
+    assert parent.crew.patience(handle) == CONFIG.stall_timeout_s
     handle.stage = "loading the network"
-    assert parent._crew.patience(handle) == crew.LOADING_S
+    assert parent.crew.patience(handle) == crew.LOADING_S
