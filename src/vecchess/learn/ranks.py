@@ -9,13 +9,8 @@ the same order.
         while not ranks.beat(stop.reason, is_done).all_done: ...
         loss.backward(); ranks.sum_(gradients)
 
-Gradients are averaged by one flat all-reduce after the backward pass, and not by torch's
-DistributedDataParallel, which sends them from within the backward pass: when a rank runs out of
-memory half-way it repeats the pass in smaller micro-batches, and its half of a collective must not
-be under way by then. These networks have 0.3 to 100 MB of parameters; what is lost by not hiding
-one all-reduce behind the backward pass is small.
-
-Small things, heart-beats and errors go over the hub (``hub``), on every kind of device.
+Gradients are summed by torch.distributed (``sums``); small things, heart-beats and errors go over
+the hub (``hub``), on every kind of device.
 """
 
 import hashlib
@@ -23,27 +18,25 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.learn.group import close_group, open_group, require_backend
-from vecchess.learn.hub import ROLL_S, Hub, SharedError, Spoke
+from vecchess.learn.hub import Hub, SharedError, Spoke
 from vecchess.learn.place import Place
 from vecchess.learn.rendezvous import meet, nothing, open_store
+from vecchess.learn.sums import Sums
 from vecchess.selfplay.devices import CPU, Device, num_cores, see_only
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
     from torch._C._distributed_c10d import Store
-    from torch.distributed import Work
 
 TIMEOUT_S = 45.0
 """A rank that does not turn up for so long is lost."""
 START_S = 300.0
 """Machines of a cluster may start so far apart."""
-POLL_S = 50e-6
 INTERRUPTED = 130
 ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
 """How often torchrun has started the ranks again."""
@@ -105,15 +98,8 @@ class Ranks:
         float64 and integers (up to 2^53) are summed in float64, all others in float32. Raises
         RankLost, or SharedError where another rank fails meanwhile.
         """
-        import torch
-
-        if self._contact is None or not tensors:
-            return
-        wide = [t for t in tensors if t.dtype == torch.float64 or not t.is_floating_point()]
-        narrow = [t for t in tensors if t.is_floating_point() and t.dtype != torch.float64]
-        for bucket, dtype in ((narrow, torch.float32), (wide, torch.float64)):
-            if bucket:
-                self._sum_bucket(bucket, dtype)
+        if self._contact is not None and tensors:
+            Sums(self._contact, self._timeout_s).sum_(tensors)
 
     def spread_(self, tensors: "list[Tensor]") -> None:
         """Give every rank rank 0's content of each tensor, exactly; shapes and dtypes as there.
@@ -232,43 +218,6 @@ class Ranks:
         if self._contact is None:
             return [value]
         return self._contact.exchange(operation, value, self._timeout_s)
-
-    def _sum_bucket(self, bucket: "list[Tensor]", dtype: "torch.dtype") -> None:
-        import torch
-        from torch import distributed
-
-        with torch.no_grad():
-            flat = torch.cat([tensor.reshape(-1).to(dtype) for tensor in bucket])
-            try:
-                work = distributed.all_reduce(flat, async_op=True)
-                self._wait_for(work)
-                work.wait()
-            except RuntimeError as error:  # a connection of torch's broke: the hub knows whose
-                self._find_missing(str(error).strip().split("\n", 1)[0][:160])
-            parts = flat.split([tensor.numel() for tensor in bucket])
-            for tensor, part in zip(bucket, parts, strict=True):
-                tensor.copy_(part.reshape(tensor.shape))
-
-    def _wait_for(self, work: "Work") -> None:
-        """Until ``work`` has ended, well or not, while the hub is listened to.
-
-        ``Work.wait`` would not hear of a rank that fails. On a GPU this also waits for the
-        collective itself, which costs a fraction of a millisecond a step; and a rank that hangs
-        becomes a line here before NCCL's watchdog ends the process with a page of its own. The
-        roll is called so early that it ends within the time-out.
-        """
-        assert self._contact is not None
-        patience_s = max(self._timeout_s - ROLL_S, self._timeout_s / 2)
-        deadline = monotonic() + patience_s
-        while not work.is_completed():
-            self._contact.check()
-            if monotonic() > deadline:
-                self._find_missing(f"a sum over ranks took more than {patience_s:g} s")
-            sleep(POLL_S)
-
-    def _find_missing(self, reason: str) -> None:
-        assert self._contact is not None
-        self._contact.find_missing(f"{reason} (is the network between them whole?)")
 
 
 @contextmanager
