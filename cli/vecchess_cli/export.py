@@ -27,8 +27,9 @@ def pgn(
     """
     from vecchess.store.pgn import export_pgn
 
-    num_games = export_pgn(run, out)
+    console = people()
+    num_games = export_pgn(run, out, lambda line: console.print(line, markup=False))
     if str(out) != "-":
-        people().print(f"wrote {num_games:,} games to {out}", soft_wrap=True)
+        console.print(f"wrote {num_games:,} games to {out}", soft_wrap=True)
     if json:
         print_json({"schema": 1, "games": num_games, "out": str(out)})

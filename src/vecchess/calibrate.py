@@ -126,7 +126,7 @@ def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
 def _games(config: SelfplayConfig, device: Device, plan: Plan, console: Console) -> GameRecords:
     """The recorded games, or new ones."""
     if plan.games:
-        return read_games(plan.games)
+        return read_games(plan.games, lambda line: console.print(line, markup=False))
     console.print(f"no games given: playing {plan.play} with {config.net}, exits off ...")
     return play_games(config, device, plan.play)
 

@@ -35,7 +35,7 @@ class FakeCampaign:
 
     def play(self, net: str, numbers: range, pulse: Any) -> RunResult:
         pulse()
-        known = {int(n) for records in self.run.manifest().records() for n in records.numbers}
+        known = {int(n) for shard in self.run.manifest().shards for n in shard.read().numbers}
         wanted = [number for number in numbers if number not in known]
         self.played += wanted
         manifest = Manifest(self.run.games)

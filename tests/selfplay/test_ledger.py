@@ -11,7 +11,8 @@ from vecchess.errors import DataError
 from vecchess.selfplay.ledger import Ledger
 from vecchess.selfplay.number_set import PAGE, NumberSet
 from vecchess.selfplay.numbers import NumberPool, ranges_of
-from vecchess.store.manifest import SET_ASIDE_SUFFIX, Manifest
+from vecchess.store.manifest import Manifest
+from vecchess.store.shard import SET_ASIDE_SUFFIX
 
 
 def ledger_of(folder: Path, *target: tuple[int, int]) -> Ledger:

@@ -105,7 +105,7 @@ def test_the_manifest_counts_what_was_appended(tmp_path: Path) -> None:
     again = Manifest(tmp_path)
     assert again.entries == manifest.entries
     assert again.stats.games == 3
-    assert [records.numbers.tolist() for records in again.records()] == [[0, 2], [1]]
+    assert [shard.read().numbers.tolist() for shard in again.shards] == [[0, 2], [1]]
 
 
 def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ What it holds is a function of how many shards are listed and how many positions
 of when it was asked: whoever is told the same two numbers draws from the same positions.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -15,11 +14,9 @@ from vecchess.errors import DataError
 from vecchess.learn.block import Block, address_table
 from vecchess.learn.game_index import GameIndex
 from vecchess.selfplay.writer import return_freed_memory
-from vecchess.store.manifest import SET_ASIDE_SUFFIX
-from vecchess.store.source import ShardFile, find_shards, listed_shards
-
-Say = Callable[[str], object]
-"""Takes a line for people."""
+from vecchess.store.manifest import Manifest
+from vecchess.store.shard import Say, ShardFile
+from vecchess.store.source import find_shards
 
 
 class Shelf(Protocol):
@@ -45,7 +42,7 @@ class ManifestShelf:
     def first(self, num_shards: int) -> list[ShardFile]:
         """The first lines of the manifest."""
         if num_shards > len(self._shards):
-            self._shards = listed_shards(self._folder)
+            self._shards = Manifest(self._folder).shards
         if num_shards > len(self._shards):
             raise DataError(
                 f"the manifest in {self._folder} lists {len(self._shards)} shards, not {num_shards}"
@@ -54,14 +51,13 @@ class ManifestShelf:
 
     def set_aside(self, shard: ShardFile, reason: str) -> str:
         """Rename it, so that nobody trips over it again. Another reader may have been faster."""
-        aside = shard.path.with_name(shard.path.name + SET_ASIDE_SUFFIX)
-        if aside.exists():
+        if shard.aside.exists():
             return ""
         try:
-            shard.path.rename(aside)
+            shard.path.rename(shard.aside)
         except OSError:
             return f"a shard is left out: {reason}"
-        return f"a shard is set aside as {aside.name}: {reason}"
+        return f"a shard is set aside as {shard.aside.name}: {reason}"
 
 
 class GivenShelf:

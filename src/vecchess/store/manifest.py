@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.records import READABLE, SCHEMA, GameRecords
-from vecchess.store.shard import PARTIAL_PREFIX, read_shard
+from vecchess.store.records import READABLE, SCHEMA
+from vecchess.store.shard import PARTIAL_PREFIX, SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
 
 MANIFEST_NAME = "manifest.jsonl"
-SET_ASIDE_SUFFIX = ".set-aside"
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,10 @@ class Manifest:
         self.entries.append(entry)
         self.stats.add(entry.stats)
 
-    def records(self) -> Iterator[GameRecords]:
-        """The recorded games, shard by shard. Raises DataError at a damaged one."""
-        for entry in self.entries:
-            yield read_shard(self.folder / entry.file, entry.sha256)
+    @property
+    def shards(self) -> list[ShardFile]:
+        """What is listed, in that order."""
+        return [ShardFile(self.folder / entry.file, entry.sha256) for entry in self.entries]
 
     def adopt(self, is_recorded: Callable[[NDArray[np.int64]], bool], prefix: str = "") -> int:
         """Record shards that have no line yet, of all workers or of the one named by ``prefix``.

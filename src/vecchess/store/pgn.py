@@ -19,21 +19,23 @@ from vecchess.config import PlayConfig, build, read_toml
 from vecchess.errors import ConfigError
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import write_atomically
+from vecchess.store.shard import Say, write_atomically
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 _PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 
 
-def export_pgn(run_path: Path, out: Path) -> int:
+def export_pgn(run_path: Path, out: Path, say: Say | None = None) -> int:
     """Write all recorded games of a run to ``out`` ("-": stdout); returns how many.
+
+    ``say`` hears of shards that cannot be read, and are left out; without it they raise DataError.
 
     Raises ConfigError for a folder that holds no run or a place that cannot be, DataError where
     the disk refuses; ``out`` is replaced whole or not at all.
     """
     run = RunFolder.existing(run_path)
     config = played_with(run)
-    records = run.records()
+    records = run.records(say)
     if str(out) == "-":
         write_pgn(records, config.seed, config.game.chess960, sys.stdout)
         return records.num_games

@@ -13,7 +13,7 @@ from typing import Any
 from vecchess.errors import ConfigError, DataError
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
-from vecchess.store.shard import write_atomically
+from vecchess.store.shard import Say, read_shards, write_atomically
 
 
 class RunFolder:
@@ -30,9 +30,17 @@ class RunFolder:
     def existing(cls, path: Path) -> "RunFolder":
         """The run at ``path``; raises ConfigError where there is none."""
         run = cls(path)
-        if not run.config.is_file():
+        if not run.is_there:
             raise ConfigError(f"{path} is not a run: it has no config.toml")
         return run
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a run has begun here. Raises ConfigError where nobody may look."""
+        try:
+            return self.config.is_file()
+        except OSError as error:
+            raise ConfigError(f"cannot look into {self.path}: {error.strerror}") from None
 
     def create(self) -> None:
         """Make the folders; raises ConfigError where that is not allowed."""
@@ -50,7 +58,11 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run against a second writer; raises ConfigError if there is one."""
-        with (self.path / ".lock").open("w") as file:
+        try:
+            file = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise ConfigError(f"cannot write to {self.path}: {error.strerror}") from None
+        with file:
             if not _try_lock(file.fileno()):
                 raise ConfigError(f"another vecchess is writing to {self.path}")
             yield
@@ -59,11 +71,17 @@ class RunFolder:
         """The recorded shards."""
         return Manifest(self.games)
 
-    def records(self) -> GameRecords:
-        """All recorded games in the order of their numbers; raises DataError if there are none."""
-        parts = list(self.manifest().records())
+    def records(self, say: Say | None = None) -> GameRecords:
+        """All recorded games in the order of their numbers; raises DataError if there are none.
+
+        A shard that cannot be read, or was set aside, is left out, and ``say`` hears of it; without
+        ``say`` it raises DataError.
+        """
+        shards = self.manifest().shards
+        parts = list(read_shards(shards, say))
         if not parts:
-            raise DataError(f"{self.path} has no recorded games yet")
+            lack = "no recorded games that can be read" if shards else "no recorded games yet"
+            raise DataError(f"{self.path} has {lack}")
         return concatenate(parts).by_number()
 
     def write_json(self, name: str, values: dict[str, Any]) -> None:

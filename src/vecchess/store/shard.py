@@ -4,7 +4,8 @@ import hashlib
 import io
 import os
 import zipfile
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,47 @@ from vecchess.store.records import READABLE, SCHEMA, GameRecords, no_targets
 
 PARTIAL_PREFIX = ".partial-"
 """A file of this name was being written when its writer ended; it is never read."""
+SET_ASIDE_SUFFIX = ".set-aside"
+"""A file of this name is a shard that could not be read, or whose games were there already."""
+Say = Callable[[str], object]
+"""Takes a line for people."""
+
+
+@dataclass(frozen=True)
+class ShardFile:
+    """A shard that somebody may want to read."""
+
+    path: Path
+    sha256: str | None = None
+    """What its manifest says; None where no manifest lists it."""
+
+    @property
+    def aside(self) -> Path:
+        """Its name once it is set aside."""
+        return self.path.with_name(self.path.name + SET_ASIDE_SUFFIX)
+
+    def read(self) -> GameRecords:
+        """Its games. Raises DataError where it is missing, damaged, or was set aside."""
+        try:
+            return read_shard(self.path, self.sha256)
+        except DataError:
+            if self.path.exists() or not self.aside.exists():
+                raise
+        raise DataError(f"{self.path} was set aside, for it could not be read")
+
+
+def read_shards(shards: Iterable[ShardFile], say: Say | None) -> Iterator[GameRecords]:
+    """The games of one shard after the other. One that cannot be read is left out, and ``say``
+    hears of it; where nobody listens that raises DataError."""
+    for shard in shards:
+        try:
+            records = shard.read()
+        except DataError as error:
+            if say is None:
+                raise
+            say(f"a shard is left out: {error}")
+        else:
+            yield records
 
 
 def write_shard(path: Path, records: GameRecords) -> str:
@@ -43,6 +85,8 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
+    if not zipfile.is_zipfile(io.BytesIO(data)):  # numpy would take it for a pickle
+        raise DataError(f"{path} is not a readable shard: it is no npz file, or cut short")
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             columns: dict[str, Any] = dict(file)

@@ -1,0 +1,105 @@
+"""Games of a run in which a shard is damaged: left out with a line, and never touched."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.selfplay.playing import LoudBackend, play
+from vecchess.calibrate import Plan, _games
+from vecchess.config import GameConfig, SelfplayConfig, to_toml
+from vecchess.errors import ConfigError, DataError
+from vecchess.learn.window import GivenShelf, Window
+from vecchess.selfplay.devices import CPU
+from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.pgn import export_pgn
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_shard
+from vecchess.store.source import read_games
+from vecchess.store.stats import GameStats
+
+DAMAGED, ASIDE, WHOLE = "0.npz", "1.npz", "2.npz"
+
+
+@pytest.fixture(scope="module")
+def records() -> GameRecords:
+    return play(GameConfig(max_plies=20, random_plies=3), 6, LoudBackend(16), seed=1)
+
+
+@pytest.fixture
+def run(tmp_path: Path, records: GameRecords) -> RunFolder:
+    """Three shards: one is damaged and nobody knows, one was set aside, one is whole."""
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    run.config.write_text(to_toml(SelfplayConfig()))
+    manifest = Manifest(run.games)
+    for index, name in enumerate((DAMAGED, ASIDE, WHOLE)):
+        part = records.take(np.arange(2 * index, 2 * index + 2))
+        manifest.append(ShardEntry(name, write_shard(run.games / name, part), GameStats.of(part)))
+    data = (run.games / DAMAGED).read_bytes()
+    (run.games / DAMAGED).write_bytes(data[:-50] + b"x" * 50)
+    (run.games / ASIDE).rename(run.games / f"{ASIDE}.set-aside")
+    return run
+
+
+def files_of(run: RunFolder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.games.iterdir()}
+
+
+def require_both_told(said: list[str]) -> None:
+    assert len(said) == 2
+    assert all("\n" not in line for line in said)
+    assert said[0].startswith("a shard is left out: ")
+    assert f"{DAMAGED} is not the file that was written" in said[0]
+    assert f"{ASIDE} was set aside" in said[1]
+
+
+@pytest.mark.parametrize("place", ["run", "folder"])
+def test_damaged_shards_are_left_out(run: RunFolder, records: GameRecords, place: str) -> None:
+    before, said = files_of(run), []
+    where = run.path if place == "run" else run.games
+    found = read_games([where], said.append)
+    assert found.digest() == records.take(np.arange(4, 6)).digest()
+    require_both_told(said)
+    with pytest.raises(DataError, match="not the file that was written"):
+        read_games([where])
+    assert files_of(run) == before
+
+
+def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> None:
+    before, said = files_of(run), []
+    out = tmp_path / "games.pgn"
+    assert export_pgn(run.path, out, said.append) == 2
+    require_both_told(said)
+    assert [line for line in out.read_text().splitlines() if line.startswith("[Round")] == [
+        '[Round "4"]',
+        '[Round "5"]',
+    ]
+    told = io.StringIO()
+    console = Console(file=told, soft_wrap=True)
+    found = _games(SelfplayConfig(), CPU, Plan(games=(run.path,)), console)
+    assert found.numbers.tolist() == [4, 5]
+    require_both_told(told.getvalue().splitlines())
+    assert files_of(run) == before
+
+
+def test_learning_from_such_a_run_leaves_them_out(run: RunFolder) -> None:
+    before, said = files_of(run), []
+    shelf = GivenShelf([run.path])
+    window = Window(shelf, say=said.append)
+    window.update(len(shelf))
+    assert window.num_shards == 1
+    require_both_told(said)
+    assert files_of(run) == before
+
+
+def test_where_nothing_is_left_there_is_a_word(run: RunFolder) -> None:
+    (run.games / WHOLE).write_bytes(b"no shard")
+    for place in (run.path, run.games):
+        with pytest.raises(DataError, match="can be read"):
+            read_games([place], [].append)
+    with pytest.raises(ConfigError, match="not a readable shard"):
+        read_games([run.games / WHOLE], [].append)
