@@ -95,6 +95,9 @@ def train(
     window_positions: Annotated[
         int | None, typer.Option(help="AlphaZero: replay window at first, in positions. [100000]")
     ] = None,
+    loaders: Annotated[
+        int | None, typer.Option(help="Processes that make batches, per rank; 0: none. [1]")
+    ] = None,
     search: Annotated[
         str | None, typer.Option(help='"gumbel", "puct", or "none". [gumbel for alphazero]')
     ] = None,

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
@@ -13,11 +16,13 @@ import torch
 from tests.learn.games import games, searched
 from vecchess.errors import DataError, WorkerDied
 from vecchess.learn.loader import Loader
+from vecchess.learn.places import Places
 from vecchess.learn.plan import Plan
 from vecchess.learn.samples import ROW_BYTES, Samples
 from vecchess.learn.window import GivenShelf, ManifestShelf
+from vecchess.selfplay.handle import UNATTENDED_S
 from vecchess.store.records import GameRecords
-from vecchess.store.shard import write_shard
+from vecchess.store.shard import ShardFile, write_shard
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +47,7 @@ def equal(one: Samples[torch.Tensor], other: Samples[torch.Tensor]) -> bool:
 
 
 def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
-    with Loader(GivenShelf([folder]), num_workers=0) as here:
+    with Loader(GivenShelf([folder]), Places(32)) as here:
         wanted = list(here.batches(plans(6)))
         halves = list(here.batches(plans(2, first_row=16)))
         shuffled = list(here.batches(plans(3, in_epochs=True)))
@@ -51,7 +56,7 @@ def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
     assert wanted[0].policy.shape == (32, 218)
     assert not equal(wanted[0], wanted[1])
     assert equal(wanted[1].map(lambda column: column[16:]), halves[1])
-    with Loader(GivenShelf([folder]), num_workers=2) as there:
+    with Loader(GivenShelf([folder]), Places(32, 2)) as there:
         assert there.count(plans(1)[0]) > 300
         for _ in range(2):  # the processes stay from one round to the next
             assert all(map(equal, wanted, there.batches(plans(6))))
@@ -84,7 +89,7 @@ def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
 
 
 def test_a_lost_process_is_told(folder) -> None:
-    with Loader(GivenShelf([folder]), num_workers=1, prefetch=1) as loader:
+    with Loader(GivenShelf([folder]), Places(32, 1, prefetch=1)) as loader:
         batches = loader.batches(plans(20))
         next(batches)
         (process,) = active_children()
@@ -94,12 +99,72 @@ def test_a_lost_process_is_told(folder) -> None:
         process.kill()
         with pytest.raises(WorkerDied, match="killed by SIGKILL"):
             list(batches)
+    assert not active_children()
+
+
+def test_a_process_that_hangs_is_told(folder) -> None:
+    """Stopped in the midst of an iteration, and between two of them."""
+    for owed in (1, 0):
+        with Loader(GivenShelf([folder]), Places(32, 2, prefetch=1), stall_timeout_s=0.7) as loader:
+            batches = loader.batches(plans(8 if owed else 2))
+            next(batches)
+            if not owed:
+                list(batches)
+            for process in active_children():
+                os.kill(process.pid or 0, signal.SIGSTOP)
+            with pytest.raises(WorkerDied, match=r"has done nothing for 0.7 s .* resume"):
+                list(batches if owed else loader.batches(plans(8)))
+        assert not active_children()
+
+
+def test_a_disk_that_does_not_answer_is_told(folder) -> None:
+    os.mkfifo(folder / "4.npz")  # whoever opens it waits for a writer that never comes
+    with (
+        Loader(GivenShelf([folder]), Places(32, 1), stall_timeout_s=0.7) as loader,
+        pytest.raises(WorkerDied, match=r"has done nothing for 0.7 s"),
+    ):
+        list(loader.batches(plans(1, num_shards=5)))
+
+
+class SlowShelf(GivenShelf):
+    """As if reading took long: three seconds of work before the shards are there."""
+
+    def first(self, num_shards: int) -> list[ShardFile]:
+        end = time.process_time() + 3.0
+        while time.process_time() < end:
+            pass
+        return super().first(num_shards)
+
+
+def test_a_slow_start_is_no_hang(folder) -> None:
+    with Loader(SlowShelf([folder]), Places(32, 1), stall_timeout_s=1.0) as loader:
+        assert len(list(loader.batches(plans(2)))) == 2
+
+
+def test_a_trainer_that_was_stopped_itself_blames_nobody(folder) -> None:
+    """Both sides stopped, as by Ctrl-Z, for longer than a process may do nothing."""
+    program = (
+        "import sys; from pathlib import Path; from tests.learn.test_loader import *;"
+        "loader = Loader(SlowShelf([Path(sys.argv[1])]), Places(32, 1), stall_timeout_s=1.0);"
+        "print('begun', flush=True); print(len(list(loader.batches(plans(2))))); loader.close()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(1.0)
+    os.killpg(process.pid, signal.SIGSTOP)
+    time.sleep(UNATTENDED_S + 3.0)
+    os.killpg(process.pid, signal.SIGCONT)
+    assert process.communicate(timeout=240) == ("2\n", "")
 
 
 def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
     (folder / "2.npz").write_bytes(b"no shard")
     said: list[str] = []
-    with Loader(GivenShelf([folder]), num_workers=2, say=said.append) as loader:
+    with Loader(GivenShelf([folder]), Places(32, 2), say=said.append) as loader:
         assert len(list(loader.batches(plans(6)))) == 6
         assert len(said) == 1
         assert "2.npz" in said[0]
@@ -112,7 +177,7 @@ def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
 
 def test_a_manifest_may_grow(tmp_path, folder) -> None:
     with (
-        Loader(ManifestShelf(tmp_path / "none yet"), num_workers=0) as loader,
+        Loader(ManifestShelf(tmp_path / "none yet"), Places(32)) as loader,
         pytest.raises(DataError, match="lists 0 shards, not 4"),
     ):
         list(loader.batches(plans(1)))

@@ -15,6 +15,7 @@ from vecchess.bench.throughput import keep_to_cores
 from vecchess.calibrate import play_games
 from vecchess.config import SelfplayConfig
 from vecchess.learn.loader import Loader
+from vecchess.learn.places import Places
 from vecchess.learn.plan import Plan
 from vecchess.learn.window import GivenShelf
 from vecchess.selfplay.assemble import CONSTANT_NET
@@ -46,7 +47,10 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
             write_shard(Path(folder) / f"{index:06d}.npz", records.take(chosen))
         shelf = GivenShelf([Path(folder)])
         plan = Plan(num_shards, seed, 0, batch_size, mirror=True)
-        with Loader(shelf, num_workers=0) as here, Loader(shelf, num_workers=1) as there:
+        with (
+            Loader(shelf, Places(batch_size)) as here,
+            Loader(shelf, Places(batch_size, num_workers=1)) as there,
+        ):
             positions = here.count(plan), there.count(plan)
             laps = [
                 [_lap(loader, plan, seconds / (2 * ROUNDS)) for loader in (here, there)]

@@ -23,6 +23,7 @@ from vecchess.learn.loader import Loader
 from vecchess.learn.memory import Memory
 from vecchess.learn.metrics import MetricsLog
 from vecchess.learn.place import Cluster
+from vecchess.learn.places import Places
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
 from vecchess.learn.report import Reporter
@@ -78,6 +79,7 @@ def train_rank(
 ) -> dict[str, Any]:
     """One rank's part of a run; see ``train_run``."""
     _require_even(config, ranks)
+    places = Places(config.batch_size // ranks.world_size, config.loaders)
     ranks.require_same(_comparable(config))
     folder = _agreed(folder, config, resume, ranks)
     run, console = _machine_folder(folder, ranks), _console(ranks)
@@ -96,7 +98,7 @@ def train_rank(
         if obstacle := obstacle_to_neurons(ranks.device):
             reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
         shelf, reference = _shelves(config, run, ranks, reporter)
-        loader = stack.enter_context(_loader(config, shelf, reference, ranks, reporter))
+        loader = stack.enter_context(_loader(config, shelf, reference, places, ranks, reporter))
         matches = Matches(config, run, ranks, devices[0])
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
         source = stack.enter_context(_source(trainer, shelf, reference, devices, console, quiet))
@@ -188,15 +190,17 @@ def _loader(
     config: TrainConfig,
     shelf: Shelf,
     reference: GivenShelf | None,
+    places: Places,
     ranks: Ranks,
     reporter: Reporter,
 ) -> Loader:
     return Loader(
         shelf,
+        places,
         reference=reference,
         trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
-        num_workers=config.loaders,
         pin_memory=ranks.device.type == "cuda",
+        stall_timeout_s=config.stall_timeout_s,
         say=reporter.say,
     )
 
