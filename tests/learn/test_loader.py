@@ -69,7 +69,7 @@ def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
     mixed = {"reference_share": 0.3, "num_reference_shards": 2}
     own = GivenShelf([folder / f"{index}.npz" for index in (0, 1)])
     others = GivenShelf([folder / f"{index}.npz" for index in (2, 3)])
-    with Loader(own, num_workers=0, reference=others) as loader:
+    with Loader(own, Places(32), reference=others) as loader:
         (pure,) = loader.batches(plans(1, num_shards=2))
         (batch,) = loader.batches(plans(1, num_shards=2, **mixed))
         (half,) = loader.batches(plans(1, num_shards=2, first_row=16, **mixed))
@@ -80,10 +80,10 @@ def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
     kept = torch.from_numpy(~is_other)
     assert equal(batch.map(lambda column: column[kept]), pure.map(lambda column: column[kept]))
     assert equal(batch.map(lambda column: column[16:]), half)
-    with Loader(others, num_workers=0) as loader:
+    with Loader(others, Places(4000)) as loader:
         (all_of_them,) = loader.batches(plans(1, num_shards=2, batch_size=4000, mirror=False))
     known = {row.tobytes() for row in all_of_them.planes.numpy()}
-    with Loader(own, num_workers=0, reference=others) as loader:
+    with Loader(own, Places(32), reference=others) as loader:
         (unmirrored,) = loader.batches(plans(1, num_shards=2, mirror=False, **mixed))
     assert all(row.tobytes() in known for row in unmirrored.planes.numpy()[is_other])
 
@@ -185,7 +185,7 @@ def test_a_manifest_may_grow(tmp_path, folder) -> None:
 
 def test_columns_own_the_memory_they_lie_in(folder) -> None:
     """As torch has to know when the memory is pinned and copies are under way."""
-    with Loader(GivenShelf([folder]), num_workers=0) as loader:
+    with Loader(GivenShelf([folder]), Places(32)) as loader:
         (batch,) = loader.batches(plans(1))
     storages = {column.untyped_storage().data_ptr() for column in vars(batch).values()}
     assert len(storages) == 1

@@ -31,21 +31,21 @@ def network() -> IntegerNet:
 
 def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
     config = SelfplayConfig(gpus="cpu", threads=1)
-    assert with_remembered_slots(config, network, [CPU]) is config
+    assert with_remembered_slots(config, network.config, [CPU]) is config
     seen: list[Rung] = []
     tuned = tune(config, network, [CPU], Limits(latency_ms=60_000), seen.append)
     assert tuned.remembered
     assert [rung.slots for rung in tuned.rungs] == [rung.slots for rung in seen] == [4, 8]
     assert tuned.limits.nbytes is not None
-    assert with_remembered_slots(config, network, [CPU]).slots == tuned.chosen.slots
+    assert with_remembered_slots(config, network.config, [CPU]).slots == tuned.chosen.slots
     assert with_remembered_slots(config, None, [CPU]) is config
-    assert with_remembered_slots(config, network, [GPU]) is config
+    assert with_remembered_slots(config, network.config, [GPU]) is config
     named = config.model_copy(update={"backend": "cpu"})
-    assert with_remembered_slots(named, network, [CPU]).slots == tuned.chosen.slots
+    assert with_remembered_slots(named, network.config, [CPU]).slots == tuned.chosen.slots
     two = config.model_copy(update={"threads": 2})
-    assert with_remembered_slots(two, network, [CPU]) is two
+    assert with_remembered_slots(two, network.config, [CPU]) is two
     chosen = config.model_copy(update={"slots": 3})
-    assert with_remembered_slots(chosen, network, [CPU]) is chosen
+    assert with_remembered_slots(chosen, network.config, [CPU]) is chosen
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def gpu(network: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_gpu_worker_takes_what_is_remembered(gpu: Path, network: IntegerNet) -> None:
     config = SelfplayConfig()
-    place = tuning._place(config, network, GPU, WIDE)
+    place = tuning._place(config, network.config, GPU, WIDE)
     remember(place, Rung(16384, 1e6, 2.0, 10**9))
     said: list[str] = []
     share = tuned_share(config, str(gpu), GPU, WIDE, said.append, said.append)

@@ -56,6 +56,6 @@ def open_evaluator(asked: Asked) -> tuple[str, Backend]:
     device = devices[0]
     see_only(device)
     network = load_net(asked.net, asked.seed)
-    config = with_remembered_slots(config, network, [device])
+    config = with_remembered_slots(config, network.config, [device])
     share = share_out(config, [device], ENDLESS)
     return device.label, open_network(config, network, asked.net, device, share)[0]

@@ -49,7 +49,8 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
         folder_of_run.create()
         network = network_of(config)
         net = obtain_net(config, network, folder_of_run)
-        config = with_remembered_slots(config, network, devices)
+        sizes = None if network is None else network.config
+        config = with_remembered_slots(config, sizes, devices)
         if len(devices) > 1:
             return _with_workers(config, net, devices, folder_of_run, seconds)
         return _in_process(config, net, devices[0], seconds)

@@ -38,6 +38,7 @@ from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.run import exit_code, watcher_for
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.snn.firing import obstacle_to_neurons
+from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 
@@ -228,6 +229,7 @@ def _source(
         yield Generations(config, run, ranks, trainer.stop, None, num_reference)
         return
     settings = selfplay_config(config, config.net)
+    settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
     with (
         watcher_for(console, quiet or not ranks.is_first) as watcher,
         Campaign(settings, run, devices, watcher, trainer.stop) as campaign,

@@ -51,7 +51,8 @@ def play_run(
         net_file = obtain_net(config, network, run)
         write_atomically(run.config, to_toml(config).encode())
         warmup.finish(net_file)
-        settled = with_remembered_slots(config, network, devices)
+        sizes = None if network is None else network.config
+        settled = with_remembered_slots(config, sizes, devices)
         with (
             watcher_for(console, quiet) as watcher,
             StopSignals() as stops,

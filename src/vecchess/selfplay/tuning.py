@@ -17,6 +17,7 @@ from vecchess.selfplay.assemble import require_playable
 from vecchess.selfplay.devices import CPU, GPU_SLOTS, Device, Share, share_out
 from vecchess.selfplay.questions import random_questions
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.presets import NetConfig
 
 CPU_LADDER = ladder(32, 2048)
 GPU_LADDER = ladder(512, 1 << 16)
@@ -80,21 +81,22 @@ def tune(
     questions = random_questions(NUM_QUESTIONS, QUESTION_SEED)
     rungs = climb(open_with, questions, sizes, limits, tell, _held(device))
     chosen = choose(rungs, limits)
-    place = _place(config, network, device, share)
+    place = _place(config, network.config, device, share)
     return Tuned(place.device, rungs, chosen, limits, remember(place, chosen))
 
 
 def with_remembered_slots(
-    config: SelfplayConfig, network: IntegerNet | None, devices: list[Device]
+    config: SelfplayConfig, sizes: NetConfig | None, devices: list[Device]
 ) -> SelfplayConfig:
     """``config`` with the slot count remembered for this processor, where it leaves it open.
 
-    GPUs are looked at by their workers: asking one for its name starts CUDA in this process.
+    sizes: the network's; None of one that is built in. GPUs are looked at by their workers:
+    asking one for its name starts CUDA in this process.
     """
-    if config.slots or network is None or devices[0] != CPU:
+    if config.slots or sizes is None or devices[0] != CPU:
         return config
     share = share_out(config, devices, MANY_GAMES)
-    slots = recall(_place(config, network, CPU, share))
+    slots = recall(_place(config, sizes, CPU, share))
     return config if slots is None else config.model_copy(update={"slots": slots})
 
 
@@ -115,7 +117,7 @@ def tuned_share(
     if device == CPU or config.slots or share.slots < GPU_SLOTS or not Path(net).is_file():
         return share
     network = IntegerNet.load(Path(net))
-    slots = recall(_place(config, network, device, share))
+    slots = recall(_place(config, network.config, device, share))
     if slots is None:
         say("trying how many slots suit this device and network (once) ...")
         tuned = tune(config, network, [device], None, tell)
@@ -153,9 +155,9 @@ def _held(device: Device) -> Callable[[Backend], int]:
     return allocated
 
 
-def _place(config: SelfplayConfig, network: IntegerNet, device: Device, share: Share) -> Place:
-    backend = choose_backend(config.backend, network.config, device.name).name
-    return Place.of(_model(device, share.threads), backend, network.config)
+def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Share) -> Place:
+    backend = choose_backend(config.backend, sizes, device.name).name
+    return Place.of(_model(device, share.threads), backend, sizes)
 
 
 def _model(device: Device, threads: int) -> str:

@@ -1,0 +1,56 @@
+"""How a run sets out to play."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from vecchess.config import TrainConfig, build
+from vecchess.inference.remembered import remember
+from vecchess.inference.tuning import Rung
+from vecchess.learn import run as runs
+from vecchess.learn.ranks import Ranks
+from vecchess.learn.report import Console
+from vecchess.learn.window import ManifestShelf
+from vecchess.selfplay import tuning
+from vecchess.selfplay.devices import CPU, share_out
+from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.snn.presets import NetConfig
+from vecchess.store.run_folder import RunFolder
+
+
+def test_games_are_played_with_the_slots_that_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    seen: list[Any] = []
+
+    class Spy(runs.Campaign):
+        def __init__(self, config: Any, *rest: Any) -> None:
+            seen.append(config)
+            super().__init__(config, *rest)
+
+    monkeypatch.setattr(runs, "Campaign", Spy)
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    sizes = NetConfig(num_planes=25, blocks=1, channels=32)
+    config = build(TrainConfig, {"threads": 1})
+    trainer: Any = SimpleNamespace(
+        config=config,
+        run=run,
+        ranks=Ranks.alone(torch.device("cpu")),
+        stop=StopSignals(),
+        learner=SimpleNamespace(net=SimpleNamespace(config=sizes)),
+    )
+
+    def slots() -> int:
+        with runs._source(trainer, ManifestShelf(run.games), [CPU], Console(), quiet=True):
+            return int(seen.pop().slots)
+
+    assert slots() == 0
+    settings = runs.selfplay_config(config, config.net)
+    share = share_out(settings, [CPU], 10**6)
+    assert remember(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
+    assert slots() == 48
