@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vecchess.errors import DataError
+from vecchess.learn.board import Board
 from vecchess.learn.metrics import MetricsLog, read_metrics, scalars
 
 
@@ -66,6 +67,22 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert log.path.stat().st_size == size
+
+
+def test_a_full_disk_is_told_by_tensorboard_too(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    board = Board(tmp_path, None)
+    board.add({"loss": 1.0}, 1)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (board.path.stat().st_size + 20, limits[1]))
+    try:
+        with pytest.raises(DataError, match=r"cannot write .*tfevents.*: File too large"):
+            board.add({"loss": 1.0}, 2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    board.close()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_numbers_have_tags() -> None:

@@ -88,7 +88,7 @@ class CheckpointFolder:
             shutil.rmtree(partial, ignore_errors=True)
             raise DataError(
                 f"cannot write the checkpoint {self.path / name}: {error.strerror}; "
-                "earlier checkpoints are as they were"
+                "earlier checkpoints are as they were: make room, then --resume"
             ) from None
         self._prune()
         return path

@@ -12,20 +12,17 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vecchess.errors import DataError
+from vecchess.learn.board import Board
 from vecchess.store.shard import write_atomically
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
 TAG_OF_KIND = {"learn": "train", "play": "selfplay"}
 """TensorBoard's first word for a kind of line; other kinds are called as they are."""
-FLUSH_S = 10
 
 
 class MetricsLog:
@@ -41,12 +38,11 @@ class MetricsLog:
 
         ``after``: (iteration, step) of the checkpoint that the run goes on from; lines of a later
         iteration or step are cut, None keeps all. ``say`` hears why there is no TensorBoard, and
-        without it there is none: its import takes a second. Raises DataError where the disk
-        refuses.
+        without it there is none. Raises DataError where the disk refuses.
         """
         self.path = run_path / METRICS_FILE
         self._cut(after)
-        self._board: SummaryWriter | None = None
+        self._board: Board | None = None
         if say is not None:
             self._board = _open_board(run_path / TENSORBOARD_FOLDER, after, say)
 
@@ -71,11 +67,10 @@ class MetricsLog:
         line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
         self._append(line.encode())
         if self._board is not None:
-            for tag, number in scalars(TAG_OF_KIND.get(kind, kind), values):
-                self._board.add_scalar(tag, number, step)
+            self._board.add(dict(scalars(TAG_OF_KIND.get(kind, kind), values)), step)
 
     def close(self) -> None:
-        """Write what TensorBoard still holds back."""
+        """Nothing is held back."""
         if self._board is not None:
             self._board.close()
 
@@ -146,15 +141,11 @@ def _is_later(line: bytes, after: tuple[int, int]) -> bool:
 
 def _open_board(
     folder: Path, after: tuple[int, int] | None, say: Callable[[str], None]
-) -> "SummaryWriter | None":
-    """TensorBoard's writer, told which steps are void; None, and a line, where it is not there."""
+) -> Board | None:
+    """A file for TensorBoard that says which steps are void; None, and a line, where there is no
+    TensorBoard."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        return Board(folder, None if after is None else after[1] + 1)
     except ImportError as error:
         say(f"no TensorBoard ({error}): {METRICS_FILE} has the same figures")
         return None
-    purge_step = None if after is None else after[1] + 1
-    try:
-        return SummaryWriter(str(folder), purge_step=purge_step, flush_secs=FLUSH_S)
-    except OSError as error:
-        raise DataError(f"cannot write {folder}: {error.strerror}") from None

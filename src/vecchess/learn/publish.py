@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from vecchess.errors import NetworkError
+from vecchess.errors import DataError, NetworkError
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 
@@ -25,13 +25,27 @@ class Published:
 
 
 def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Published:
-    """Write ``net``, durably, then make it the latest. The same again changes nothing."""
+    """Write ``net``, durably, then make it the latest. The same again changes nothing.
+
+    Raises DataError where the disk refuses; the latest is what it was then.
+    """
     name = f"{run.path.resolve().name}-s{samples}-d{positions}"
     file = run.nets / f"{name}.safetensors"
-    if not file.exists() or IntegerNet.load(file).sha256 != net.sha256:
-        net.save(file)
+    if not _holds(file, net):
+        try:
+            net.save(file)
+        except NetworkError as error:  # the name is ours, so it is the disk's fault, not a user's
+            raise DataError(f"{error}; make room, then --resume") from None
     run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": net.sha256, "name": name})
     return Published(name, file, net.sha256)
+
+
+def _holds(file: Path, net: IntegerNet) -> bool:
+    """Whether ``net`` is there, whole."""
+    try:
+        return IntegerNet.load(file).sha256 == net.sha256
+    except NetworkError:
+        return False
 
 
 def latest(run: RunFolder) -> Published:
