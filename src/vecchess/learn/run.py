@@ -37,8 +37,8 @@ from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.run import exit_code, watcher_for
 from vecchess.selfplay.stop_signals import StopSignals
-from vecchess.snn.firing import obstacle_to_neurons
 from vecchess.selfplay.tuning import with_remembered_slots
+from vecchess.snn.firing import obstacle_to_neurons
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 
