@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vecchess_cli.options import Backend, Config, Exits, Syzygy
 from vecchess_cli.output import Json, people, print_json
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def analyse(
     draw_score: Annotated[
         float | None, typer.Option(help="Worth of a draw to the side to move, -1 to 1. [0]")
     ] = None,
-    syzygy: Annotated[Path | None, typer.Option(help="Folder of Syzygy tablebases.")] = None,
+    syzygy: Syzygy = None,
     cache_mb: Annotated[
         int | None, typer.Option(help="Cache of evaluations, in MB; 0: none. [64]")
     ] = None,
@@ -76,23 +76,18 @@ def analyse(
     gpus: Annotated[
         str | None, typer.Option(help='Device, as for "vecchess selfplay". [auto]')
     ] = None,
-    backend: Annotated[
-        str | None, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference". [auto]')
-    ] = None,
+    backend: Backend = None,
     threads: Annotated[
         int | None, typer.Option(help="Threads of the CPU backend; 0 chooses. [0]")
     ] = None,
-    exits: Annotated[
-        bool | None,
-        typer.Option("--exits/--no-exits", help="Leave the network once settled. [--exits]"),
-    ] = None,
+    exits: Exits = None,
     seed: Annotated[
         int | None, typer.Option(help="Of a new network, and of the move drawn. [0]")
     ] = None,
     chess960: Annotated[
         bool | None, typer.Option("--chess960", help="Write castling as king takes rook.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
+    config: Config = None,
     json: Json = False,
 ) -> None:
     """See EXAMPLES."""

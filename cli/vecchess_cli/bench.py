@@ -4,9 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.options import NamedBackend, Threads
 from vecchess_cli.output import Json, print_json, print_table
 
 app = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
+Seconds = Annotated[float, typer.Option(help="Time to measure.", min=0.1)]
+Cores = Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)]
+OneDevice = Annotated[
+    str, typer.Option("--gpus", "--device", help="The device: auto, cpu, or a GPU's number.")
+]
+PositionSeed = Annotated[int, typer.Option(help="Seed of network and positions.", min=0)]
 
 
 @app.command()
@@ -49,18 +56,16 @@ def throughput(
         str, typer.Option(help='Preset, file, or "constant" for the machinery.')
     ] = "tiny",
     gpus: Annotated[str, typer.Option(help='Devices, as for "vecchess selfplay".')] = "auto",
-    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
-    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,
+    seconds: Seconds = 10.0,
+    cores: Cores = 0,
     slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.")] = 0,
     concurrent_games: Annotated[int, typer.Option(help="Games at a time; 0: twice.")] = 0,
     movers: Annotated[int, typer.Option(help="Mover threads; 0 chooses.")] = 0,
     search: Annotated[str, typer.Option(help='"none", "gumbel" or "puct".')] = "none",
     sims: Annotated[int, typer.Option(help="Simulations of a search.")] = 32,
     cache_mb: Annotated[int, typer.Option(help="Cache of evaluations; 0: none.")] = 64,
-    threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
-    backend: Annotated[
-        str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
-    ] = "auto",
+    threads: Threads = 0,
+    backend: NamedBackend = "auto",
     exits: Annotated[bool, typer.Option("--exits/--no-exits", help="Leave once settled.")] = True,
     seed: Annotated[int, typer.Option(help="Seed of the network and the games.")] = 0,
     json: Json = False,
@@ -83,9 +88,7 @@ def throughput(
 @app.command()
 def inference(
     net: Annotated[str, typer.Option(help="Preset or network file.")] = "small",
-    gpus: Annotated[
-        str, typer.Option("--gpus", "--device", help="The device: auto, cpu, or a GPU's number.")
-    ] = "auto",
+    gpus: OneDevice = "auto",
     slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
     positions: Annotated[
         int, typer.Option(help="Positions of random games to ask; 0: four a slot.", min=0)
@@ -93,13 +96,13 @@ def inference(
     seconds: Annotated[
         float, typer.Option(help="Time to measure, preparations not counted.", min=0.1)
     ] = 60.0,
-    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,
+    cores: Cores = 0,
     threads: Annotated[int, typer.Option(help="Threads of everybody; 0: one a core.", min=0)] = 0,
     backend: Annotated[str, typer.Option(help="Ours; see vecchess selfplay.")] = "auto",
     peers: Annotated[
         bool, typer.Option("--peers/--no-peers", help="snntorch, spikingjelly and the ReLU twin.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="Seed of network and positions.", min=0)] = 0,
+    seed: PositionSeed = 0,
     json: Json = False,
 ) -> None:
     """Our engines, the usual libraries and a ReLU network in turns, on the same positions.
@@ -122,10 +125,10 @@ def inference(
 def training(
     net: Annotated[str, typer.Option(help="Preset, or a TOML file with sizes.")] = "tiny",
     batch_size: Annotated[int, typer.Option(help="Samples of a step.", min=1)] = 256,
-    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 60.0,
-    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 1,
+    seconds: Seconds = 60.0,
+    cores: Cores = 1,
     surrogate: Annotated[str, typer.Option(help="Ours; see vecchess train.")] = "atan",
-    seed: Annotated[int, typer.Option(help="Seed of network and positions.", min=0)] = 0,
+    seed: PositionSeed = 0,
     json: Json = False,
 ) -> None:
     """Training steps on the processor: ours in both phases, and a plain snntorch loop, in turns.
@@ -149,17 +152,15 @@ def search(
     net: Annotated[
         str, typer.Option(help='Network file, preset, "constant" or "material".')
     ] = "constant",
-    gpus: Annotated[
-        str, typer.Option("--gpus", "--device", help="The device: auto, cpu, or a GPU's number.")
-    ] = "auto",
-    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
-    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 0,
+    gpus: OneDevice = "auto",
+    seconds: Seconds = 10.0,
+    cores: Cores = 0,
     cache_mb: Annotated[int, typer.Option(help="Cache of evaluations; 0: none.", min=0)] = 64,
     lanes: Annotated[int, typer.Option(help="Questions a tree may have open.", min=1)] = 1,
     slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
-    threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
+    threads: Threads = 0,
     backend: Annotated[str, typer.Option(help="Of the network; see vecchess selfplay.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of network and positions.", min=0)] = 0,
+    seed: PositionSeed = 0,
     json: Json = False,
 ) -> None:
     """Search positions of random games, many at a time: simulations/s, memory, cache.
@@ -179,8 +180,8 @@ def search(
 def loader(
     games: Annotated[int, typer.Option(help="Games to play first.", min=1)] = 1024,
     batch_size: Annotated[int, typer.Option(help="Positions a batch.", min=1)] = 256,
-    seconds: Annotated[float, typer.Option(help="Time to measure.", min=0.1)] = 10.0,
-    cores: Annotated[int, typer.Option(help="Keep to so many cores; 0: all.", min=0)] = 1,
+    seconds: Seconds = 10.0,
+    cores: Cores = 1,
     seed: Annotated[int, typer.Option(help="Seed of games and draws.", min=0)] = 0,
     json: Json = False,
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.options import Device, NamedBackend
 from vecchess_cli.output import Json, people, print_json, print_rows
 
 COLUMNS = {
@@ -35,10 +36,8 @@ def calibrate(
         float, typer.Option(help="Most that it may cost in squared error.", min=0)
     ] = 0.01,
     out: Annotated[Path | None, typer.Option(help="File to write. [the network's own]")] = None,
-    gpus: Annotated[str, typer.Option(help='Device, as for "vecchess selfplay".')] = "auto",
-    backend: Annotated[
-        str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
-    ] = "auto",
+    gpus: Device = "auto",
+    backend: NamedBackend = "auto",
     json: Json = False,
 ) -> None:
     """Choose when a position may leave the network early, and store that with the network.

@@ -5,6 +5,20 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.options import (
+    Backend,
+    Chess960,
+    Config,
+    Exits,
+    Gpus,
+    Openings,
+    Quiet,
+    RandomPlies,
+    Resume,
+    Seed,
+    Syzygy,
+    Temperature,
+)
 from vecchess_cli.output import Json
 
 EXAMPLES = """Play games of a network against itself and record them.
@@ -37,16 +51,13 @@ def selfplay(
             help="Network file, tiny, small, base, large, sizes (.toml), material, constant. [tiny]"
         ),
     ] = None,
-    gpus: Annotated[
-        str | None,
-        typer.Option(help='"auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4". [auto]'),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of every random choice. [0]")] = None,
+    gpus: Gpus = None,
+    seed: Seed = None,
     run_dir: Annotated[
         Path | None, typer.Option(help="Folder of the run. [runs/selfplay-DATE-TIME]")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
-    config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
+    resume: Resume = False,
+    config: Config = None,
     search: Annotated[
         str | None,
         typer.Option(help='How moves are chosen: "none" by policy, "gumbel" or "puct". [none]'),
@@ -64,19 +75,11 @@ def selfplay(
     tree_mb: Annotated[
         int | None, typer.Option(help="Memory of the trees, per worker; 0: as needed. [0]")
     ] = None,
-    syzygy: Annotated[Path | None, typer.Option(help="Folder of Syzygy tablebases.")] = None,
-    temperature: Annotated[
-        str | None, typer.Option(help='Sampling temperature, "1.0" or by ply "1.0,30:0.5". [1.0]')
-    ] = None,
-    openings: Annotated[
-        Path | None, typer.Option(help="Start positions: an EPD, FEN or PGN file.")
-    ] = None,
-    chess960: Annotated[
-        bool | None, typer.Option("--chess960", help="Start from the 960 positions.")
-    ] = None,
-    random_plies: Annotated[
-        int | None, typer.Option(help="Uniformly random plies at the start. [0]")
-    ] = None,
+    syzygy: Syzygy = None,
+    temperature: Temperature = None,
+    openings: Openings = None,
+    chess960: Chess960 = None,
+    random_plies: RandomPlies = None,
     max_plies: Annotated[int | None, typer.Option(help="Draw a game at this length. [512]")] = None,
     resign_below: Annotated[
         float | None, typer.Option(help="Resign below this expected score; 0 never. [0]")
@@ -99,13 +102,8 @@ def selfplay(
     threads: Annotated[
         int | None, typer.Option(help="Threads of the CPU backend, per worker; 0 chooses. [0]")
     ] = None,
-    backend: Annotated[
-        str | None, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference". [auto]')
-    ] = None,
-    exits: Annotated[
-        bool | None,
-        typer.Option("--exits/--no-exits", help="Leave the network once settled. [--exits]"),
-    ] = None,
+    backend: Backend = None,
+    exits: Exits = None,
     shard_games: Annotated[
         int | None, typer.Option(help="Finished games that make a shard. [1024]")
     ] = None,
@@ -115,7 +113,7 @@ def selfplay(
     stall_timeout_s: Annotated[
         float | None, typer.Option(help="Seconds of silence before a worker is replaced. [60]")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """See EXAMPLES."""

@@ -5,6 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.options import (
+    Chess960,
+    Config,
+    Gpus,
+    Openings,
+    Quiet,
+    RandomPlies,
+    Resume,
+    Seed,
+    Temperature,
+)
 from vecchess_cli.output import Json
 
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
@@ -64,16 +75,13 @@ def train(
         float | None,
         typer.Option(help="Supervised: share of positions kept to test on. [0.02]"),
     ] = None,
-    gpus: Annotated[
-        str | None,
-        typer.Option(help='"auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:2". [auto]'),
-    ] = None,
+    gpus: Gpus = None,
     run_dir: Annotated[
         Path | None, typer.Option(help="Folder of the run. [runs/train-DATE-TIME]")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of every random choice. [0]")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with settings.")] = None,
+    resume: Resume = False,
+    seed: Seed = None,
+    config: Config = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Samples of an update, on all ranks together. [256]")
     ] = None,
@@ -104,18 +112,10 @@ def train(
     sims: Annotated[
         int | None, typer.Option(help="Simulations of a search. [16 for alphazero]")
     ] = None,
-    temperature: Annotated[
-        str | None, typer.Option(help='Sampling temperature, "1.0" or by ply "1.0,30:0.5". [1.0]')
-    ] = None,
-    openings: Annotated[
-        Path | None, typer.Option(help="Start positions: an EPD, FEN or PGN file.")
-    ] = None,
-    chess960: Annotated[
-        bool | None, typer.Option("--chess960", help="Start from the 960 positions.")
-    ] = None,
-    random_plies: Annotated[
-        int | None, typer.Option(help="Uniformly random plies at the start. [0]")
-    ] = None,
+    temperature: Temperature = None,
+    openings: Openings = None,
+    chess960: Chess960 = None,
+    random_plies: RandomPlies = None,
     max_plies: Annotated[int | None, typer.Option(help="Draw a game at this length. [256]")] = None,
     eval_every: Annotated[
         int | None, typer.Option(help="Iterations between matches for progress; 0: none. [5]")
@@ -128,7 +128,7 @@ def train(
     node_rank: Annotated[int | None, typer.Option(help="Which of them this is. [0]")] = None,
     master_addr: Annotated[str | None, typer.Option(help="Address of machine 0.")] = None,
     master_port: Annotated[int | None, typer.Option(help="Port there.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """See EXAMPLES."""

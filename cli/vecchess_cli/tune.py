@@ -4,16 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.options import Device, NamedBackend, Threads
 from vecchess_cli.output import Json, people, print_json, print_rows
 
 
 def tune(
     net: Annotated[str, typer.Argument(help="A network file, or a preset.")],
-    gpus: Annotated[str, typer.Option(help='Device, as for "vecchess selfplay".')] = "auto",
-    backend: Annotated[
-        str, typer.Option(help='"auto", "cpu", "cuda", "torch" or "reference".')
-    ] = "auto",
-    threads: Annotated[int, typer.Option(help="Threads of the CPU backend; 0 chooses.")] = 0,
+    gpus: Device = "auto",
+    backend: NamedBackend = "auto",
+    threads: Threads = 0,
     memory_gb: Annotated[
         float | None, typer.Option(help="Memory for the network. [most of what is free]")
     ] = None,
