@@ -135,14 +135,19 @@ def train(
     flags = dict(locals())
     from vecchess.config import TrainConfig, load_config
     from vecchess.learn.run import train_run
+    from vecchess.learn.settings import before_meeting
     from vecchess.store.run_folder import RunFolder
     from vecchess_cli.output import people, print_json
 
     console = people()
+    stored = None
     if resume and run_dir is not None and config is None:
-        config = RunFolder.existing(run_dir).config
-    settings = load_config(TrainConfig, flags, config)
-    summary = train_run(settings, run_dir, resume, quiet)
+        stored = RunFolder(run_dir).config
+    if stored is None or stored.is_file():
+        settings = load_config(TrainConfig, flags, config or stored)
+        summary = train_run(settings, run_dir, resume, quiet)
+    else:  # they are on rank 0's machine
+        summary = train_run(before_meeting(flags), run_dir, resume, quiet, flags)
     _print_summary(summary, console)
     if json:
         print_json(summary)

@@ -2,7 +2,7 @@
 
 from vecchess.config.analyse import AnalyseConfig
 from vecchess.config.game import GameConfig, parse_temperature
-from vecchess.config.load import build, load_config, read_toml, to_toml
+from vecchess.config.load import build, load_config, read_toml, resolve, to_toml
 from vecchess.config.selfplay import PlayConfig, SelfplayConfig
 from vecchess.config.train import LossConfig, OptimiserConfig, TrainConfig
 from vecchess.config.tree import SearchConfig, TreeConfig
@@ -21,5 +21,6 @@ __all__ = [
     "load_config",
     "parse_temperature",
     "read_toml",
+    "resolve",
     "to_toml",
 ]

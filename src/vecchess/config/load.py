@@ -38,8 +38,18 @@ def load_config(
     A field of a nested model has a flag and a variable of its own name: ``VECCHESS_SEED``,
     ``VECCHESS_TEMPERATURE``. Raises ConfigError with one line that names the key.
     """
-    values: dict[str, Any] = read_toml(file) if file else {}
-    _refuse_unknown(model, values, str(file))
+    return resolve(model, flags, read_toml(file) if file else {}, str(file), environ)
+
+
+def resolve(
+    model: type[ModelT],
+    flags: Mapping[str, Any],
+    values: dict[str, Any],
+    where: str,
+    environ: Mapping[str, str] | None = None,
+) -> ModelT:
+    """As ``load_config``, over ``values`` that have been read from ``where``; they are changed."""
+    _refuse_unknown(model, values, where)
     environ = os.environ if environ is None else environ
     _refuse_unknown_variables(environ)
     sections = _sections(model)
@@ -50,7 +60,7 @@ def load_config(
         if given is not None:
             target = values.setdefault(section, {}) if section else values
             if not isinstance(target, dict):
-                raise ConfigError(f"{file}: {section} must be a table, [{section}]")
+                raise ConfigError(f"{where}: {section} must be a table, [{section}]")
             target[name] = given
     return build(model, values)
 

@@ -1,7 +1,8 @@
 """One training run from settings to summary: what ``vecchess train`` does."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from multiprocessing import parent_process
@@ -22,11 +23,12 @@ from vecchess.learn.learner import Learner
 from vecchess.learn.loader import Loader
 from vecchess.learn.memory import Memory
 from vecchess.learn.metrics import MetricsLog
-from vecchess.learn.place import Cluster
+from vecchess.learn.place import Cluster, local_places
 from vecchess.learn.places import Places
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
 from vecchess.learn.report import Reporter
+from vecchess.learn.settings import agreed, comparable
 from vecchess.learn.stage import Source
 from vecchess.learn.start import first_net, first_sizes
 from vecchess.learn.trainer import Trainer
@@ -50,23 +52,33 @@ FIXED = ("objective", "net", "seed", "games_per_iter", "data", "game", "tree")
 
 
 def train_run(
-    config: TrainConfig, run_dir: Path | None, resume: bool, quiet: bool
+    config: TrainConfig,
+    run_dir: Path | None,
+    resume: bool,
+    quiet: bool,
+    flags: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train until the last iteration is done or a signal comes; returns the summary, for JSON.
+
+    ``flags`` are given where the run's settings are not on this machine, and ``config`` is that of
+    ``before_meeting``: rank 0 then tells the rest.
 
     Raises ConfigError, NetworkError or DataError before anything is written where the settings
     will not do; RankLost where a rank is lost; what the disk or a worker cannot get over.
     """
     devices = parse_gpus(config.gpus)
-    first_sizes(config)
-    check_data(config.data)
-    if config.objective != "supervised":
-        _check_play(config, devices)
     if resume and run_dir is None:
         raise ConfigError("--resume needs --run-dir: which run is to go on?")
     folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
     cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
-    arguments = (config, folder, devices, resume, quiet)
+    if flags is None:
+        _check(config, devices)
+    elif local_places(devices, cluster, os.environ)[0].node == 0:
+        raise ConfigError(
+            f"{folder} is not a run: it has no config.toml; only further machines can do without, "
+            "told --nnodes, --node-rank and --master-addr"
+        )
+    arguments = (config, folder, devices, resume, quiet, flags)
     return run_ranks(train_rank, arguments, devices, cluster, config.rank_timeout_s)
 
 
@@ -77,14 +89,19 @@ def train_rank(
     devices: list[Device],
     resume: bool,
     quiet: bool,
+    flags: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """One rank's part of a run; see ``train_run``."""
+    config = agreed(config, flags, ranks)
+    if flags is not None:
+        _check(config, devices)
     _require_even(config, ranks)
     places = Places(config.batch_size // ranks.world_size, config.loaders)
-    ranks.require_same(_comparable(config))
+    ranks.require_same(comparable(config))
     folder = _agreed(folder, config, resume, ranks)
     run, console = _machine_folder(folder, ranks), _console(ranks)
     with ExitStack() as stack:
+        stack.enter_context(ranks.patience(config.rank_timeout_s))  # rank 0's, whoever was told it
         stop = StopSignals(interrupts=True)
         if parent_process() is None:  # a rank that was spawned hears of signals from its leader
             stack.enter_context(stop)
@@ -114,6 +131,14 @@ def train_rank(
     if ranks.is_first:
         run.write_json("status.json", summary)
     return summary
+
+
+def _check(config: TrainConfig, devices: list[Device]) -> None:
+    """Raise what is wrong with the settings, as far as that can be seen before anything starts."""
+    first_sizes(config)
+    check_data(config.data)
+    if config.objective != "supervised":
+        _check_play(config, devices)
 
 
 def _check_play(config: TrainConfig, devices: list[Device]) -> None:
@@ -155,11 +180,6 @@ def _require_even(config: TrainConfig, ranks: Ranks) -> None:
             f"--batch-size {config.batch_size} cannot be split over {ranks.world_size} ranks: "
             f"choose a multiple of {ranks.world_size}"
         )
-
-
-def _comparable(config: TrainConfig) -> str:
-    """What has to be the same on all machines: everything but what says which of them this is."""
-    return config.model_dump_json(exclude={"node_rank", "gpus", "master_addr", "threads", "movers"})
 
 
 def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
