@@ -14,6 +14,7 @@ from vecchess_cli import (
     export,
     gather,
     net,
+    ray,
     selfplay,
     train,
     tune,
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
+app.add_typer(ray.app, name="ray")
 app.command("analyse")(analyse.analyse)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
