@@ -47,7 +47,7 @@ from vecchess.store.shard import write_atomically
 SCHEMA = 1
 GATHER_S = 24 * 3600.0
 """A large PGN file may take so long to gather."""
-FIXED = ("objective", "net", "seed", "games_per_iter", "data", "game", "tree")
+FIXED = ("objective", "net", "seed", "games_per_iter", "data", "data_share", "game", "tree")
 """A run is only gone on with when these are what they were."""
 
 
