@@ -1,6 +1,10 @@
-"""Draw a training run: its losses and its scores against players that never change.
+"""Draw a training run: its losses, and its scores against players that never change.
 
     python bench/learning/plot.py runs/tiny-gumbel bench/learning/tiny-gumbel.png
+
+Of supervised runs, one or several to compare: how many moves of held-out games they foretell.
+
+    python bench/learning/plot.py runs/tiny runs/twin bench/learning/tiny-stockfish.png
 
 Needs matplotlib (extra ``plots``).
 """
@@ -11,20 +15,33 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import EngFormatter
 
 from vecchess.learn.metrics import read_metrics
 
 LOSSES = {"loss_policy": "policy loss", "loss_value": "value loss", "entropy": "entropy"}
 
 
-def main(run: Path, out: Path) -> None:
-    """Write the picture of ``run`` to ``out``."""
-    lines = list(read_metrics(run))
+def main(runs: list[Path], out: Path) -> None:
+    """Write the picture of ``runs`` to ``out``; the losses are the first one's."""
+    told = {run.name: list(read_metrics(run)) for run in runs}
+    first = told[runs[0].name]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    draw_losses(left, [line for line in lines if line["kind"] == "learn"])
-    draw_scores(right, [line for line in lines if line["kind"] == "eval"])
-    figure.suptitle(run.name)
+    draw_losses(left, of_kind(first, "learn"))
+    if of_kind(first, "examine"):
+        for name, lines in told.items():
+            draw_top1(right, name, of_kind(lines, "examine"))
+    else:
+        draw_scores(right, of_kind(first, "eval"))
+    for axes in (left, right):
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    figure.suptitle(", ".join(told))
     figure.savefig(out, dpi=110)
+
+
+def of_kind(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """The lines of one kind."""
+    return [line for line in lines if line["kind"] == kind]
 
 
 def draw_losses(axes: Any, lines: list[dict[str, Any]]) -> None:
@@ -33,7 +50,20 @@ def draw_losses(axes: Any, lines: list[dict[str, Any]]) -> None:
         told = [line for line in lines if key in line]
         if told:
             axes.plot([x["samples"] for x in told], [x[key] for x in told], label=label, lw=0.8)
-    axes.set(xlabel="samples", ylabel="nats", ylim=(0, None))
+    axes.axhline(0, color="grey", lw=0.5)
+    axes.set(xlabel="samples", ylabel="nats")
+    axes.legend()
+
+
+def draw_top1(axes: Any, name: str, lines: list[dict[str, Any]]) -> None:
+    """Share of held-out moves that are the network's first choice, by samples."""
+    axes.plot(
+        [line["samples"] for line in lines],
+        [line["top1"][-1] for line in lines],
+        marker=".",
+        label=name,
+    )
+    axes.set(xlabel="samples", ylabel="top-1 on held-out positions")
     axes.legend()
 
 
@@ -55,4 +85,4 @@ def draw_scores(axes: Any, lines: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main([Path(run) for run in sys.argv[1:-1]], Path(sys.argv[-1]))
