@@ -20,11 +20,10 @@ from time import perf_counter
 from vecchess.arena.boards import random_openings
 from vecchess.arena.match import MatchResult, play_games
 from vecchess.arena.network import SearchPlayer
-from vecchess.bench.evaluators import Asked, open_evaluator
+from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.config import TreeConfig, build
 from vecchess.errors import VecchessError
-from vecchess.inference.backend import Backend
 
 SCHEMA = 1
 NEGATIVE = 3
@@ -36,13 +35,13 @@ def main() -> int:
     keep_to_cores(options.cores)
     num_pairs = options.games // 2
     asked = Asked(options.net, num_pairs, options.gpus, seed=options.seed)
-    device, backend = open_evaluator(asked)
-    sides = [_side(tree, backend, num_pairs, options) for tree in _trees(options)]
+    judge = open_evaluator(asked)
+    sides = [_side(tree, judge, num_pairs, options) for tree in _trees(options)]
     plies, most = options.opening_plies, options.max_plies
     openings = random_openings(num_pairs, plies, options.seed, most)
     one = openings.take(openings.ongoing[:1])
     for side in sides:  # compiles
-        side.choose(one.positions, one.keys, openings.ongoing[:1], one.plies)
+        side.choose(one.positions, one.keys, one.past, openings.ongoing[:1], one.plies)
         side.simulations = 0
     start = perf_counter()
     boards = play_games((sides[0], sides[1]), openings)
@@ -52,7 +51,7 @@ def main() -> int:
     report = {
         "schema": SCHEMA,
         "net": options.net,
-        "device": device,
+        "device": judge.device,
         "noise": options.noise,
         "searches": [side.name for side in sides],
         **result.to_dict(),
@@ -77,13 +76,15 @@ def _trees(options: argparse.Namespace) -> list[TreeConfig]:
 
 
 def _side(
-    tree: TreeConfig, backend: Backend, games: int, options: argparse.Namespace
+    tree: TreeConfig, judge: Evaluator, games: int, options: argparse.Namespace
 ) -> SearchPlayer:
     temperature = options.temperature
     if temperature is None:
         temperature = 1.0 if tree.search == "gumbel" else 0.0
     name = f"{tree.search} {tree.sims}"
-    return SearchPlayer(tree, backend, games, options.seed, temperature, options.noise, name)
+    return SearchPlayer(
+        tree, judge.backend, games, options.seed, temperature, options.noise, name, judge.history
+    )
 
 
 def _setting(text: str) -> tuple[str, str]:

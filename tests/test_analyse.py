@@ -8,10 +8,12 @@ import chess
 import numpy as np
 import pytest
 
+from tests.chess.walks import men_before
 from vecchess.analyse.findings import ENDS, Analysis, Variation
 from vecchess.analyse.position import STARTPOS, position_after
 from vecchess.analyse.run import analyse, lanes_for
 from vecchess.chess.material import MATERIAL_WEIGHTS
+from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.chess.sample import random_positions
 from vecchess.config import AnalyseConfig, SearchConfig, TreeConfig, build
 from vecchess.errors import ConfigError
@@ -194,6 +196,28 @@ def test_a_new_network_is_called_new() -> None:
     assert "it has learnt nothing yet" in " ".join(said)
     assert len(judge["sha256"]) == 64
     assert found.mean_time_steps > 1
+
+
+def test_the_position_comes_with_those_before() -> None:
+    board, moves = chess.Board(), ["e2e4", "c7c5", "g1f3", "d7d6", "f1b5", "c8d7", "e1g1", "d7b5"]
+    for played in (moves[:2], moves):
+        position, _, past = position_after(STARTPOS, played)
+        board = chess.Board()
+        for move in played:
+            board.push_uci(move)
+        planes = encode_planes(position, 0, past, 8)
+        assert planes[0, NUM_PLANES:].tolist() == men_before(board, 8)
+
+
+def test_a_network_that_sees_the_game(tmp_path: Path) -> None:
+    """The same position, with another game before it, is another question."""
+    sizes = tmp_path / "three.toml"
+    sizes.write_text("blocks = 1\nchannels = 32\nhistory = 3\n")
+    ways = (["g1f3", "g8f6", "b1c3", "b8c6"], ["b1c3", "g8f6", "g1f3", "b8c6"])
+    found = [find(STARTPOS, moves, net=str(sizes), gpus="cpu", sims=30) for moves in ways]
+    again = find(STARTPOS, ways[0], net=str(sizes), gpus="cpu", sims=30)
+    assert found[0].fen == found[1].fen
+    assert facts(found[0]) == facts(again) != facts(found[1])
 
 
 @pytest.mark.parametrize("search", ["puct", "gumbel"])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.backends import open_backend
@@ -73,7 +74,8 @@ def calibrate(
     see_only(device)
     config = SelfplayConfig.model_validate({"net": str(net), "exits": False, "backend": backend})
     records = _games(config, device, plan, console)
-    sample = replay(records, _sample(records, plan.positions))
+    history = history_of(network.config.num_planes)
+    sample = replay(records, _sample(records, plan.positions), history)
     games = np.unique(sample.game, return_inverse=True)[1]
     if games.max(initial=0) < 1:
         raise ConfigError("calibration needs two games or more in which a network was asked")

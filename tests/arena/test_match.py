@@ -49,12 +49,13 @@ class Recorder(RandomPlayer):
         self,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: NDArray[np.uint64],
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
         for game, ply in zip(games.tolist(), plies.tolist(), strict=True):
             COLOURS.setdefault((self.seed, game), set()).add(ply % 2)
-        return super().choose(positions, keys, games, plies)
+        return super().choose(positions, keys, past, games, plies)
 
 
 COLOURS: dict[tuple[int, int], set[int]] = {}

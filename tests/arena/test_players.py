@@ -15,14 +15,18 @@ from vecchess.arena.players import open_player
 from vecchess.arena.simple import GreedyPlayer, prospects
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_fens, to_fens
+from vecchess.chess.past import no_past
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.uci import move_to_uci
-from vecchess.config import GameConfig, SelfplayConfig
+from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import ConfigError, NetworkError
+from vecchess.inference.backends import open_backend
+from vecchess.search.batch import BatchSearch
 from vecchess.selfplay.assemble import assemble_server
 from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.snn.create import create_network
+from vecchess.snn.integer_net import IntegerNet
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 
@@ -44,7 +48,8 @@ def chosen(player: Player, fens: list[str], games: list[int] | None = None) -> l
     positions = from_fens(fens)
     keys = np.zeros((len(fens), KEY_HISTORY), np.uint64)
     numbers = np.array(games or range(len(fens)), np.int64)
-    moves = player.choose(positions, keys, numbers, np.zeros(len(fens), np.int64))
+    past, plies = no_past(len(fens)), np.zeros(len(fens), np.int64)
+    moves = player.choose(positions, keys, past, numbers, plies)
     return [move_to_uci(position, move) for position, move in zip(positions, moves, strict=True)]
 
 
@@ -128,9 +133,21 @@ def test_a_policy_is_drawn_from_at_its_temperature(net: str) -> None:
     assert len(set(hot)) > 10
 
 
+@pytest.fixture(scope="module")
+def net_of_three(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A network that sees three positions."""
+    file = tmp_path_factory.mktemp("nets") / "three"
+    create_network("tiny", 1, history=3).save(file)
+    return str(file)
+
+
 @pytest.mark.parametrize("temperature", ["0", "1", "0.7"])
-def test_a_policy_plays_the_games_of_self_play(temperature: str, net: str) -> None:
+@pytest.mark.parametrize("name", ["net", "net_of_three"])
+def test_a_policy_plays_the_games_of_self_play(
+    temperature: str, name: str, request: pytest.FixtureRequest
+) -> None:
     """Number by number: the same seed, network and temperature draw the same moves."""
+    net = request.getfixturevalue(name)
     config = SelfplayConfig(seed=3, game=GameConfig(max_plies=60, temperature=temperature))
     server = assemble_server(config, net, CPU, Share(8, 8, 1, 1), NumberPool())
     server.start()
@@ -143,6 +160,20 @@ def test_a_policy_plays_the_games_of_self_play(temperature: str, net: str) -> No
         moves = boards.moves[: boards.plies[game], game]
         plies = slice(records.offsets[game], records.offsets[game + 1])
         assert (moves_to_actions(moves) == records.action[plies]).all()
+
+
+def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
+    text = f"net:{net_of_three}?search=puct&sims=6"
+    boards = random_openings(12, 9, 5, 400)
+    player, tree = open_player(text, 3, rows=5), TreeConfig(search="puct", sims=6)
+    moves = player.choose(boards.positions, boards.keys, boards.past, boards.ongoing, boards.plies)
+    network = IntegerNet.load(Path(net_of_three))
+    search = BatchSearch(tree, open_backend("cpu", network, 12), 12, history=3)
+    game = {"seed": 3, "numbers": boards.ongoing, "plies": boards.plies}
+    known = search.run(boards.positions, boards.keys, boards.past, **game)
+    assert moves_to_actions(moves).tolist() == known.action.tolist()
+    unknown = search.run(boards.positions, boards.keys, None, **game)
+    assert not np.array_equal(known.edge_prior, unknown.edge_prior)
 
 
 @pytest.mark.parametrize(

@@ -68,3 +68,18 @@ def to_code(board: chess.Board, move: chess.Move) -> int:
         | (move.to_square ^ turned) << 6
         | promotion[move.promotion] << 12
     )
+
+
+def men_before(board: chess.Board, history: int) -> list[int]:
+    """The planes of the men of the ``history`` - 1 positions before, as the side to move sees."""
+    us, planes, earlier = board.turn, [], board.copy()
+    for _ in range(history - 1):
+        if not earlier.move_stack:
+            planes += [0] * 12
+            continue
+        earlier.pop()
+        for side in (us, not us):
+            for kind in chess.PIECE_TYPES:
+                men = earlier.pieces_mask(kind, side)
+                planes.append(chess.flip_vertical(men) if us == chess.BLACK else men)
+    return planes

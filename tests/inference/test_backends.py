@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.inference.questions import Answers, answer, ask, same
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import open_backend
@@ -18,6 +19,7 @@ from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, Costs, KernelChoice
 from vecchess.inference.cpu.fixed import FixedCpu
 from vecchess.inference.exit import ExitRule
+from vecchess.selfplay.questions import random_questions
 from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer_net import IntegerNet, Layer
@@ -122,6 +124,20 @@ def test_kinds_of_networks_agree_whatever_the_kernel(
     backend = CpuBackend(_kind(kind), 5, rule, dense=dense)
     assert same(answer(backend, ask(NUM_ROWS), rows, 5), expected)
     assert len(np.unique(expected[0])) > 50
+
+
+@pytest.mark.parametrize("history", [2, 8])
+@pytest.mark.parametrize("dense", [False, True])
+def test_planes_of_earlier_positions_are_heard(history: int, dense: bool) -> None:
+    """More planes than two words of a mask; what the last of them show counts."""
+    asked = [random_questions(NUM_ROWS, 3, history) for _ in range(3)]
+    config = KINDS["residual"].model_copy(update={"num_planes": asked[0].planes.shape[1]})
+    net, rows = new_network(config, 1, random_planes(16, 1, history)), list(range(NUM_ROWS))
+    expected = answer(open_backend("reference", net, 7, ExitRule()), asked[0], rows, 7)
+    backend = CpuBackend(net, 5, ExitRule(), dense=dense)
+    assert same(answer(backend, asked[1], rows, 5), expected)
+    asked[2].planes[:, -12:] = 0
+    assert not np.array_equal(answer(backend, asked[2], rows, 5)[0], expected[0])
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

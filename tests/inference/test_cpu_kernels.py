@@ -89,7 +89,7 @@ def test_dense_convolution_of_activations_at_their_limits() -> None:
     assert np.array_equal(totals, _expected(activations, weight))
 
 
-@pytest.mark.parametrize("num_planes", [1, 25, 32, 40])
+@pytest.mark.parametrize("num_planes", [1, 25, 32, 40, 109])
 def test_planes_become_masks(num_planes: int) -> None:
     rng = np.random.default_rng(num_planes)
     bits = rng.random((64, num_planes)) < 0.3

@@ -16,6 +16,7 @@ from tests.inference.questions import answer, ask, same
 from tests.selfplay.playing import play
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.planes import NUM_PLANES as CHESS_PLANES
+from vecchess.chess.sample import random_planes
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backends import open_backend
@@ -130,6 +131,12 @@ def test_self_play_makes_the_same_games() -> None:
     ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE), seats=2)
     theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
     assert ours.digest() == theirs.digest()
+
+
+def test_eight_positions_of_a_game() -> None:
+    planes = random_planes(16, 1, 8)
+    net = new_network(CHESS.model_copy(update={"num_planes": 109}), 1, planes)
+    _check(net, ExitRule(), requests=random_questions(5, 2, 8), num_slots=3, stride=2)
 
 
 def test_a_step_without_occupied_slots_changes_nothing() -> None:

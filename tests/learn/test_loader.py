@@ -18,7 +18,7 @@ from vecchess.errors import DataError, WorkerDied
 from vecchess.learn.loader import Loader
 from vecchess.learn.places import Places
 from vecchess.learn.plan import Plan
-from vecchess.learn.samples import ROW_BYTES, Samples
+from vecchess.learn.samples import Samples, make_samples, row_bytes
 from vecchess.learn.window import GivenShelf, ManifestShelf
 from vecchess.selfplay.handle import UNATTENDED_S
 from vecchess.store.records import GameRecords
@@ -86,6 +86,21 @@ def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
     with Loader(own, Places(32), reference=others) as loader:
         (unmirrored,) = loader.batches(plans(1, num_shards=2, mirror=False, **mixed))
     assert all(row.tobytes() in known for row in unmirrored.planes.numpy()[is_other])
+
+
+def test_batches_hold_as_many_positions_as_the_network_sees(folder, records) -> None:
+    plan = plans(1, mirror=False)[0]
+    with (
+        Loader(GivenShelf([folder]), Places(32, 1, history=4)) as four,
+        Loader(GivenShelf([folder]), Places(32)) as one,
+    ):
+        (seen,), (newest,) = four.batches([plan]), one.batches([plan])
+    assert seen.planes.shape == (32, 61)
+    assert torch.equal(seen.planes[:, :25], newest.planes)
+    every = make_samples(records, np.arange(len(records.action)), history=4).planes.view(np.int64)
+    known = {row.tobytes() for row in every}
+    assert all(row.tobytes() in known for row in seen.planes.numpy())
+    assert seen.planes[:, 25:].any(dim=1).all()
 
 
 def test_a_lost_process_is_told(folder) -> None:
@@ -189,4 +204,4 @@ def test_columns_own_the_memory_they_lie_in(folder) -> None:
         (batch,) = loader.batches(plans(1))
     storages = {column.untyped_storage().data_ptr() for column in vars(batch).values()}
     assert len(storages) == 1
-    assert batch.planes.untyped_storage().nbytes() == 32 * ROW_BYTES
+    assert batch.planes.untyped_storage().nbytes() == 32 * row_bytes(25)

@@ -62,6 +62,18 @@ def test_rows_are_decided_one_by_one() -> None:
     assert not np.array_equal(whole.planes, other.planes)
 
 
+def test_earlier_positions_are_mirrored_with_the_newest() -> None:
+    records = games(6)
+    rows = make_samples(records, np.arange(len(records.action)), history=3)
+    planes, num_newest = rows.planes.copy(), 25
+    mirror(rows.planes, rows.legal, rows.num_legal, 9, 4)
+    is_mirrored = (rows.planes[:, :num_newest] != planes[:, :num_newest]).any(axis=1)
+    assert 20 < is_mirrored.sum() < len(planes) - 20
+    for before, after, flipped in zip(planes, rows.planes, is_mirrored, strict=True):
+        flip = chess.flip_horizontal if flipped else int
+        assert after[num_newest:].tolist() == [flip(int(plane)) for plane in before[num_newest:]]
+
+
 def test_twice_in_the_mirror_is_as_it_was() -> None:
     actions = mirrored_actions()
     assert np.array_equal(actions[actions], np.arange(4672))

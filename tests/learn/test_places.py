@@ -12,7 +12,7 @@ import pytest
 
 from vecchess.errors import ConfigError
 from vecchess.learn.places import Places
-from vecchess.learn.samples import ROW_BYTES
+from vecchess.learn.samples import row_bytes
 
 
 def fill(places: Places) -> None:
@@ -23,7 +23,7 @@ def fill(places: Places) -> None:
 def test_a_process_writes_where_others_read() -> None:
     places = Places(num_rows=3, num_workers=2, prefetch=2)
     assert places.ahead == 4
-    assert places[0].nbytes == 3 * ROW_BYTES
+    assert places[0].nbytes == 3 * row_bytes(25)
     process = get_context("spawn").Process(target=fill, args=(places,))
     process.start()
     process.join()
@@ -34,7 +34,7 @@ def test_a_process_writes_where_others_read() -> None:
 
 def test_no_process_needs_nothing_to_share() -> None:
     places = Places(num_rows=3)
-    assert (places.ahead, places[0].nbytes) == (0, 3 * ROW_BYTES)
+    assert (places.ahead, places[0].nbytes) == (0, 3 * row_bytes(25))
     assert places[0].base is places[1].base
 
 
@@ -64,4 +64,4 @@ def test_a_small_dev_shm_will_do(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("may not mount")
-    assert (done.returncode, done.stdout) == (0, f"{1024 * ROW_BYTES}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{1024 * row_bytes(25)}\n"), done.stderr

@@ -8,7 +8,7 @@ import pytest
 from tests.learn.games import games, searched
 from vecchess.errors import DataError
 from vecchess.learn.returns import advantages, lambda_returns
-from vecchess.learn.samples import ROW_BYTES, make_samples, samples_in
+from vecchess.learn.samples import make_samples, row_bytes, samples_in
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay import replay
 from vecchess.store.targets import lay_out_targets
@@ -19,10 +19,11 @@ def records(request) -> GameRecords:
     return searched(games(chess960=request.param))
 
 
-def test_samples_are_what_replaying_brings_back(records) -> None:
+@pytest.mark.parametrize("history", [1, 4, 8])
+def test_samples_are_what_replaying_brings_back(records, history: int) -> None:
     plies = np.random.default_rng(0).permutation(len(records.action))
-    rows = make_samples(records, plies, 0.7)
-    every = replay(records, np.arange(len(plies)))
+    rows = make_samples(records, plies, 0.7, history)
+    every = replay(records, np.arange(len(plies)), history)
     assert np.array_equal(rows.planes, every.requests.planes[plies])
     assert np.array_equal(rows.legal, every.requests.legal[plies])
     assert np.array_equal(rows.num_legal, every.requests.num_legal[plies])
@@ -87,11 +88,13 @@ def test_what_is_wrong_is_named() -> None:
         make_samples(replace(records, target_action=target), np.arange(1))
 
 
-def test_rows_share_one_buffer() -> None:
-    buffer = np.zeros(3 * ROW_BYTES, np.uint8)
-    rows = samples_in(buffer, 3)
+@pytest.mark.parametrize("num_planes", [25, 37, 109])
+def test_rows_share_one_buffer(num_planes: int) -> None:
+    buffer = np.zeros(3 * row_bytes(num_planes), np.uint8)
+    rows = samples_in(buffer, 3, num_planes)
+    assert rows.planes.shape == (3, num_planes)
     for name, column in vars(rows).items():
         assert column.flags["ALIGNED"], name
         column[...] = 1
-    assert sum(column.nbytes for column in vars(rows).values()) == 3 * ROW_BYTES
+    assert sum(column.nbytes for column in vars(rows).values()) == 3 * row_bytes(num_planes)
     assert rows.map(lambda column: column[:2]).legal.shape == (2, 218)

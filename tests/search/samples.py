@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.fen import from_board
+from vecchess.chess.past import no_past, note
 from vecchess.chess.position import CLOCK_MASK, position_keys
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.sample import random_positions
@@ -28,20 +29,34 @@ def samples(num: int, seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]
     Of five one is from a random game, without what came before, two are from games shown here,
     one is a move from mate, one can hardly avoid it.
     """
-    rng = random.Random(seed)
     positions, keys = np.empty((num, 8), np.uint64), np.zeros((num, KEY_HISTORY), np.uint64)
-    unseen = random_positions(len(positions[::5]), seed)
-    for index in range(num):
-        if index % 5 == 0:
-            game = [unseen[index // 5]]
-        elif index % 5 < 3:
-            game = _play(_few_men(rng) if index % 5 == 1 else _full_board(rng), rng)
-        else:
-            game = [from_board(_near_mate(rng, index % 5 == 3))]
+    for index, game in enumerate(_games(num, seed)):
         positions[index] = game[-1]
         for position in game:
             keys[index, int(position[7]) & CLOCK_MASK] = position_keys(position[None])[0]
     return positions, keys
+
+
+def pasts(num: int, seed: int) -> NDArray[np.uint64]:
+    """The positions before those of ``samples``, ``uint64[num, 8, 8]``."""
+    past = no_past(num)
+    for index, game in enumerate(_games(num, seed)):
+        for position in game[-8:-1]:
+            note(position[None], past, np.array([index]))
+    return past
+
+
+def _games(num: int, seed: int) -> Iterator[list[NDArray[np.uint64]]]:
+    """The games of ``samples`` as positions, the one to be searched the last."""
+    rng = random.Random(seed)
+    unseen = random_positions(-(-num // 5), seed)
+    for index in range(num):
+        if index % 5 == 0:
+            yield [unseen[index // 5]]
+        elif index % 5 < 3:
+            yield _play(_few_men(rng) if index % 5 == 1 else _full_board(rng), rng)
+        else:
+            yield [from_board(_near_mate(rng, index % 5 == 3))]
 
 
 def cornered(num: int, seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -17,7 +17,7 @@ from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import encode_planes
-from vecchess.chess.position import CLOCK_MASK, position_keys
+from vecchess.chess.position import CLOCK_MASK, PLY_SHIFT, position_keys
 from vecchess.chess.rules import Termination, terminations
 from vecchess.config import TreeConfig
 from vecchess.search.sampling import LOG2_E, softmax_weights
@@ -67,6 +67,7 @@ class Node:
     position: Position  # uint64[8]
     keys: list[int]  # since the last capture or pawn move, its own the last
     depth: int
+    before: list[Position]  # up to seven positions before, the nearest the last
     is_over: bool = False
     value: int = 0  # the first answer's, with the draw score in it
     draw: int = 0
@@ -90,6 +91,8 @@ class Question:
     config: TreeConfig
     position: Position
     keys: NDArray[np.uint64] | None = None
+    past: NDArray[np.uint64] | None = None
+    history: int = 1  # positions that the network sees
     seed: int = 0
     number: int = 0
     ply: int = 0
@@ -123,10 +126,15 @@ class Tree:
 
     def __init__(self, question: Question) -> None:
         """The root with its answer, visited once."""
-        self.config, self.steps = question.config, 0
+        self.config, self.steps, self.history = question.config, 0, question.history
         clock = int(question.position[7]) & CLOCK_MASK
         earlier = question.keys[:clock].tolist() if question.keys is not None else [0] * clock
-        self.root = Node(question.position, [*earlier, key_of(question.position)], 0)
+        before = []
+        if question.past is not None:
+            ply = ply_of(question.position)
+            before = [question.past[(ply - plies) % 8] for plies in range(7, 0, -1)]
+        keys = [*earlier, key_of(question.position)]
+        self.root = Node(question.position, keys, 0, before)
         self._ask(self.root)
         _back_up([self.root])
 
@@ -173,7 +181,9 @@ class Tree:
         board = parent.position[None]
         position = make(board, actions_to_moves(board, [edge.action]))[0]
         clock, key = int(position[7]) & CLOCK_MASK, key_of(position)
-        node = Node(position, ([*parent.keys, key] if clock else [key]), parent.depth + 1)
+        keys = [*parent.keys, key] if clock else [key]
+        before = [*parent.before, parent.position][-7:]
+        node = Node(position, keys, parent.depth + 1, before)
         edge.child = node
         count = node.keys[:-1].count(key)
         distance = node.keys[-2::-1].index(key) + 1 if count else 0
@@ -194,7 +204,8 @@ class Tree:
         if config.solve and config.see_mates and self._sees_mate(node, moves[0, : num_moves[0]]):
             return
         seen = node.keys[:-1].count(node.keys[-1])
-        policy, wdl, steps = answer(encode_planes(board, seen), actions)
+        planes = encode_planes(board, seen, past_of(node), self.history)
+        policy, wdl, steps = answer(planes, actions)
         self.steps += int(steps[0])
         weights = _weigh(policy, POLICY_SCALE / config.policy_temperature, steps)
         total = np.float32(sum(weights))
@@ -241,6 +252,19 @@ def add_up(terms: list[float]) -> float:
     for term in terms:
         total += term
     return total
+
+
+def past_of(node: Node) -> NDArray[np.uint64]:
+    """The positions before the node's as ``chess.past`` keeps them, ``uint64[1, 8, 8]``."""
+    past = np.zeros((1, 8, 8), np.uint64)
+    for plies, position in enumerate(reversed(node.before), 1):
+        past[0, (ply_of(node.position) - plies) % 8] = position
+    return past
+
+
+def ply_of(position: Position) -> int:
+    """The ply that a position counts itself."""
+    return int(position[7]) >> PLY_SHIFT & 0xFFFFFFFF
 
 
 def key_of(position: Position) -> int:

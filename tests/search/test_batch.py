@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tests.search.samples import samples
+from tests.search.samples import pasts, samples
 from tests.search.table import TableBackend
+from vecchess.analyse.position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
+from vecchess.chess.position import Positions
 from vecchess.config import TreeConfig
 from vecchess.errors import ConfigError
 from vecchess.search import record
@@ -26,18 +29,42 @@ def same(one: SearchResults, other: SearchResults) -> bool:
 
 @pytest.mark.parametrize("search", ["puct", "gumbel"])
 @pytest.mark.parametrize("lanes", [1, 2, 7])
-def test_nothing_but_the_number_of_lanes_matters(search: str, lanes: int) -> None:
+@pytest.mark.parametrize("history", [1, 3])
+def test_nothing_but_the_number_of_lanes_matters(search: str, lanes: int, history: int) -> None:
     """Answers come at other times with other slots, and not at all where the cache has them."""
     positions, keys = samples(6, 3)
+    past = pasts(6, 3)
     found = []
     for slots, cache_mb in ((64, 0), (3, 0), (1, 1), (9, 1)):
         config = TreeConfig(search=search, sims=90, cache_mb=cache_mb)
-        searches = BatchSearch(config, TableBackend(slots), 6, lanes=lanes)
+        searches = BatchSearch(config, TableBackend(slots), 6, lanes=lanes, history=history)
         for _ in range(2):  # the second time much is in the cache
-            found.append(searches.run(positions, keys, seed=5, temperature=0.5, explore=True))
+            found.append(searches.run(positions, keys, past, seed=5, temperature=0.5, explore=True))
         assert searches.forest.counters()["cache_hits"] > 0 or not cache_mb
     assert all(same(found[0], other) for other in found[1:])
     assert (found[0].visits <= 90).all()
+
+
+@pytest.mark.parametrize("history", [1, 2, 3, 4, 8])
+def test_the_cache_answers_no_position_with_another_past(history: int) -> None:
+    """One position, reached in two ways; what the network sees differs from 2 plies ago on."""
+    ways = (["g1f3", "g8f6", "b1c3", "b8c6"], ["b1c3", "g8f6", "g1f3", "b8c6"])
+    config = TreeConfig(search="puct", sims=60, cache_mb=1)
+    without = config.model_copy(update={"cache_mb": 0})
+    shared = BatchSearch(config, TableBackend(4), 1, history=history)
+    found, counts = [], []
+    for moves in ways:
+        position, keys, past = position_after(STARTPOS, moves)
+        found.append(shared.run(position, keys, past))
+        counts.append(shared.forest.counters()["evaluations"])
+        alone = BatchSearch(without, TableBackend(4), 1, history=history)
+        assert same(found[-1], alone.run(position, keys, past))
+        again = shared.run(position, keys, past)
+        assert same(again, found[-1])
+        assert shared.forest.counters()["evaluations"] == counts[-1], "all was in the cache"
+    same_sight = history < 3
+    assert (counts[1] == counts[0]) == same_sight
+    assert same(*found) == same_sight
 
 
 def test_lanes_ask_for_more_than_one_position_at_a_time() -> None:
@@ -114,6 +141,37 @@ def test_tables_that_are_missing_are_asked_of_the_network(tmp_path: Path) -> Non
     proven = np.isin(results.win, (0, UNIT)) & (results.draw == 0)
     assert (proven | (results.visits == 40)).all()
     assert not search.forest.records[:, record.IN_FLIGHT].any()
+
+
+class SilentTable(Tablebase):
+    """Is asked about five men, and knows nothing."""
+
+    def __init__(self) -> None:
+        self.most_men, self.asked = 5, 0
+
+    def outcomes(self, positions: Positions) -> NDArray[np.int64]:
+        self.asked += len(positions)
+        return np.full(len(positions), UNKNOWN, np.int64)
+
+
+@pytest.mark.parametrize("history", [1, 2, 8])
+@pytest.mark.parametrize("lanes", [1, 5])
+@pytest.mark.parametrize("cache_mb", [0, 1])
+def test_a_tablebase_without_an_answer_changes_no_question(
+    history: int, lanes: int, cache_mb: int
+) -> None:
+    """Positions wait for the table while other simulations go on; their pasts wait with them."""
+    fen, moves = "8/8/2k5/8/3b1p2/4R3/4K1r1/8 w - - 0 1", ["e2f1", "g2h2", "e3e4", "d4c5"]
+    position, keys, past = position_after(fen, moves)
+    config, table = TreeConfig(search="puct", sims=500, cache_mb=cache_mb), SilentTable()
+    found = [
+        BatchSearch(config, TableBackend(2), 1, 0, lanes, tablebase, history).run(
+            position, keys, past
+        )
+        for tablebase in (None, table)
+    ]
+    assert table.asked > 3
+    assert same(*found)
 
 
 def test_positions_of_finished_games_are_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.search import scalar_gumbel, scalar_puct
-from tests.search.samples import cornered, samples
+from tests.search.samples import cornered, pasts, samples
 from tests.search.scalar_tree import Question, Result
 from tests.search.table import TableBackend
 from vecchess.chess.fen import to_fens
@@ -69,6 +69,15 @@ def test_equal_where_mates_are_proven(search: str, see_mates: bool) -> None:
     assert sum(result.win == 0 and result.visits < 300 for result in expected) >= 3
 
 
+@pytest.mark.parametrize("history", [2, 3, 8])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_equal_where_the_network_sees_earlier_positions(search: str, history: int) -> None:
+    """The table's answers depend on every plane: those of the game, and of the way down."""
+    config = TreeConfig(search=search, sims=40, cache_mb=0, see_mates=False)
+    rng = random.Random(history)
+    _compare_on(config, *samples(12, 31), rng, pasts(12, 31), history)
+
+
 def _compare(search: str, sims: int, num: int, rng: random.Random) -> None:
     """Search ``num`` positions with settings drawn by ``rng`` both ways."""
     drawn = {name: rng.choice(values) for name, values in SETTINGS.items()}
@@ -77,20 +86,27 @@ def _compare(search: str, sims: int, num: int, rng: random.Random) -> None:
 
 
 def _compare_on(
-    config: TreeConfig, positions: Words, histories: Words, rng: random.Random
+    config: TreeConfig,
+    positions: Words,
+    histories: Words,
+    rng: random.Random,
+    past: Words | None = None,
+    history: int = 1,
 ) -> list[Result]:
     num, call = len(positions), {name: rng.choice(values) for name, values in CALLS.items()}
     numbers = np.array([rng.getrandbits(40) for _ in range(num)])
     plies = np.array([rng.randrange(500) for _ in range(num)])
     keys = histories if rng.random() < 0.8 else None
-    results = BatchSearch(config, TableBackend(7), num).run(
-        positions, keys, numbers=numbers, plies=plies, **call
+    results = BatchSearch(config, TableBackend(7), num, history=history).run(
+        positions, keys, past, numbers=numbers, plies=plies, **call
     )
     expected = []
     for row, position in enumerate(positions):
-        history = None if keys is None else keys[row]
+        known = None if keys is None else keys[row]
+        before = None if past is None else past[row]
         game = {"number": int(numbers[row]), "ply": int(plies[row]), **call}
-        expected.append(SEARCHES[config.search](Question(config, position, history, **game)))
+        question = Question(config, position, known, before, history, **game)
+        expected.append(SEARCHES[config.search](question))
         where = f"{to_fens(positions[row : row + 1])[0]} {config} {game} {keys is None}"
         _assert_equal(results, row, expected[-1], where)
     return expected

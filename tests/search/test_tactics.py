@@ -27,8 +27,8 @@ def searched(
         position_after(board.root().fen(), [move.uci() for move in board.move_stack])
         for board, _ in entries
     ]
-    positions = np.concatenate([position for position, _ in set_up])
-    keys = np.concatenate([history for _, history in set_up])
+    positions = np.concatenate([position for position, _, _ in set_up])
+    keys = np.concatenate([history for _, history, _ in set_up])
     backend = MaterialBackend(len(entries), MATERIAL_WEIGHTS)
     results = BatchSearch(config, backend, len(entries)).run(positions, keys)
     moves = actions_to_moves(positions, results.action)

@@ -1,15 +1,17 @@
 """Plays games in this process, the way a worker does."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 import chess
 import numpy as np
 
-from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.planes import num_planes
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.requests import Requests
 from vecchess.selfplay.assemble import mover_maker
 from vecchess.selfplay.devices import Share
 from vecchess.selfplay.numbers import NumberPool
@@ -27,10 +29,11 @@ def play(
     seed: int = 1,
     splits: Sequence[int] = (),
     tree: TreeConfig | None = None,
+    history: int = 1,
 ) -> GameRecords:
     """All games 0 .. num_games - 1; numbers arrive in portions that end at ``splits``."""
     backend = backend or ConstantBackend(7)
-    server = server_of(config, tree or TreeConfig(), backend, seats, movers, seed)
+    server = server_of(config, tree or TreeConfig(), backend, seats, movers, seed, history)
     server.start()
     finished: list[GameRecords] = []
     bounds = [0, *splits, num_games]
@@ -50,12 +53,13 @@ def server_of(
     seats: int = 16,
     movers: int = 1,
     seed: int = 1,
+    history: int = 1,
 ) -> SelfplayServer:
-    """A server without numbers of games to play."""
+    """A server without numbers of games to play; the network sees ``history`` positions."""
     config = SelfplayConfig(game=game, tree=tree, seed=seed)
     share = Share(backend.num_slots, seats, movers, 1)
     make_mover = mover_maker(config, backend, "net", share)
-    return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, NumberPool())
+    return SelfplayServer(backend, make_mover, num_planes(history), seats, movers, NumberPool())
 
 
 def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:
@@ -88,3 +92,24 @@ class LoudBackend(ConstantBackend):
             word = (mixed + np.uint64(outcome)) * np.uint64(0x94D049BB133111EB)
             requests.wdl[rows, outcome] = (word >> np.uint64(52)).astype(np.int32)
         requests.steps[rows] = 1 + (mixed >> np.uint64(60)) % 3
+
+
+class Recorder(LoudBackend):
+    """Notes every question."""
+
+    def __init__(self, num_slots: int) -> None:
+        super().__init__(num_slots)
+        self.asked: Counter[bytes] = Counter()
+
+    def admit(self, slots, requests, rows):  # type: ignore[no-untyped-def]
+        """Note them."""
+        super().admit(slots, requests, rows)
+        self.asked += Counter(questions_in(requests, rows))
+
+
+def questions_in(requests: Requests, rows: Sequence[int]) -> list[bytes]:
+    """Planes and legal moves of ``rows``, in bytes."""
+    return [
+        requests.planes[row].tobytes() + requests.legal[row, : requests.num_legal[row]].tobytes()
+        for row in rows
+    ]

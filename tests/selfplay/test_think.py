@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.selfplay.playing import LoudBackend, play, replay
+from tests.selfplay.playing import LoudBackend, Recorder, play, questions_in, replay
 from tests.selfplay.test_play import assert_games_are_right
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
@@ -80,6 +80,29 @@ def test_the_same_games_whatever_plays_them(
         config, 10, LoudBackend(slots), seats, min(movers, seats), splits=[split], tree=other_tree
     )
     assert other.digest() == reference.digest()
+
+
+@pytest.mark.parametrize("tree", [GUMBEL, PUCT], ids=["gumbel", "puct"])
+def test_games_of_a_network_that_sees_earlier_positions(tree: TreeConfig) -> None:
+    """What is kept of a tree, or in the cache, is what would be asked again."""
+    config = GameConfig(max_plies=40, random_plies=5)
+    digests = set()
+    for cache_mb, slots, movers in ((0, 64, 1), (1, 5, 2), (1, 64, 1)):
+        cached = tree.model_copy(update={"cache_mb": cache_mb})
+        records = play(config, 10, LoudBackend(slots), 10, movers, tree=cached, history=4)
+        digests.add(records.digest())
+    assert len(digests) == 1
+    assert play(config, 10, LoudBackend(64), 10, tree=tree).digest() not in digests
+
+
+def test_searches_begin_with_the_game_that_led_to_them() -> None:
+    tree = TreeConfig(search="gumbel", sims=4, cache_mb=0, solve=False)
+    backend = Recorder(16)
+    records = play(GameConfig(max_plies=30, random_plies=3), 8, backend, tree=tree, history=5)
+    searched = np.flatnonzero(records.visits > 0)
+    assert len(searched) > 100
+    roots = replay_positions(records, searched, 5).requests
+    assert set(questions_in(roots, range(len(searched)))) <= set(backend.asked)
 
 
 def test_searched_games_end_by_resignation_on_search_values() -> None:

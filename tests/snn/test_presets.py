@@ -77,6 +77,18 @@ def test_twin_has_the_same_tower() -> None:
         create_twin(NetConfig(num_planes=25, kind="plain", widths=(32,)), 3)
 
 
+def test_the_history_of_recipes(tmp_path: Path) -> None:
+    assert [sizes_of("tiny", history).num_planes for history in (None, 1, 8)] == [25, 25, 109]
+    file = tmp_path / "three.toml"
+    file.write_text("blocks = 1\nchannels = 32\nhistory = 3\n")
+    net = create_network(str(file), 0)
+    assert net.config.num_planes == 49
+    assert net.check().exact
+    assert create_network(str(file), 0, history=3).sha256 == net.sha256
+    stem = net.layers["stem"].weight.reshape(32, 9, 49)
+    assert stem[:, :, 25:].any()
+
+
 def test_recipes(tmp_path: Path) -> None:
     assert is_recipe("tiny")
     assert is_recipe("my.toml")
@@ -85,5 +97,14 @@ def test_recipes(tmp_path: Path) -> None:
     file.write_text("blocks = 1\nchannels = 33\n")
     with pytest.raises(ConfigError, match=r"odd.toml: channels"):
         create_network(str(file), 0)
+    for line, reason in (
+        ("history = 9", "history: .*less than or equal to 8"),
+        ("num_planes = 30", "30 input planes: vecchess makes 25"),
+        ("num_planes = 37\nhistory = 3", "a history of 2 positions, not 3"),
+    ):
+        file.write_text(f"blocks = 1\nchannels = 32\n{line}\n")
+        with pytest.raises(ConfigError, match=f"odd.toml: .*{reason}") as told:
+            create_network(str(file), 0)
+        assert "\n" not in str(told.value)
     with pytest.raises(ConfigError, match="cannot read"):
         create_network(str(tmp_path / "none.toml"), 0)

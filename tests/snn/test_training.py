@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError
 from vecchess.snn.coding import coded_steps
 from vecchess.snn.convert import exported, from_integers, to_integers, unpack_planes
@@ -18,11 +19,17 @@ CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=3)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
 PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 96), time_steps=3)
 RATE_CODED = PLAIN.model_copy(update={"input_rate": 11})
-EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, WIDE, TWIN, PLAIN, RATE_CODED])
+EIGHT = CONFIG.model_copy(update={"num_planes": 109})
+EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, WIDE, TWIN, PLAIN, RATE_CODED, EIGHT])
+
+
+def _calibration(config: NetConfig) -> np.ndarray:
+    """Planes of 16 positions to fit a network of ``config`` to."""
+    return random_planes(16, 1, 8) if config is EIGHT else random_positions(16, 1)[0]
 
 
 def _bitboards(config: NetConfig, count: int = 9) -> np.ndarray:
-    planes = random_positions(count, 1)[0]
+    planes = random_planes(count, 1, 8) if config is EIGHT else random_positions(count, 1)[0]
     return (
         coded_steps(planes, config.time_steps, config.input_rate)
         if config.is_rate_coded
@@ -62,7 +69,7 @@ def _assert_close(found: dict[str, torch.Tensor], expected: dict[str, torch.Tens
 @pytest.mark.parametrize("folded", [True, False])
 def test_kernels_have_the_gradients_of_plain_torch(config: NetConfig, folded: bool) -> None:
     if folded:
-        module = from_integers(new_network(config, 5, random_positions(16, 1)[0]))
+        module = from_integers(new_network(config, 5, _calibration(config)))
     else:
         torch.manual_seed(2)
         module = SpikingNet(config)
@@ -86,7 +93,7 @@ def test_kernels_know_every_surrogate(name: str) -> None:
 
 @EVERY_KIND
 def test_kernels_give_the_bits_of_plain_torch_at_every_number_of_steps(config: NetConfig) -> None:
-    module = from_integers(new_network(config, 5, random_positions(16, 1)[0])).train()
+    module = from_integers(new_network(config, 5, _calibration(config))).train()
     for steps in range(1, config.time_steps + 1):
         module.compiled = True
         ours = module(_planes(config), steps)

@@ -2,64 +2,72 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.selfplay.playing import LoudBackend, play
+from tests.chess.walks import men_before
+from tests.selfplay.playing import Recorder, play, questions_in
 from tests.selfplay.playing import replay as replay_by_python_chess
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
-from vecchess.inference.requests import Requests
 from vecchess.store.records import GameRecords
 from vecchess.store.replay import replay
 
-
-class Recorder(LoudBackend):
-    """Notes every question."""
-
-    def __init__(self, num_slots: int) -> None:
-        super().__init__(num_slots)
-        self.asked: Counter[bytes] = Counter()
-
-    def admit(self, slots, requests, rows):
-        super().admit(slots, requests, rows)
-        self.asked += Counter(_questions(requests, rows))
+CASES = {"standard": (False, 1), "chess960": (True, 1), "two": (False, 2), "eight": (True, 8)}
+"""Chess960 or not, and how many positions the network sees."""
 
 
-def _questions(requests: Requests, rows) -> list[bytes]:
-    return [
-        requests.planes[row].tobytes() + requests.legal[row, : requests.num_legal[row]].tobytes()
-        for row in rows
-    ]
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])
-def played(request) -> tuple[GameRecords, Recorder]:
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
+def played(request) -> tuple[GameRecords, Recorder, int]:
+    chess960, history = request.param
     backend = Recorder(64)
-    config = GameConfig(max_plies=120, random_plies=3, chess960=request.param)
-    return play(config, 30, backend), backend
+    config = GameConfig(max_plies=120, random_plies=3, chess960=chess960)
+    return play(config, 30, backend, history=history), backend, history
 
 
 def test_every_question_comes_back(played) -> None:
-    records, backend = played
+    records, backend, history = played
     asked = np.flatnonzero(records.steps > 0)
-    back = replay(records, asked)
-    assert Counter(_questions(back.requests, range(len(asked)))) == backend.asked
+    back = replay(records, asked, history)
+    assert Counter(questions_in(back.requests, range(len(asked)))) == backend.asked
     legal = back.requests.legal[np.arange(len(asked)), back.played]
     assert np.array_equal(legal, records.action[asked])
 
 
 def test_a_few_plies_are_those_of_all(played) -> None:
-    records, _ = played
-    every = replay(records, np.arange(len(records.action)))
+    records, _, history = played
+    every = replay(records, np.arange(len(records.action)), history)
     some = np.sort(np.random.default_rng(1).choice(len(records.action), 50, replace=False))
-    few = replay(records, some)
+    few = replay(records, some, history)
     assert np.array_equal(few.requests.planes, every.requests.planes[some])
     assert np.array_equal(few.requests.legal, every.requests.legal[some])
     for name in ("game", "played", "outcome"):
         assert np.array_equal(getattr(few, name), getattr(every, name)[some])
     assert replay(records, some[:0]).requests.num_rows == 0
+
+
+def test_openings_leave_nothing_behind_for_the_next(tmp_path: Path) -> None:
+    """Where taking the rook in a random opening ends the game, another opening is drawn."""
+    openings = tmp_path / "rook.epd"
+    openings.write_text("7k/8/8/8/8/8/6r1/5K2 w - - 3 40\n")
+    backend = Recorder(16)
+    config = GameConfig(max_plies=12, random_plies=4, openings=openings)
+    records = play(config, 60, backend, seats=5, history=8)
+    asked = np.flatnonzero(records.steps > 0)
+    back = replay(records, asked, 8)
+    assert Counter(questions_in(back.requests, range(len(asked)))) == backend.asked
+
+
+def test_planes_of_earlier_positions_are_python_chess_s() -> None:
+    records = play(GameConfig(max_plies=100), 12, history=5)
+    planes = replay(records, np.arange(len(records.action)), 5).requests.planes
+    for index, board in enumerate(replay_by_python_chess(records)):
+        for ply in range(records.offsets[index + 1] - 1, records.offsets[index] - 1, -1):
+            board.pop()
+            assert planes[ply, NUM_PLANES:].tolist() == men_before(board, 5)
 
 
 def test_outcome_is_the_movers() -> None:

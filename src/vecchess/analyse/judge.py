@@ -1,8 +1,10 @@
 """What judges positions: a network, or one that is built in."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vecchess.chess.planes import history_of
 from vecchess.config import AnalyseConfig, SelfplayConfig, build
 from vecchess.inference.backend import Backend
 from vecchess.selfplay.assemble import BUILT_IN_NETS, CONSTANT_NET, Say, open_net, open_network
@@ -11,8 +13,19 @@ from vecchess.selfplay.nets import load_net
 from vecchess.snn.create import SIZES_SUFFIX
 
 
-def open_judge(config: AnalyseConfig, slots: int, say: Say) -> tuple[Backend, dict[str, Any]]:
-    """The backend that judges positions, and facts about it, ready for JSON.
+@dataclass(frozen=True)
+class Judge:
+    """Who judges positions."""
+
+    backend: Backend
+    history: int
+    """Positions of a game that it sees, the newest included."""
+    facts: dict[str, Any]
+    """What it is, ready for JSON."""
+
+
+def open_judge(config: AnalyseConfig, slots: int, say: Say) -> Judge:
+    """The network of ``config``, or what is built in, on its device.
 
     ``say`` hears what it is. Raises ConfigError and NetworkError, see ``analyse``.
     """
@@ -25,7 +38,7 @@ def open_judge(config: AnalyseConfig, slots: int, say: Say) -> tuple[Backend, di
         backend, _ = open_net(settings, name, device, share, say)
         sees = "mates and draws" if name == CONSTANT_NET else "men, mates and draws"
         say(f'judged by "{name}", which sees {sees}, nothing else: --net names a network')
-        return backend, {"net": name, "sha256": None}
+        return Judge(backend, 1, {"net": name, "sha256": None})
     see_only(device)
     network = load_net(name, config.seed)
     backend, sha256 = open_network(settings, network, name, device, share, say)
@@ -33,4 +46,5 @@ def open_judge(config: AnalyseConfig, slots: int, say: Say) -> tuple[Backend, di
         say(f"judged by {name} on {device.label}")
     else:
         say(f"judged by a new network ({name}) on {device.label}: it has learnt nothing yet")
-    return backend, {"net": name, "sha256": sha256}
+    history = history_of(network.config.num_planes)
+    return Judge(backend, history, {"net": name, "sha256": sha256})

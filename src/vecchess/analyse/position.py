@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.make import make
+from vecchess.chess.past import Pasts, no_past, note
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, Termination, terminations
 from vecchess.chess.uci import uci_to_move
@@ -16,26 +17,28 @@ from vecchess.errors import ConfigError
 STARTPOS = "startpos"
 
 
-def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[np.uint64]]:
-    """The position after UCI moves, ``uint64[1, 8]``, and its history of keys, ``uint64[1, 102]``.
+def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[np.uint64], Pasts]:
+    """The position after UCI moves, ``uint64[1, 8]``, its history of keys, ``uint64[1, 102]``, and
+    the positions before it, ``uint64[1, 8, 8]``.
 
     Raises ConfigError for a FEN that is none, a move that is not legal, a game that is over.
     """
     position = start_positions(1) if fen == STARTPOS else from_fens([fen])
-    keys = np.zeros((1, KEY_HISTORY), np.uint64)
+    keys, past = np.zeros((1, KEY_HISTORY), np.uint64), no_past(1)
     earlier = _note(position, keys)
     for number, uci in enumerate(moves, 1):
         try:
             move = uci_to_move(position[0], uci)
         except ConfigError as error:
             raise ConfigError(f"moves: {error} (number {number} of {len(moves)})") from None
+        note(position, past, np.zeros(1, np.int64))
         position = make(position, [move])
         earlier = _note(position, keys)
     over = Termination(int(terminations(position, earlier)[0]))
     if over is not Termination.ONGOING:
         words = over.name.replace("_", " ").lower()
         raise ConfigError(f"there is nothing to search, the game is over: {words}")
-    return position, keys
+    return position, keys, past
 
 
 def _note(position: Positions, keys: NDArray[np.uint64]) -> int:

@@ -13,12 +13,11 @@ from types import FrameType
 from typing import Any
 
 from vecchess.analyse.findings import Analysis
-from vecchess.analyse.judge import open_judge
+from vecchess.analyse.judge import Judge, open_judge
 from vecchess.analyse.observer import Look, Observer
 from vecchess.analyse.position import STARTPOS, position_after
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import AnalyseConfig, TreeConfig
-from vecchess.inference.backend import Backend
 from vecchess.jit import cache_dir
 from vecchess.search.batch import BatchSearch
 from vecchess.search.cache import EvaluationCache
@@ -45,27 +44,28 @@ def analyse(
     none to search, and where settings, memory or tablebases will not do; NetworkError for a
     network that will not do.
     """
-    positions, keys = position_after(fen, moves)
+    positions, keys, past = position_after(fen, moves)
     lanes = config.lanes or lanes_for(config.tree.sims)
     TreeLimits.of_analysis(config.tree, 1)  # before a network is made
     if config.tree.cache_mb:
         EvaluationCache(config.tree.cache_mb)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
-    backend, judge = open_judge(config, lanes, say)
-    _compile(backend, config, say)
+    judge = open_judge(config, lanes, say)
+    _compile(judge, config, say)
     tree = TreeConfig(**config.tree.model_dump())
-    search = BatchSearch(tree, backend, 1, config.seed, lanes, tablebase)
+    search = BatchSearch(tree, judge.backend, 1, config.seed, lanes, tablebase, judge.history)
     observer = Observer(config, search, positions, look)
     with _heeding_interrupts(observer):
         search.run(
             positions,
             keys,
+            past,
             config.seed,
             watch=observer.watch,
             finished=observer.finished,
         )
     assert observer.found is not None  # by ``finished``
-    return observer.found, judge
+    return observer.found, judge.facts
 
 
 def lanes_for(sims: int) -> int:
@@ -73,7 +73,7 @@ def lanes_for(sims: int) -> int:
     return min(MOST_LANES, max(1, sims // SIMS_A_LANE))
 
 
-def _compile(backend: Backend, config: AnalyseConfig, say: Say) -> None:
+def _compile(judge: Judge, config: AnalyseConfig, say: Say) -> None:
     """Search once from the start position, so that the time of a search is its own."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark = cache_dir() / _MARK.format(kind)
@@ -81,7 +81,7 @@ def _compile(backend: Backend, config: AnalyseConfig, say: Say) -> None:
     if not mark.exists():
         say("compiling the search and its network (once per version) ...")
     tree = TreeConfig(search="puct", sims=2, cache_mb=1)
-    BatchSearch(tree, backend, 1).run(start_positions(1))
+    BatchSearch(tree, judge.backend, 1, history=judge.history).run(start_positions(1))
     if not mark.exists():
         say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir()}")
         mark.touch()

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
+from vecchess.chess.past import no_past, note
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, position_keys
 from vecchess.chess.rules import KEY_HISTORY, Termination, terminations
 from vecchess.errors import ConfigError
@@ -18,8 +19,9 @@ CANDIDATES = 4
 class Boards:
     """G games from the start position, with what the rules remember of them.
 
-    positions: uint64[G, 8], keys: uint64[G, 102] (``chess.rules``), codes: uint8[G] of
-    ``Termination``, plies: int64[G], moves: uint16[max_plies, G], mover's view.
+    positions: uint64[G, 8], keys: uint64[G, 102] (``chess.rules``), past: uint64[G, 8, 8] the
+    positions before (``chess.past``), codes: uint8[G] of ``Termination``, plies: int64[G], moves:
+    uint16[max_plies, G], mover's view.
     """
 
     def __init__(self, num_games: int, max_plies: int) -> None:
@@ -27,6 +29,7 @@ class Boards:
         self.positions = start_positions(num_games)
         self.keys = np.zeros((num_games, KEY_HISTORY), np.uint64)
         self.keys[:, 0] = position_keys(self.positions)
+        self.past = no_past(num_games)
         self.codes = np.zeros(num_games, np.uint8)
         self.plies = np.zeros(num_games, np.int64)
         self.moves = np.zeros((max_plies, num_games), np.uint16)
@@ -39,6 +42,7 @@ class Boards:
     def play(self, games: NDArray[np.int64], moves: NDArray[np.uint16]) -> None:
         """Make one legal move in each of ``games``, int64[K], and see whether it ends the game."""
         self.moves[self.plies[games], games] = moves
+        note(self.positions[games], self.past, games)
         positions = make(self.positions[games], moves)
         self.positions[games] = positions
         self.plies[games] += 1
@@ -51,6 +55,7 @@ class Boards:
         """A copy of ``games``, int64[K], which may name a game more than once."""
         copy = Boards(len(games), len(self.moves))
         copy.positions, copy.keys = self.positions[games], self.keys[games]
+        copy.past = self.past[games]
         copy.codes, copy.plies = self.codes[games], self.plies[games]
         copy.moves = self.moves[:, games]
         return copy

@@ -88,8 +88,8 @@ def play_games(players: tuple[Player, Player], openings: Boards) -> Boards:
         for number, player in enumerate(players):
             own = games[mover == number]
             if len(own):
-                state = boards.positions[own], boards.keys[own], own, boards.plies[own]
-                boards.play(own, player.choose(*state))
+                state = boards.positions[own], boards.keys[own], boards.past[own]
+                boards.play(own, player.choose(*state, own, boards.plies[own]))
     return boards
 
 

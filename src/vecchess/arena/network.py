@@ -7,7 +7,8 @@ from vecchess.arena.boards import repetitions
 from vecchess.arena.player import random_words
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import NUM_PLANES, encode_planes
+from vecchess.chess.past import Pasts
+from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
@@ -24,25 +25,37 @@ class PolicyPlayer:
     """Plays the move that the network's policy likes best, or one drawn from it."""
 
     def __init__(
-        self, backend: Backend, rows: int, seed: int = 0, temperature: float = 0.0, name: str = ""
+        self,
+        backend: Backend,
+        rows: int,
+        seed: int = 0,
+        temperature: float = 0.0,
+        name: str = "",
+        history: int = 1,
     ) -> None:
-        """``rows`` positions are asked about at a time. temperature 0: the best move."""
+        """``rows`` positions are asked about at a time. temperature 0: the best move.
+
+        history: positions that the network of ``backend`` sees.
+        """
         self.name = name
         self._seed = seed
         self._temperature = temperature
-        self._requests = Requests.empty(rows, NUM_PLANES)
+        self._history = history
+        self._requests = Requests.empty(rows, num_planes(history))
         self._engine = SlotEngine(backend, self._requests)
 
     def choose(
         self,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: Pasts,
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
         """See ``Player.choose``."""
         moves, counts = legal_moves(positions)
-        planes = encode_planes(positions, repetitions(positions, keys))
+        seen = repetitions(positions, keys)
+        planes = encode_planes(positions, seen, past, self._history)
         choice = np.zeros(len(positions), np.int64)
         for part in _portions(len(positions), self._requests.num_rows):
             words = random_words(self._seed, games[part], plies[part])
@@ -93,16 +106,18 @@ class SearchPlayer:
         temperature: float = 0.0,
         explore: bool = False,
         name: str = "",
+        history: int = 1,
     ) -> None:
         """``rows`` games are searched at a time.
 
         temperature: of the choice, of the Gumbel noise where the search ``explore``s, as in
-        self-play. Raises ConfigError where memory is short.
+        self-play. history: positions that the network sees. Raises ConfigError where memory is
+        short.
         """
         self.name = name
         self.simulations = 0
         """Of all searches so far."""
-        self.search = BatchSearch(tree, backend, rows)
+        self.search = BatchSearch(tree, backend, rows, history=history)
         self._rows = rows
         self._seed = seed
         self._temperature = temperature
@@ -112,6 +127,7 @@ class SearchPlayer:
         self,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: Pasts,
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
@@ -119,8 +135,9 @@ class SearchPlayer:
         actions = np.zeros(len(positions), np.uint16)
         for part in _portions(len(positions), self._rows):
             found = self.search.run(
-                positions[part], keys[part], seed=self._seed, numbers=games[part],
-                plies=plies[part], temperature=self._temperature, explore=self._explore,
+                positions[part], keys[part], past[part], seed=self._seed,
+                numbers=games[part], plies=plies[part], temperature=self._temperature,
+                explore=self._explore,
             )  # fmt: skip
             self.simulations += int(found.visits.sum())
             actions[part] = found.action

@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.past import Pasts
 from vecchess.rng import random_word
 
 
@@ -20,13 +21,15 @@ class Player(Protocol):
         self,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: Pasts,
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
         """A legal move in each of K games, none of which is over: ``uint16[K]``, mover's view.
 
         positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in them
-        (``chess.rules``), games: int64[K] numbers of the games in the match, plies: int64[K]
+        (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.past``), games:
+        int64[K] numbers of the games in the match, plies: int64[K]
         played in each so far. The last two choose the random numbers.
         """
         ...

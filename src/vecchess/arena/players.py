@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from vecchess.arena.network import COLDEST, PolicyPlayer, SearchPlayer
 from vecchess.arena.player import Player
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
+from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig, TreeConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
@@ -68,12 +69,12 @@ def open_player(
         raise ConfigError(f"player {text!r} names no network: write {SPELLINGS}")
     options = _options(text, query)
     share = Share(min(rows, SLOTS) if device == CPU else rows, rows, movers=1, threads=threads)
-    backend = _open(net, seed, device, share)
+    backend, history = _open(net, seed, device, share)
     if options.search == "none":
-        return PolicyPlayer(backend, rows, seed, options.temperature, text)
+        return PolicyPlayer(backend, rows, seed, options.temperature, text, history)
     tree = build(TreeConfig, {"search": options.search, "sims": options.sims})
     explore = options.search == "gumbel" and options.temperature >= COLDEST
-    return SearchPlayer(tree, backend, rows, seed, options.temperature, explore, text)
+    return SearchPlayer(tree, backend, rows, seed, options.temperature, explore, text, history)
 
 
 def _options(text: str, query: str) -> NetOptions:
@@ -89,9 +90,12 @@ def _options(text: str, query: str) -> NetOptions:
         raise ConfigError(f"player {text!r}: {error}") from None
 
 
-def _open(net: str, seed: int, device: Device, share: Share) -> Backend:
-    """The backend that computes ``net``; a new network has weights from the seed."""
+def _open(net: str, seed: int, device: Device, share: Share) -> tuple[Backend, int]:
+    """The backend that computes ``net``, and how many positions it sees; a new network has weights
+    from the seed."""
     config = build(SelfplayConfig, {"net": net})
     if net in BUILT_IN_NETS:
-        return open_net(config, net, CPU, share)[0]
-    return open_network(config, load_net(net, seed), net, device, share)[0]
+        return open_net(config, net, CPU, share)[0], 1
+    network = load_net(net, seed)
+    backend, _ = open_network(config, network, net, device, share)
+    return backend, history_of(network.config.num_planes)

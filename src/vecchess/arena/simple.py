@@ -9,6 +9,7 @@ from vecchess.arena.player import draw_below
 from vecchess.chess.make import make
 from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.movegen import count_moves, legal_moves
+from vecchess.chess.past import Pasts
 from vecchess.chess.planes import encode_planes
 from vecchess.shapes import MAX_MOVES
 
@@ -30,6 +31,7 @@ class RandomPlayer:
         self,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: Pasts,
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
@@ -52,6 +54,7 @@ class GreedyPlayer:
         self,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: Pasts,
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
@@ -30,8 +31,19 @@ class Asked:
     seed: int = 0
 
 
-def open_evaluator(asked: Asked) -> tuple[str, Backend]:
-    """What people call the device, and the backend.
+@dataclass(frozen=True)
+class Evaluator:
+    """What judges, and where."""
+
+    device: str
+    """What people call it."""
+    backend: Backend
+    history: int = 1
+    """Positions of a game that the network sees."""
+
+
+def open_evaluator(asked: Asked) -> Evaluator:
+    """The evaluator on its device.
 
     Raises ConfigError for settings, NetworkError for a network that will not do.
     """
@@ -49,7 +61,7 @@ def open_evaluator(asked: Asked) -> tuple[str, Backend]:
     if asked.net in BUILT_IN_NETS:
         slots = asked.slots or asked.rows
         share = Share(slots, asked.rows, movers=1, threads=1)
-        return CPU.label, open_net(config, asked.net, CPU, share)[0]
+        return Evaluator(CPU.label, open_net(config, asked.net, CPU, share)[0])
     devices = parse_gpus(asked.gpus)
     if len(devices) > 1:
         raise ConfigError(f"--gpus {asked.gpus}: a search is measured on one device at a time")
@@ -58,4 +70,5 @@ def open_evaluator(asked: Asked) -> tuple[str, Backend]:
     network = load_net(asked.net, asked.seed)
     config = with_remembered_slots(config, network.config, [device])
     share = share_out(config, [device], ENDLESS)
-    return device.label, open_network(config, network, asked.net, device, share)[0]
+    backend, _ = open_network(config, network, asked.net, device, share)
+    return Evaluator(device.label, backend, history_of(network.config.num_planes))

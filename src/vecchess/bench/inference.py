@@ -13,13 +13,13 @@ from vecchess.bench.own import Place
 from vecchess.bench.race import race
 from vecchess.bench.result import describe
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.planes import history_of
 from vecchess.errors import ConfigError
 from vecchess.inference.backends import BACKENDS
+from vecchess.selfplay.assemble import require_playable
 from vecchess.selfplay.devices import GPU_SLOTS, num_cores, parse_gpus
 from vecchess.selfplay.nets import load_net
 from vecchess.selfplay.questions import random_questions
-from vecchess.snn.integer_net import IntegerNet
 
 CPU_SLOTS = 256
 ROWS_PER_SLOT = 4
@@ -64,9 +64,12 @@ def run(config: InferenceBench) -> dict[str, Any]:
     keep_to_cores(config.cores)
     threads = config.threads or num_cores()
     place = _place(config, threads)
-    questions = random_questions(_num_positions(config, place), config.seed)
+    num = _num_positions(config, place)
+    net = load_net(config.net, config.seed)
+    require_playable(net, config.net)
+    questions = random_questions(num, config.seed, history_of(net.config.num_planes))
     with _torch_set_up(threads):
-        contest = open_contest(place, _network(config), questions, config.peers)
+        contest = open_contest(place, net, questions, config.peers)
         laps = race(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))
         result = describe(contest, laps, _ceilings(contest))
         return result | {"exit_patterns": _patterns(contest, config.seconds * PATTERNS_SHARE)}
@@ -96,15 +99,6 @@ def _num_positions(config: InferenceBench, place: Place) -> int:
     if num < place.slots:
         raise ConfigError(f"--positions {num}: {place.slots} slots need as many at least")
     return num
-
-
-def _network(config: InferenceBench) -> IntegerNet:
-    net = load_net(config.net, config.seed)
-    if net.config.num_planes != NUM_PLANES:
-        raise ConfigError(
-            f"{config.net} takes {net.config.num_planes} input planes; vecchess makes {NUM_PLANES}"
-        )
-    return net
 
 
 @contextmanager

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from vecchess.bench.evaluators import Asked, open_evaluator
+from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.chess.sample import random_positions
+from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
-from vecchess.inference.backend import Backend
 from vecchess.search.batch import BatchSearch
 from vecchess.search.layout import EDGE_BYTES, NODE_BYTES
 from vecchess.selfplay.assemble import CONSTANT_NET, MATERIAL_NET
@@ -60,22 +59,22 @@ def run(config: SearchBench) -> dict[str, Any]:
     Raises ConfigError for settings, NetworkError for a network that will not do.
     """
     keep_to_cores(config.cores)
-    device, backend = open_evaluator(_asked(config, config.net))
-    rows = {"": (backend, config.cache_mb)}
+    first = open_evaluator(_asked(config, config.net))
+    rows = {"": (first, config.cache_mb)}
     if config.cache_mb:
-        rows["without_cache"] = (backend, 0)
+        rows["without_cache"] = (first, 0)
     if config.net == CONSTANT_NET:
-        rows[MATERIAL_NET] = (open_evaluator(_asked(config, MATERIAL_NET))[1], config.cache_mb)
+        rows[MATERIAL_NET] = (open_evaluator(_asked(config, MATERIAL_NET)), config.cache_mb)
     facts: dict[str, Any] = {
         "schema": SCHEMA,
-        "device": device,
+        "device": first.device,
         "net": config.net,
         "search": config.search,
         "sims": config.sims,
         "games": config.games,
         "lanes": config.lanes,
         "cache_mb": config.cache_mb,
-        "slots": backend.num_slots,
+        "slots": first.backend.num_slots,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     }
     for name, (evaluator, cache_mb) in rows.items():
@@ -97,9 +96,9 @@ def _asked(config: SearchBench, net: str) -> Asked:
 
 
 def _measure(
-    config: SearchBench, backend: Backend, cache_mb: int, seconds: float
+    config: SearchBench, evaluator: Evaluator, cache_mb: int, seconds: float
 ) -> dict[str, Any]:
-    course = Course(config, backend, cache_mb)
+    course = Course(config, evaluator, cache_mb)
     course.search_batch()  # compiles, and touches the memory
     laps = [course.lap(seconds / ROUNDS) for _ in range(ROUNDS)]
     middle = {name: median(lap[name] for lap in laps) for name in laps[0]}
@@ -113,25 +112,29 @@ def _rounded(value: float) -> float:
 class Course:
     """One search over batches of positions; each is new, and begins with an empty cache."""
 
-    def __init__(self, config: SearchBench, backend: Backend, cache_mb: int) -> None:
+    def __init__(self, config: SearchBench, evaluator: Evaluator, cache_mb: int) -> None:
         """Raises ConfigError where memory is short."""
         tree = TreeConfig(search=config.search, sims=config.sims, cache_mb=cache_mb)
         self._config = config
-        self._search = BatchSearch(tree, backend, config.games, config.seed, config.lanes)
+        self._search = BatchSearch(
+            tree, evaluator.backend, config.games, config.seed, config.lanes,
+            history=evaluator.history,
+        )  # fmt: skip
         self._batches = 0
         self._most_nodes = 0
 
     def search_batch(self) -> tuple[float, int]:
         """Search the next G positions as self-play does; returns seconds and simulations."""
         games, nodes = self._config.games, self._reading()["nodes_made"]
-        positions = random_positions(games, self._config.seed + self._batches)
+        positions, past = random_games(games, self._config.seed + self._batches)
         numbers = np.arange(games) + self._batches * games
         if self._search.cache:
             self._search.cache.clear()
         start = perf_counter()
         results = self._search.run(
-            positions, seed=self._config.seed, numbers=numbers, temperature=1.0, explore=True
-        )
+            positions, past=past, seed=self._config.seed, numbers=numbers, temperature=1.0,
+            explore=True,
+        )  # fmt: skip
         spent = perf_counter() - start
         self._batches += 1
         self._most_nodes = max(self._most_nodes, self._reading()["nodes_made"] - nodes)

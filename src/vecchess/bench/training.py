@@ -16,8 +16,8 @@ from torch.nn import functional
 from vecchess.bench.peers.training_loop import TrainingLoop
 from vecchess.bench.race import Count, Laps, core_share, race, ratio, speed
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.chess.planes import encode_planes
-from vecchess.chess.sample import random_positions
+from vecchess.chess.planes import history_of
+from vecchess.chess.sample import random_planes
 from vecchess.selfplay.devices import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.convert import unpack_planes
@@ -152,8 +152,8 @@ def run(config: TrainingBench) -> dict[str, Any]:
 
 
 def _learners(config: TrainingBench, sizes: NetConfig) -> list[Learner]:
-    positions = random_positions(config.batch_size, config.seed)
-    planes = unpack_planes(encode_planes(positions))
+    history = history_of(sizes.num_planes)
+    planes = unpack_planes(random_planes(config.batch_size, config.seed, history))
     channels_first = planes.permute(0, 3, 1, 2).contiguous()
     labels = Labels(config.batch_size, config.seed)
 

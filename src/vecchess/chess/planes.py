@@ -1,4 +1,6 @@
-"""What the network sees: 25 planes of 64 bits, all binary, from the mover's view, colour-blind.
+"""What the network sees: planes of 64 bits, all binary, from the mover's view, colour-blind.
+
+The newest position has 25 of them:
 
     plane  0 ..  5   own pawns, knights, bishops, rooks, queens, king
            6 .. 11   their pawns, knights, bishops, rooks, queens, king
@@ -10,6 +12,14 @@
           24         all ones: shows a padded convolution where the board ends
 
 There is no plane for a second repetition: the game is over then.
+
+A network with a history of H = 2 .. 8 positions sees the men of the H - 1 positions before as well,
+as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11:
+
+    plane 25 + 12 (i - 1) ..   the men i plies ago, i = 1 .. H - 1, as the side that moves now sees
+                               them: whose men, and which way round, is that of the newest position
+
+They are zero where the game has no such position. P = 25 + 12 (H - 1), so H follows from P.
 """
 
 from typing import Any
@@ -17,8 +27,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.bits import load, store
+from vecchess.chess.bits import bswap, load, store
 from vecchess.chess.movegen import in_check
+from vecchess.chess.past import (
+    MOST_POSITIONS,
+    PAST_BYTES,
+    Pasts,
+    checked_past,
+    earlier_unbatched,
+    no_past,
+)
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -34,27 +52,53 @@ from vecchess.chess.position import (
     checked,
     clock_unbatched,
 )  # fmt: skip
+from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
 
 NUM_PLANES = 25
-PLANES_BYTES = 8 * NUM_PLANES
+"""Of the newest position."""
+EARLIER_PLANES = 12
+"""Of each position before it."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)
 _U = np.uint64
 _ZERO, _ALL = _U(0), _U(2**64 - 1)
 
 
+def num_planes(history: int) -> int:
+    """P, the planes of a network that sees ``history`` positions, 1 to 8; else ValueError."""
+    if not 1 <= history <= MOST_POSITIONS:
+        raise ValueError(f"a history of {history} positions: networks see 1 to {MOST_POSITIONS}")
+    return NUM_PLANES + EARLIER_PLANES * (history - 1)
+
+
+def history_of(num_planes: int) -> int:
+    """H, the positions that a network with so many input planes sees.
+
+    Raises NetworkError for a number of planes that no H gives.
+    """
+    history, rest = divmod(num_planes - NUM_PLANES, EARLIER_PLANES)
+    if rest or not 0 <= history < MOST_POSITIONS:
+        raise NetworkError(
+            f"{num_planes} input planes: vecchess makes {NUM_PLANES}, and {EARLIER_PLANES} more "
+            f"for each of up to {MOST_POSITIONS - 1} earlier positions"
+        )
+    return history + 1
+
+
+@inline
+def history_unbatched(num_planes: Any) -> Any:
+    """``history_of`` for kernels, ``int64``, where the number is known to be right."""
+    return np.int64((num_planes - NUM_PLANES) // EARLIER_PLANES + 1)
+
+
 @inline
 def encode_planes_unbatched(position: Any, repetitions: Any, in_check: Any, planes: Any) -> None:
-    """Write the ``uint64[NUM_PLANES]`` of a position at the address ``planes``."""
+    """Write the ``uint64[NUM_PLANES]`` of the newest position at the address ``planes``."""
     own, rights, kings = load(position, OWN), load(position, CASTLING), load(position, KINGS)
-    diagonal, orthogonal = load(position, DIAGONAL), load(position, ORTHOGONAL)
-    queens = diagonal & orthogonal
-    _both(planes, 0, load(position, PAWNS), own)
-    _both(planes, 1, load(position, KNIGHTS), own)
-    _both(planes, 2, diagonal ^ queens, own)
-    _both(planes, 3, orthogonal ^ queens, own)
-    _both(planes, 4, queens, own)
-    _both(planes, 5, kings, own)
+    _men(
+        planes, own, load(position, PAWNS), load(position, KNIGHTS), load(position, DIAGONAL),
+        load(position, ORTHOGONAL), kings,
+    )  # fmt: skip
     own_side, their_side = (kings & own) - _U(1), (kings & ~own) - _U(1)  # left of the king
     store(planes, 12, rights & RANK_1 & ~own_side)
     store(planes, 13, rights & RANK_1 & own_side)
@@ -70,6 +114,25 @@ def encode_planes_unbatched(position: Any, repetitions: Any, in_check: Any, plan
 
 
 @inline
+def encode_past_unbatched(position: Any, past: Any, history: Any, planes: Any) -> None:
+    """Write the planes of the ``history`` - 1 positions before ``position``, which follow its own.
+
+    ``past``: address of the positions, see ``past.py``; ``planes``: of the newest one's planes.
+    """
+    for plies in range(1, history):
+        earlier = earlier_unbatched(position, past, plies)
+        own, pawns, knights = load(earlier, OWN), load(earlier, PAWNS), load(earlier, KNIGHTS)
+        diagonal, orthogonal = load(earlier, DIAGONAL), load(earlier, ORTHOGONAL)
+        kings = load(earlier, KINGS)
+        if plies & 1:  # the other side moved there
+            own = bswap((pawns | knights | diagonal | orthogonal | kings) & ~own)
+            pawns, knights, kings = bswap(pawns), bswap(knights), bswap(kings)
+            diagonal, orthogonal = bswap(diagonal), bswap(orthogonal)
+        first = planes + 8 * (NUM_PLANES + EARLIER_PLANES * (plies - 1))
+        _men(first, own, pawns, knights, diagonal, orthogonal, kings)
+
+
+@inline
 def clock_level_unbatched(clock: Any) -> Any:
     """How many of the planes of the halfmove clock are set, ``int64``."""
     level = np.int64(0)
@@ -79,29 +142,50 @@ def clock_level_unbatched(clock: Any) -> Any:
 
 
 @inline
+def _men(
+    planes: Any, own: Any, pawns: Any, knights: Any, diagonal: Any, orthogonal: Any, kings: Any
+) -> None:
+    """The twelve planes of the men of one position."""
+    queens = diagonal & orthogonal
+    _both(planes, 0, pawns, own)
+    _both(planes, 1, knights, own)
+    _both(planes, 2, diagonal ^ queens, own)
+    _both(planes, 3, orthogonal ^ queens, own)
+    _both(planes, 4, queens, own)
+    _both(planes, 5, kings, own)
+
+
+@inline
 def _both(planes: Any, kind: Any, men: Any, own: Any) -> None:
     store(planes, kind, men & own)
     store(planes, kind + 6, men & ~own)
 
 
 @kernel
-def _encode(positions, num_positions, repetitions, checks, planes):  # type: ignore[no-untyped-def]
+def _encode(positions, num_positions, repetitions, checks, past, planes):  # type: ignore[no-untyped-def]
+    history = history_unbatched(planes.shape[1])
     for index in range(num_positions):
-        encode_planes_unbatched(
-            positions + index * 64, repetitions[index], checks[index],
-            planes + index * (NUM_PLANES * 8),
-        )  # fmt: skip
+        position = positions + index * 64
+        row = np.int64(planes.ctypes.data) + index * 8 * planes.shape[1]
+        encode_planes_unbatched(position, repetitions[index], checks[index], row)
+        encode_past_unbatched(position, past + index * PAST_BYTES, history, row)
 
 
-def encode_planes(positions: Positions, repetitions: ArrayLike = 0) -> NDArray[np.uint64]:
-    """Input planes of positions, ``uint64[B, 8] -> uint64[B, NUM_PLANES]``, mover's view.
+def encode_planes(
+    positions: Positions, repetitions: ArrayLike = 0, past: Pasts | None = None, history: int = 1
+) -> NDArray[np.uint64]:
+    """Input planes of positions, ``uint64[B, 8] -> uint64[B, P]``, mover's view.
 
     ``repetitions``: earlier occurrences of each position in its game, ``int[B]`` or one for all.
-    Bit ``s`` of a plane is square ``s``. Raises ValueError for wrong shapes.
+    ``past``: ``uint64[B, 8, 8]`` the positions before (``past.py``), None for none; ``history``: H
+    of them are seen, the newest included. Bit ``s`` of a plane is square ``s``. Raises ValueError
+    for wrong shapes and for a history that is none.
     """
     positions = checked(positions)
     num = len(positions)
     seen = np.ascontiguousarray(np.broadcast_to(np.asarray(repetitions, np.int64), (num,)))
-    planes = np.empty((num, NUM_PLANES), dtype=np.uint64)
-    _encode(positions.ctypes.data, num, seen, in_check(positions), planes.ctypes.data)
+    planes = np.empty((num, num_planes(history)), dtype=np.uint64)
+    before = no_past(num if history > 1 else 0) if past is None else checked_past(past, num)
+    checks = in_check(positions)
+    _encode(positions.ctypes.data, num, seen, checks, before.ctypes.data, planes)
     return planes

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bits import load
+from vecchess.chess.bits import load, store
 from vecchess.chess.hash import hash_words
 from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
@@ -42,6 +42,13 @@ Positions = NDArray[np.uint64]
 """``uint64[G, 8]``"""
 
 _U = np.uint64
+
+
+@inline
+def copy_unbatched(source: Any, target: Any) -> None:
+    """Copy a position from one address to another."""
+    for word in range(POSITION_WORDS):
+        store(target, word, load(source, word))
 
 
 @inline

@@ -8,6 +8,8 @@ from vecchess.chess.bits import load16, store
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.past import PAST_BYTES, Pasts, no_past, note_unbatched
+from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import Positions, checked
 from vecchess.chess.rules import (
     KEY_HISTORY,
@@ -27,7 +29,7 @@ _SAMPLED_PLIES = 120
 
 
 @kernel
-def _play(tables, positions, numbers, seed, below, keys, moves, codes, plies):  # type: ignore[no-untyped-def]
+def _play(tables, positions, numbers, seed, below, keys, moves, past, codes, plies):  # type: ignore[no-untyped-def]
     for game in range(len(numbers)):
         position = positions + game * 64
         for index in range(KEY_HISTORY):
@@ -42,18 +44,25 @@ def _play(tables, positions, numbers, seed, below, keys, moves, codes, plies):  
             if code != _ONGOING or ply == limit:
                 break
             choice = random_below(seed, numbers[game], ply, count)
+            if past != 0:
+                note_unbatched(position, past + game * PAST_BYTES)
             make_unbatched(tables, position, load16(moves, choice))
             ply += 1
         codes[game], plies[game] = code, ply
 
 
 def play_random(
-    starts: Positions, numbers: NDArray[np.int64], seed: int, below: int = 0
+    starts: Positions,
+    numbers: NDArray[np.int64],
+    seed: int,
+    below: int = 0,
+    past: Pasts | None = None,
 ) -> tuple[Positions, NDArray[np.uint8], NDArray[np.int64]]:
     """Random games from ``starts`` (``uint64[G, 8]``): to the end, or for a random number of plies
     less than ``below``.
 
-    Every random number depends on (seed, game number, ply) only. Returns the last positions
+    Every random number depends on (seed, game number, ply) only. ``past``: ``uint64[G, 8, 8]``,
+    zero before, takes the positions before the last ones. Returns the last positions
     ``uint64[G, 8]``, ``uint8[G]`` of ``Termination`` and the plies played, ``int64[G]``.
     """
     positions = checked(starts).copy()
@@ -61,18 +70,33 @@ def play_random(
     keys, moves = np.empty(KEY_HISTORY, np.uint64), np.empty(MOVE_BUFFER, np.uint16)
     _play(
         lookup.address(), positions.ctypes.data, np.asarray(numbers, np.int64),
-        np.uint64(seed), below, keys.ctypes.data, moves.ctypes.data, codes, plies,
+        np.uint64(seed), below, keys.ctypes.data, moves.ctypes.data,
+        0 if past is None else past.ctypes.data, codes, plies,
     )  # fmt: skip
     return positions, codes, plies
 
 
 def random_positions(num: int, seed: int) -> Positions:
     """``uint64[num, 8]``: positions with a move to play, each from its own random game."""
+    return random_games(num, seed)[0]
+
+
+def random_games(num: int, seed: int) -> tuple[Positions, Pasts]:
+    """The positions of ``random_positions``, and those before each: ``uint64[num, 8, 8]``."""
     found: list[Positions] = [start_positions(0)]
+    before: list[Pasts] = [no_past(0)]
     number, wanted = 0, num
     while wanted > 0:
-        numbers = np.arange(number, number + wanted, dtype=np.int64)
-        positions, codes, _ = play_random(start_positions(wanted), numbers, seed, _SAMPLED_PLIES)
+        numbers, past = np.arange(number, number + wanted, dtype=np.int64), no_past(wanted)
+        starts = start_positions(wanted)
+        positions, codes, _ = play_random(starts, numbers, seed, _SAMPLED_PLIES, past)
         found.append(positions[codes == _ONGOING])
+        before.append(past[codes == _ONGOING])
         number, wanted = number + wanted, wanted - len(found[-1])
-    return np.concatenate(found)
+    return np.concatenate(found), np.concatenate(before)
+
+
+def random_planes(num: int, seed: int, history: int = 1) -> NDArray[np.uint64]:
+    """``uint64[num, P]``: what a network that sees ``history`` positions sees of random games."""
+    positions, past = random_games(num, seed)
+    return encode_planes(positions, past=past, history=history)

@@ -19,7 +19,7 @@ from vecchess import errors
 from vecchess.learn.maker import Maker, Order, Packet
 from vecchess.learn.places import Places
 from vecchess.learn.plan import Plan
-from vecchess.learn.samples import ROW_BYTES, Samples, samples_in
+from vecchess.learn.samples import Samples, row_bytes, samples_in
 from vecchess.learn.window import GivenShelf, Shelf
 from vecchess.learn.workshop import Workshop
 from vecchess.store.shard import Say
@@ -50,7 +50,7 @@ class Loader:
         self._say = say
         self._said: set[str] = set()
         self._pin_memory = pin_memory
-        self._maker = Maker(shelf, trace, reference)
+        self._maker = Maker(shelf, trace, places.num_planes, reference)
         self._workshop = Workshop(self._maker, places, stall_timeout_s)
 
     def __enter__(self) -> "Loader":
@@ -106,10 +106,10 @@ class Loader:
     def _tensors(self, packet: Packet) -> Samples[torch.Tensor]:
         """The rows of a packet, taken out of their place; planes as int64, which torch shifts."""
         num_rows = packet.plan.rows
-        size = num_rows * ROW_BYTES
+        size = num_rows * row_bytes(self._places.num_planes)
         buffer = torch.empty(size, dtype=torch.uint8, pin_memory=self._pin_memory)
         buffer.numpy()[:] = self._places[packet.place][:size]
-        arrays = samples_in(buffer.numpy(), num_rows)
+        arrays = samples_in(buffer.numpy(), num_rows, self._places.num_planes)
         signed = replace(arrays, planes=arrays.planes.view(np.int64))
         return signed.map(lambda array: _within(buffer, array))
 

@@ -10,7 +10,7 @@ from vecchess.errors import DataError, VecchessError
 from vecchess.learn.mirror import mirror
 from vecchess.learn.plan import Plan
 from vecchess.learn.rows import fill_rows
-from vecchess.learn.samples import ROW_BYTES, samples_in
+from vecchess.learn.samples import row_bytes, samples_in
 from vecchess.learn.window import GivenShelf, Shelf, Window
 
 
@@ -39,8 +39,11 @@ class Packet:
 class Maker:
     """Fills places with rows; holds the window, and reference games where there are any."""
 
-    def __init__(self, shelf: Shelf, trace: float, reference: GivenShelf | None = None) -> None:
+    def __init__(
+        self, shelf: Shelf, trace: float, num_planes: int, reference: GivenShelf | None = None
+    ) -> None:
         """Nothing is read before the first order. ``trace``: lambda of the returns."""
+        self._num_planes = num_planes
         self._notes: list[str] = []
         self._window = Window(shelf, trace, self._notes.append)
         self._reference = Window(reference or GivenShelf([]), trace, self._notes.append)
@@ -71,9 +74,9 @@ class Maker:
             which[taken], plies[taken] = self._find(self._reference, plan.draw_reference)
             which[taken] += len(table)
             table = np.concatenate([table, self._reference.table])
-        rows = buffer[: plan.rows * ROW_BYTES]
+        rows = buffer[: plan.rows * row_bytes(self._num_planes)]
         rows.fill(0)
-        samples = samples_in(rows, plan.rows)
+        samples = samples_in(rows, plan.rows, self._num_planes)
         fill_rows(table, which, plies, samples)
         if plan.mirror:
             where = (plan.seed, plan.step, plan.first_row)

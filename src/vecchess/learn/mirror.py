@@ -53,7 +53,9 @@ def mirror(
     """Mirror a random half of the rows that may be mirrored, in place.
 
     planes: uint64[B, P]; legal: uint16[B, L], of which num_legal: int32[B] count; they keep their
-    order. Row i is decided by (seed, step, first_row + i) alone.
+    order. Row i is decided by (seed, step, first_row + i) alone. Earlier positions are mirrored
+    with the newest one, whose rights alone decide: what is good there does not depend on how it
+    came about.
     """
     _mirror(planes, legal, num_legal, mirrored_actions(), seed ^ _STREAM, step, first_row)
 

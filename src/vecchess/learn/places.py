@@ -13,8 +13,9 @@ from multiprocessing.heap import Arena
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.planes import num_planes
 from vecchess.errors import ConfigError
-from vecchess.learn.samples import ROW_BYTES
+from vecchess.learn.samples import row_bytes
 
 PREFETCH = 4
 """Batches a loader process is ahead of whoever takes them."""
@@ -23,20 +24,26 @@ PREFETCH = 4
 class Places:
     """Rows for ``num_workers`` loader processes, or for this process alone where there is none."""
 
-    def __init__(self, num_rows: int, num_workers: int = 0, prefetch: int = PREFETCH) -> None:
-        """``num_rows``: B of the largest batch. Raises ConfigError where there is no room."""
+    def __init__(
+        self, num_rows: int, num_workers: int = 0, prefetch: int = PREFETCH, history: int = 1
+    ) -> None:
+        """``num_rows``: B of the largest batch; ``history``: positions that the network sees.
+
+        Raises ConfigError where there is no room.
+        """
         self.num_rows = num_rows
+        self.num_planes = num_planes(history)
         self.num_workers = num_workers
         self.ahead = prefetch * num_workers
         """Batches under way besides the one that is taken."""
-        self._num_bytes = num_rows * ROW_BYTES
+        self._num_bytes = num_rows * row_bytes(self.num_planes)
         self._arena: Arena | None = None
         self._own = np.zeros(0 if num_workers else self._num_bytes, np.uint8)
         if num_workers:
             self._arena = self._share((self.ahead + 1) * self._num_bytes)
 
     def __getitem__(self, index: int) -> NDArray[np.uint8]:
-        """uint8[num_rows * ROW_BYTES]: place ``index`` of ``ahead`` + 1, counted round."""
+        """uint8[num_rows * row_bytes(P)]: place ``index`` of ``ahead`` + 1, counted round."""
         if self._arena is None:
             return self._own
         first = index % (self.ahead + 1) * self._num_bytes

@@ -1,7 +1,8 @@
 """From drawn plies to rows of samples: the games are played again up to each of them.
 
 Every move was checked when its block was made, so on the way there nothing has to be generated:
-moves are made, and the keys noted that tell whether the position occurred before.
+moves are made, and the keys noted that tell whether the position occurred before; and, where the
+network sees earlier positions, these.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,12 @@ from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbat
 from vecchess.chess.bits import load, load_f32, load_i32, load_u8, load_u16, store
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
-from vecchess.chess.planes import PLANES_BYTES, encode_planes_unbatched
+from vecchess.chess.past import PAST_WORDS, clear_unbatched, note_unbatched
+from vecchess.chess.planes import (
+    encode_past_unbatched,
+    encode_planes_unbatched,
+    history_unbatched,
+)
 from vecchess.chess.position import clock_unbatched, colour_unbatched, key_unbatched
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, push_key_unbatched
 from vecchess.jit import inline, kernel
@@ -65,6 +71,7 @@ def fill_rows(
         np.empty(KEY_HISTORY, np.uint64),
         np.empty(MOVE_BUFFER, np.uint16),
         np.empty(NUM_ACTIONS, np.uint16),
+        np.empty(PAST_WORDS, np.uint64),
     )
     _fill(lookup.address(), table, which, plies, room, columns)
 
@@ -73,12 +80,13 @@ def fill_rows(
 def _fill(tables, blocks, which, plies, room, columns):  # type: ignore[no-untyped-def]
     board, keys = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
     moves, places = np.int64(room[2].ctypes.data), np.int64(room[3].ctypes.data)
+    past, history = np.int64(room[4].ctypes.data), history_unbatched(columns[0][0].shape[1])
     for row in range(len(plies)):
         block, ply = blocks[which[row]], plies[row]
         game = _game_of(block[_OFFSETS], block[NUM_GAMES_PLACE], ply)
         first = load_i32(block[_OFFSETS], game)
-        _play_up_to(tables, block, game, first, ply, board, keys)
-        _ask(tables, block[_ACTION], ply, (board, keys, moves, places), columns[0], row)
+        _play_up_to(tables, block, game, first, ply, (board, keys, past), history)
+        _ask(tables, block[_ACTION], ply, (board, keys, moves, places, past), columns[0], row)
         _set_target(block, ply, places, columns[0], row)
         outcome = np.int64(np.int8(load_u8(block[_RESULT], game)))
         is_black = colour_unbatched(board) != np.uint64(0)
@@ -100,14 +108,20 @@ def _game_of(offsets: Any, num_games: Any, ply: Any) -> Any:
 
 @inline
 def _play_up_to(
-    tables: Any, block: Any, game: Any, first: Any, last: Any, board: Any, keys: Any
+    tables: Any, block: Any, game: Any, first: Any, last: Any, room: Any, history: Any
 ) -> None:
-    """Set up the game and make its moves ``first`` .. ``last`` - 1, noting keys on the way."""
+    """Set up the game and make its moves ``first`` .. ``last`` - 1, noting keys on the way, and the
+    last ``history`` - 1 positions."""
+    board, keys, past = room
     for word in range(POSITION_WORDS):
         store(board, word, load(block[_START], game * POSITION_WORDS + word))
     for index in range(KEY_HISTORY):
         store(keys, index, np.uint64(0))
+    if history > 1:
+        clear_unbatched(past)
     for ply in range(first, last):
+        if last - ply < history:
+            note_unbatched(board, past)
         clock = clock_unbatched(board)
         if clock <= FIFTY_MOVES_PLIES:
             store(keys, clock, key_unbatched(board))
@@ -119,15 +133,15 @@ def _play_up_to(
 def _ask(tables: Any, actions: Any, ply: Any, room: Any, columns: Any, row: Any) -> None:
     """The question: planes, legal moves, and which of them was played."""
     planes, legal, num_legal, played, _, _ = columns
-    board, keys, moves, places = room
+    board, keys, moves, places, past = room
     packed = generate_unbatched(tables, board, moves)
     repetitions = push_key_unbatched(board, keys)
     count = np.int64(packed & 0xFFFF)
     listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
     encode_actions_unbatched(tables, moves, count, listed)
-    encode_planes_unbatched(
-        board, repetitions, packed >> 16, np.int64(planes.ctypes.data) + row * PLANES_BYTES
-    )
+    seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
+    encode_planes_unbatched(board, repetitions, packed >> 16, seen)
+    encode_past_unbatched(board, past, history_unbatched(planes.shape[1]), seen)
     index_actions_unbatched(listed, count, places)
     num_legal[row] = count
     played[row] = place_of_unbatched(listed, count, places, load_u16(actions, ply))

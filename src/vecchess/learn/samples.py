@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.planes import num_planes
 from vecchess.learn.block import Block, address_table
 from vecchess.learn.rows import fill_rows
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
@@ -16,8 +16,7 @@ from vecchess.store.records import GameRecords
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")
 
-COLUMNS: dict[str, tuple[tuple[int, ...], Any]] = {
-    "planes": ((NUM_PLANES,), np.uint64),
+OTHER_COLUMNS: dict[str, tuple[tuple[int, ...], Any]] = {
     "played": ((), np.int64),
     "steps": ((), np.int64),
     "policy": ((MAX_MOVES,), np.float32),
@@ -31,9 +30,19 @@ COLUMNS: dict[str, tuple[tuple[int, ...], Any]] = {
     "has_policy": ((), np.bool_),
     "has_value": ((), np.bool_),
 }
-"""Shape of one row and type of each column, the widest types first: none needs padding."""
-ROW_BYTES = sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in COLUMNS.values())
-"""Bytes of one row of all columns."""
+"""Shape of one row and type of each column behind the planes, the widest types first: none needs
+padding."""
+
+
+def columns(num_planes: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Shape of one row and type of each column, in their order, with P = ``num_planes``."""
+    return {"planes": ((num_planes,), np.uint64)} | OTHER_COLUMNS
+
+
+def row_bytes(num_planes: int) -> int:
+    """Bytes of one row of all columns."""
+    kinds = columns(num_planes).values()
+    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in kinds)
 
 
 @dataclass(frozen=True)
@@ -78,32 +87,37 @@ class Samples(Generic[ArrayT]):
         return Samples(**{field.name: change(getattr(self, field.name)) for field in fields(self)})
 
 
-def samples_in(buffer: NDArray[np.uint8], num_rows: int) -> Samples[NDArray[Any]]:
-    """B = ``num_rows`` rows that live in ``buffer``: uint8[B * ROW_BYTES]. Their content is its."""
-    columns: dict[str, NDArray[Any]] = {}
+def samples_in(buffer: NDArray[np.uint8], num_rows: int, num_planes: int) -> Samples[NDArray[Any]]:
+    """B = ``num_rows`` rows of P = ``num_planes`` that live in ``buffer``: uint8[B * row_bytes(P)].
+
+    Their content is its.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
     first = 0
-    for name, (shape, kind) in COLUMNS.items():
+    for name, (shape, kind) in columns(num_planes).items():
         end = first + num_rows * int(np.prod(shape)) * np.dtype(kind).itemsize
-        columns[name] = buffer[first:end].view(kind).reshape(num_rows, *shape)
+        arrays[name] = buffer[first:end].view(kind).reshape(num_rows, *shape)
         first = end
-    return Samples(**columns)
+    return Samples(**arrays)
 
 
-def empty_samples(num_rows: int) -> Samples[NDArray[Any]]:
-    """Rows to be filled; all zero."""
-    return samples_in(np.zeros(num_rows * ROW_BYTES, np.uint8), num_rows)
+def empty_samples(num_rows: int, history: int = 1) -> Samples[NDArray[Any]]:
+    """Rows to be filled, for a network that sees ``history`` positions; all zero."""
+    planes = num_planes(history)
+    return samples_in(np.zeros(num_rows * row_bytes(planes), np.uint8), num_rows, planes)
 
 
 def make_samples(
-    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0
+    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0, history: int = 1
 ) -> Samples[NDArray[Any]]:
     """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
 
-    ``trace`` is the lambda of ``returned``. Raises DataError where a recorded move is illegal or a
-    target does not fit its position, in whatever game.
+    ``trace`` is the lambda of ``returned``, ``history`` the positions that the network sees.
+    Raises DataError where a recorded move is illegal or a target does not fit its position, in
+    whatever game.
     """
     block = Block.of(records, trace)
-    rows = empty_samples(len(plies))
+    rows = empty_samples(len(plies), history)
     which = np.zeros(len(plies), np.int64)
     fill_rows(address_table([block]), which, np.asarray(plies, np.int64), rows)
     return rows

@@ -16,7 +16,6 @@ from vecchess.chess.bits import (
     store_i32,
 )
 from vecchess.chess.movegen import generate_unbatched
-from vecchess.chess.planes import PLANES_BYTES, clock_level_unbatched, encode_planes_unbatched
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -26,9 +25,9 @@ from vecchess.chess.position import (
     PAWNS,
     RANK_1,
     RANK_8,
-    board_key_unbatched,
     clock_unbatched,
     colour_unbatched,
+    copy_unbatched,
 )
 from vecchess.chess.rules import (
     FIFTY_MOVES_PLIES,
@@ -76,14 +75,19 @@ from vecchess.search.layout import (
 )
 from vecchess.search.mates import NO_MOVE, mating_move_unbatched
 from vecchess.search.priors import encode_prior
-from vecchess.shapes import POSITION_WORDS
+from vecchess.search.trail import (
+    bring_back_unbatched,
+    encode_unbatched,
+    evaluation_key_unbatched,
+    planes_of,
+    put_aside_unbatched,
+)
 
 TABLEBASE_PLIES = 1000
 """Distance of an outcome from a tablebase: beyond every mate that a tree finds."""
 IS_OVER, IN_LANE = 1, 2
 UNKNOWN = 2
 """Outcome of a position that has no tablebase."""
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _U = np.uint64
 
 
@@ -125,7 +129,7 @@ def _look_up(forest: Any, tree: Any, row: Any, leaf: Any, board: Any) -> Any:
     mate = _see_mate(forest, board, moves, packed & 0xFFFF)
     if mate != NO_MOVE:
         return _take_mate(forest, tree, row, leaf, mate, np.int64(1))
-    copy_board(board, load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES)
+    put_aside_unbatched(forest, row, board)
     return _take_lane(forest, row, leaf, node, LANE_PROBED, _U(0))
 
 
@@ -135,22 +139,15 @@ def look_up_game_unbatched(forest, row, board):  # type: ignore[no-untyped-def]
     lane = lane_at(forest, row)
     store_i32(lane, LANE_LEAF, NO_NODE)
     store_i32(lane, LANE_STATE, LANE_PROBED)
-    copy_board(board, load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES)
+    copy_unbatched(board, planes_of(forest, row))
     _list_row(forest, row, descriptor.PROBE_ROWS, descriptor.NUM_PROBES)
-
-
-@inline
-def copy_board(source: Any, target: Any) -> None:
-    """Copy a position from one address to another."""
-    for word in range(POSITION_WORDS):
-        store(target, word, load(source, word))
 
 
 @part
 def ask_after_all_unbatched(forest, tree, row, leaf):  # type: ignore[no-untyped-def]
     """Ask the network about a position that no tablebase knows: not over, and without a mate."""
     board = load_i64(forest, descriptor.BOARD)
-    copy_board(load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES, board)
+    bring_back_unbatched(forest, row, board)
     _ask(forest, tree, row, leaf, board, np.int64(0), np.int64(1))
 
 
@@ -161,7 +158,7 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
     One with a mate is won: it is never asked about, so the cache does not know it either.
     """
     node = node_at(forest, leaf)
-    key = evaluation_key_unbatched(board, repetitions)
+    key = evaluation_key_unbatched(forest, board, repetitions)
     cache, entry = load_i64(forest, descriptor.CACHE), load_i64(forest, descriptor.ENTRY)
     if cache != 0:
         count_up(forest, descriptor.CACHE_PROBES, 1)
@@ -180,8 +177,7 @@ def _ask(forest, tree, row, leaf, board, repetitions, depth):  # type: ignore[no
     legal = load_i64(forest, descriptor.LEGAL) + row * LEGAL_BYTES
     encode_actions_unbatched(tables, moves, num_moves, legal)
     store8(load_i64(forest, descriptor.NUM_LEGAL), row, num_moves)
-    planes = load_i64(forest, descriptor.PLANES) + row * PLANES_BYTES
-    encode_planes_unbatched(board, repetitions, in_check, planes)
+    encode_unbatched(forest, row, board, repetitions, in_check)
     return _take_lane(forest, row, leaf, node, LANE_ASKED, key)
 
 
@@ -213,15 +209,6 @@ def _take_mate(forest: Any, tree: Any, row: Any, leaf: Any, move: Any, depth: An
     store_i32(entry, ENTRY_WORDS, encode_prior(np.float32(1.0)) << 16 | action)
     take_entry_unbatched(forest, tree, node, entry)
     return _take_lane(forest, row, leaf, node, LANE_ANSWERED, _U(0))
-
-
-@inline
-def evaluation_key_unbatched(board: Any, repetitions: Any) -> Any:
-    """Key of what the network sees: the board, whether it occurred before, the clock's level."""
-    level = clock_level_unbatched(clock_unbatched(board))
-    seen = np.int64(repetitions > 0)
-    key = board_key_unbatched(board) + _U(2 * level + seen) * _GOLDEN
-    return key ^ key >> _U(29)
 
 
 @inline

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.past import Pasts, checked_past, no_past
+from vecchess.chess.planes import num_planes
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, position_keys
 from vecchess.chess.rules import KEY_HISTORY, Termination, terminations
 from vecchess.config import TreeConfig
@@ -67,28 +68,33 @@ class BatchSearch:
         seed: int = 0,
         lanes: int = 1,
         tablebase: Tablebase | None = None,
+        history: int = 1,
     ) -> None:
         """G = ``num_trees``; each may have ``lanes`` questions open at a time.
 
-        Raises ConfigError where memory is short.
+        ``history``: positions that the network of ``backend`` sees. Raises ConfigError where
+        memory is short.
         """
         self.config = config
-        self.requests = Requests.empty(num_trees * lanes, NUM_PLANES)
+        self.requests = Requests.empty(num_trees * lanes, num_planes(history))
         self.engine = SlotEngine(backend, self.requests)
         self.cache = EvaluationCache(config.cache_mb) if config.cache_mb else None
         self._positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
         self._keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
+        self._past = no_past(num_trees)
         self._tablebase = tablebase
         self._is_running = False
         men = tablebase.most_men if tablebase else 0
         limits = TreeLimits.of_analysis(config, num_trees)
         plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes, men)
-        self.forest = Forest(config, plan, self._positions, self._keys, self.requests, self.cache)
+        boards = (self._positions, self._keys, self._past)
+        self.forest = Forest(config, plan, *boards, self.requests, self.cache)
 
     def run(
         self,
         positions: Positions,
         keys: NDArray[np.uint64] | None = None,
+        past: Pasts | None = None,
         seed: int = 0,
         numbers: ArrayLike = 0,
         plies: ArrayLike = 0,
@@ -99,16 +105,17 @@ class BatchSearch:
     ) -> SearchResults:
         """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
 
-        keys: ``uint64[B, 102]`` histories (``chess.rules``), None for none. numbers, plies: of
-        the games, which with ``seed`` choose the random numbers. temperature: of the choice, of
-        the Gumbel noise where ``explore``. explore: with noise and forced playouts. ``watch`` is
-        called after every step of the network, ``finished`` once at the end. Raises ValueError
-        for wrong shapes and for games that are over, RuntimeError after a run that was broken off
-        by an error: its questions are still open, make a new ``BatchSearch``.
+        keys: ``uint64[B, 102]`` histories (``chess.rules``), past: ``uint64[B, 8, 8]`` the
+        positions before (``chess.past``), None for none. numbers, plies: of the games, which with
+        ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise where
+        ``explore``. explore: with noise and forced playouts. ``watch`` is called after every step
+        of the network, ``finished`` once at the end. Raises ValueError for wrong shapes and for
+        games that are over, RuntimeError after a run that was broken off by an error: its
+        questions are still open, make a new ``BatchSearch``.
         """
         if self._is_running:
             raise RuntimeError("an earlier run was broken off: make a new BatchSearch")
-        num = self._set_up(positions, keys)
+        num = self._set_up(positions, keys, past)
         self._is_running = True
         trees = np.arange(num, dtype=np.int64)
         scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
@@ -129,7 +136,9 @@ class BatchSearch:
         self._is_running = False
         return results
 
-    def _set_up(self, positions: Positions, keys: NDArray[np.uint64] | None) -> int:
+    def _set_up(
+        self, positions: Positions, keys: NDArray[np.uint64] | None, past: Pasts | None
+    ) -> int:
         positions = checked(positions)
         num = len(positions)
         if num > len(self._positions):
@@ -138,6 +147,7 @@ class BatchSearch:
             raise ValueError("a position is of a game that is over: there is nothing to search")
         self._positions[:num] = positions
         self._keys[:num] = 0 if keys is None else keys
+        self._past[:num] = 0 if past is None else checked_past(past, num)
         clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
         self._keys[np.arange(num), clock] = position_keys(positions)
         return num

@@ -70,6 +70,10 @@ TRIAL_BOARD = 43
 TRIAL_MOVES = 44
 """scratch: uint16[256]"""
 SEE_MATES = 45
+PAST = 46
+"""uint64[G, 8, 8]: the positions before those to be searched (``chess.past``); unused if H = 1"""
+TRAIL = 47
+"""scratch: uint64[8, 8], the positions before the one on the way down the tree"""
 # float64
 POLICY_SCALE = 48
 """log2 of the odds for one unit of accumulator over one time step"""
@@ -84,6 +88,11 @@ ROOT_FPU_REDUCTION = 56
 NOISE_FRACTION = 57
 NOISE_CONCENTRATION = 58
 FORCED_PLAYOUTS = 59
+# int64 again
+SEEN = 60
+"""H, the positions that the network sees"""
+ROW_BYTES = 61
+"""of the planes of a request row"""
 # counters
 SIMULATIONS = 64
 EVALUATIONS = 65

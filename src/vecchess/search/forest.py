@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from vecchess.chess import tables
 from vecchess.chess.movegen import MOVE_BUFFER
+from vecchess.chess.past import Pasts, no_past
+from vecchess.chess.planes import history_of
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
@@ -52,8 +54,10 @@ class ForestPlan:
 class Forest:
     """G trees over G boards. One thread at a time; kernels get ``address``.
 
-    positions: uint64[G, 8] and keys: uint64[G, 102] are the boards to be searched and their
-    histories, ``requests`` has G * lanes rows. All three are the caller's and stay where they are.
+    positions: uint64[G, 8], keys: uint64[G, 102] and past: uint64[G, 8, 8] are the boards to be
+    searched, their histories and the positions before them, ``requests`` has G * lanes rows. All
+    are the caller's and stay where they are. How many positions the network sees follows from its
+    planes; if it is one, ``past`` may be empty.
 
     nodes: int32[N, 16], edges: int32[E, 4], lane_records: int32[G * lanes, 4] (``layout``),
     records: int32[G, 32] (``record``), links: the pages of nodes and edges, ``arena``.
@@ -65,6 +69,7 @@ class Forest:
         plan: ForestPlan,
         positions: NDArray[np.uint64],
         keys: NDArray[np.uint64],
+        past: Pasts,
         requests: Requests,
         cache: EvaluationCache | None = None,
     ) -> None:
@@ -82,6 +87,7 @@ class Forest:
         self._kept: list[Any] = [cache]
         self._point(descriptor.POSITIONS, positions)
         self._point(descriptor.KEYS, keys)
+        self._point(descriptor.PAST, past)
         self._point_to_requests(requests)
         self._point(descriptor.ASKED_ROWS, self.asked)
         self._point(descriptor.PROBE_ROWS, self.probes)
@@ -171,10 +177,13 @@ class Forest:
         self._point(descriptor.POLICY, requests.policy)
         self._point(descriptor.WDL, requests.wdl)
         self._point(descriptor.STEPS, requests.steps)
+        self.words[descriptor.ROW_BYTES] = requests.planes.strides[0]
+        self.words[descriptor.SEEN] = history_of(requests.planes.shape[1])
 
     def _lay_out_scratch(self) -> None:
         self._point(descriptor.BOARD, np.zeros(POSITION_WORDS, np.uint64))
         self._point(descriptor.HISTORY, np.zeros(KEY_HISTORY, np.uint64))
+        self._point(descriptor.TRAIL, no_past(1))
         self._point(descriptor.MOVES, np.zeros(MOVE_BUFFER, np.uint16))
         self._point(descriptor.TRIAL_BOARD, np.zeros(POSITION_WORDS, np.uint64))
         self._point(descriptor.TRIAL_MOVES, np.zeros(MOVE_BUFFER, np.uint16))

@@ -23,7 +23,6 @@ from vecchess.chess.bits import (
 )
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.position import clock_unbatched, key_unbatched
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.jit import inline, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import count_up, new_node
@@ -33,7 +32,6 @@ from vecchess.search.arrive import (
     UNKNOWN,
     arrive_unbatched,
     ask_after_all_unbatched,
-    copy_board,
     finish_unbatched,
     tablebase_answer_unbatched,
     take_entry_unbatched,
@@ -77,7 +75,7 @@ from vecchess.search.layout import (
     tree_at,
 )
 from vecchess.search.puct import add_noise_unbatched, select_puct_unbatched
-from vecchess.shapes import POSITION_WORDS
+from vecchess.search.trail import leave_unbatched, set_board_unbatched
 
 WAITING, DECIDED = 0, 1
 NOTHING = 0
@@ -137,7 +135,7 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
     """Begin a simulation: IS_OVER if it ended at once, IN_LANE if it waits, or NOTHING."""
     lane = (load_i32(tree, record.OLDEST_LANE) + load_i32(tree, record.IN_FLIGHT)) % lanes
     if load_i32(tree, record.ROOT) == NO_NODE:
-        _set_board(forest, first_row // lanes)
+        set_board_unbatched(forest, first_row // lanes)
         root = _new_node(forest, tree, np.int64(NO_NODE), np.int64(NO_EDGE))
         store_i32(tree, record.ROOT, root)
         return _arrive(forest, tree, first_row + lane, root, np.int64(0), lanes)
@@ -148,7 +146,7 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
         _prepare_root(forest, tree, root)
     if load_i32(root, VISITS) + load_i32(root, PENDING) > load_i32(tree, record.BUDGET):
         return np.int64(NOTHING)
-    _set_board(forest, first_row // lanes)
+    set_board_unbatched(forest, first_row // lanes)
     leaf, depth = _descend(forest, tree)
     if leaf == NO_NODE:
         return np.int64(NOTHING)
@@ -202,17 +200,6 @@ def _prepare_root(forest: Any, tree: Any, root: Any) -> None:
         add_noise_unbatched(forest, tree, root)
 
 
-@inline
-def _set_board(forest: Any, index: Any) -> None:
-    """Put the position to be searched, and its history, on the scratch board."""
-    board, history = load_i64(forest, descriptor.BOARD), load_i64(forest, descriptor.HISTORY)
-    position = load_i64(forest, descriptor.POSITIONS) + index * (8 * POSITION_WORDS)
-    copy_board(position, board)
-    keys = load_i64(forest, descriptor.KEYS) + index * (8 * KEY_HISTORY)
-    for clock in range(min(clock_unbatched(board), np.int64(FIFTY_MOVES_PLIES)) + 1):
-        store(history, clock, load(keys, clock))
-
-
 @part
 def _descend(forest, tree):  # type: ignore[no-untyped-def]
     """Follow the tree, and its moves on the scratch board, to where a simulation ends.
@@ -239,6 +226,7 @@ def _descend(forest, tree):  # type: ignore[no-untyped-def]
                 store_i32(tree, record.BUDGET, 0)
                 return child, depth
         prefetch(node_at(forest, child))
+        leave_unbatched(forest, board)
         make_unbatched(tables, board, action_to_move_unbatched(tables, board, action_of(edge)))
         store(history, clock_unbatched(board), key_unbatched(board))
         depth += 1

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from vecchess.chess.material import MATERIAL_WEIGHTS
-from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.planes import NUM_PLANES, history_of
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
@@ -61,8 +61,9 @@ def assemble_server(
     else:
         backend, sha256 = open_network(config, network, net, device, share, say)
     make_mover = mover_maker(config, backend, sha256, share)
+    num_planes = NUM_PLANES if network is None else network.config.num_planes
     games, movers = share.games, share.movers
-    return SelfplayServer(backend, make_mover, NUM_PLANES, games, movers, numbers, network)
+    return SelfplayServer(backend, make_mover, num_planes, games, movers, numbers, network)
 
 
 def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
@@ -161,8 +162,10 @@ def open_what_fits(open_with: Callable[[int], Backend], slots: int, say: Say) ->
 
 def require_playable(network: IntegerNet, name: str) -> None:
     """Raise NetworkError for a network whose input or time steps self-play cannot do with."""
-    planes, steps = network.config.num_planes, network.config.time_steps
-    if planes != NUM_PLANES:
-        raise NetworkError(f"{name} takes {planes} input planes; vecchess makes {NUM_PLANES}")
+    try:
+        history_of(network.config.num_planes)
+    except NetworkError as error:
+        raise NetworkError(f"{name} takes {error}") from None
+    steps = network.config.time_steps
     if steps > MAX_STEPS:
         raise NetworkError(f"{name} takes {steps} steps; records hold {MAX_STEPS}")

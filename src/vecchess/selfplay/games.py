@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.past import MOST_POSITIONS, Pasts
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.inference.requests import Requests
@@ -21,7 +22,8 @@ VACANT = -1
 class GameTable(NamedTuple):
     """G games in progress, one a seat.
 
-    position: uint64[G, 8], keys: uint64[G, 102] since the last irreversible move,
+    position: uint64[G, 8], keys: uint64[G, 102] since the last irreversible move, past:
+    uint64[G, 8, 8] the positions before (``chess.past``), uint64[G, 0, 8] where none is seen,
     number: int64[G] (VACANT: none), start: int32[G] row of ``Rules.starts``, ply: int32[G] plies
     logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
@@ -31,6 +33,7 @@ class GameTable(NamedTuple):
 
     position: NDArray[np.uint64]
     keys: NDArray[np.uint64]
+    past: Pasts
     number: NDArray[np.int64]
     start: NDArray[np.int32]
     ply: NDArray[np.int32]
@@ -42,11 +45,13 @@ class GameTable(NamedTuple):
     target_words: NDArray[np.int32]
 
     @classmethod
-    def vacant(cls, num_games: int) -> "GameTable":
-        """G = ``num_games`` empty seats."""
+    def vacant(cls, num_games: int, history: int = 1) -> "GameTable":
+        """G = ``num_games`` empty seats, for a network that sees ``history`` positions."""
+        rows_of_past = MOST_POSITIONS if history > 1 else 0
         return cls(
             position=np.zeros((num_games, POSITION_WORDS), np.uint64),
             keys=np.zeros((num_games, KEY_HISTORY), np.uint64),
+            past=np.zeros((num_games, rows_of_past, POSITION_WORDS), np.uint64),
             number=np.full(num_games, VACANT, np.int64),
             start=np.zeros(num_games, np.int32),
             ply=np.zeros(num_games, np.int32),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess import tables
 from vecchess.chess.movegen import MOVE_BUFFER
+from vecchess.chess.planes import history_of
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules, rescaled
 from vecchess.selfplay.numbers import NumberPool, ranges_of
@@ -51,8 +52,11 @@ class Mover:
         num_games: int,
         numbers: NumberPool,
     ) -> None:
-        """All seats are vacant until ``play`` is called with their rows."""
-        self.games = GameTable.vacant(num_games)
+        """All seats are vacant until ``play`` is called with their rows.
+
+        How many positions of a game are seen follows from the planes of ``requests``.
+        """
+        self.games = GameTable.vacant(num_games, history_of(requests.planes.shape[1]))
         self.rows = np.arange(first_row, first_row + num_games, dtype=np.int32)
         self.busy_ns = 0
         self.plies = 0

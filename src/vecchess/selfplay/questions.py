@@ -4,17 +4,21 @@ import numpy as np
 
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.chess.sample import random_positions
+from vecchess.chess.planes import encode_planes
+from vecchess.chess.sample import random_games
 from vecchess.inference.requests import Requests
 
 
-def random_questions(num: int, seed: int) -> Requests:
-    """R = ``num`` rows, each from its own random game; the same for the same seed."""
-    positions = random_positions(num, seed)
+def random_questions(num: int, seed: int, history: int = 1) -> Requests:
+    """R = ``num`` rows, each from its own random game; the same for the same seed.
+
+    ``history``: positions that the network sees.
+    """
+    positions, past = random_games(num, seed)
     moves, num_moves = legal_moves(positions)
-    requests = Requests.empty(num, NUM_PLANES)
-    requests.planes[:] = encode_planes(positions)
+    planes = encode_planes(positions, past=past, history=history)
+    requests = Requests.empty(num, planes.shape[1])
+    requests.planes[:] = planes
     requests.num_legal[:] = num_moves
     listed = np.arange(moves.shape[1]) < num_moves[:, None]
     requests.legal[listed] = moves_to_actions(moves[listed])

@@ -1,7 +1,7 @@
 """What happens to one seat of a game table, whoever chooses the moves: parts of the kernels.
 
-A seat holds one game: its number, board, key history and log. Nothing here depends on any other
-game.
+A seat holds one game: its number, board, key history, last positions and log. Nothing here depends
+on any other game.
 """
 
 from typing import Any
@@ -11,7 +11,12 @@ import numpy as np
 from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import generate_unbatched
-from vecchess.chess.planes import PLANES_BYTES, encode_planes_unbatched
+from vecchess.chess.past import PAST_BYTES, note_unbatched
+from vecchess.chess.planes import (
+    encode_past_unbatched,
+    encode_planes_unbatched,
+    history_unbatched,
+)
 from vecchess.chess.position import colour_unbatched, ply_unbatched
 from vecchess.chess.rules import (
     KEY_HISTORY,
@@ -88,7 +93,7 @@ def give_up_unbatched(games: Any, rules: Any, seat: Any, win: Any, draw: Any) ->
 
 @inline
 def move_unbatched(tables: Any, games: Any, log: Any, seat: Any, action: Any, word: Any) -> None:
-    """Log a ply and make its move on the board."""
+    """Log a ply and make its move on the board, which is noted where the past is seen."""
     first, last = append_ply_unbatched(
         log, games.pages[seat, 0], games.pages[seat, 1], games.ply[seat], word
     )
@@ -96,6 +101,8 @@ def move_unbatched(tables: Any, games: Any, log: Any, seat: Any, action: Any, wo
     games.pages[seat, 1] = last
     games.ply[seat] += 1
     position = board_of(games, seat)
+    if games.past.shape[1] > 0:
+        note_unbatched(position, past_of(games, seat))
     make_unbatched(tables, position, action_to_move_unbatched(tables, position, action))
 
 
@@ -128,8 +135,11 @@ def ask_unbatched(tables: Any, games: Any, requests: Any, rules: Any, seat: Any,
         legal = np.int64(requests.legal.ctypes.data) + seat * LEGAL_BYTES
         encode_actions_unbatched(tables, moves_list, num_moves, legal)
         requests.num_legal[seat] = num_moves
-        planes = np.int64(requests.planes.ctypes.data) + seat * PLANES_BYTES
+        num_planes = requests.planes.shape[1]
+        planes = np.int64(requests.planes.ctypes.data) + seat * 8 * num_planes
         encode_planes_unbatched(position, repetitions, in_check, planes)
+        history = history_unbatched(num_planes)
+        encode_past_unbatched(position, past_of(games, seat), history, planes)
     return code
 
 
@@ -137,6 +147,12 @@ def ask_unbatched(tables: Any, games: Any, requests: Any, rules: Any, seat: Any,
 def board_of(games: Any, seat: Any) -> Any:
     """Address of the seat's position."""
     return np.int64(games.position.ctypes.data) + seat * POSITION_BYTES
+
+
+@inline
+def past_of(games: Any, seat: Any) -> Any:
+    """Address of the seat's last positions, where the network sees them."""
+    return np.int64(games.past.ctypes.data) + seat * PAST_BYTES
 
 
 @inline
@@ -164,6 +180,9 @@ def set_up_unbatched(games: Any, rules: Any, seat: Any) -> None:
         games.position[seat, word] = rules.starts[games.start[seat], word]
     for index in range(games.keys.shape[1]):  # a start position may come with a clock
         games.keys[seat, index] = 0
+    for index in range(games.past.shape[1]):
+        for word in range(games.past.shape[2]):
+            games.past[seat, index, word] = 0
     games.ply[seat] = 0
 
 

@@ -47,7 +47,8 @@ class Thinker(Mover):
             plan = replace(plan, tablebase_men=self._tablebase.most_men)
         rows = slice(first_row, first_row + num_games)
         own = Requests(**{name: array[rows] for name, array in vars(requests).items()})
-        self.forest = Forest(config, plan, self.games.position, self.games.keys, own, cache)
+        boards = (self.games.position, self.games.keys, self.games.past)
+        self.forest = Forest(config, plan, *boards, own, cache)
         self._targets = target_log()
         self._cache = cache
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import choose_backend, open_backend
@@ -78,7 +79,8 @@ def tune(
     require_playable(network, config.net)
 
     sizes = CPU_LADDER if device == CPU else GPU_LADDER
-    questions = random_questions(NUM_QUESTIONS, QUESTION_SEED)
+    history = history_of(network.config.num_planes)
+    questions = random_questions(NUM_QUESTIONS, QUESTION_SEED, history)
     rungs = climb(open_with, questions, sizes, limits, tell, _held(device))
     chosen = choose(rungs, limits)
     place = _place(config, network.config, device, share)

@@ -7,12 +7,13 @@ network and compiles its kernels. Workers then find the machine code in the cach
 import signal
 from collections.abc import Callable
 from multiprocessing import get_context
+from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.planes import NUM_PLANES, encode_planes
+from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
@@ -21,6 +22,7 @@ from vecchess.selfplay.assemble import BUILT_IN_NETS, CONSTANT_NET, assemble_ser
 from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.shield import ignore, start_shielded
+from vecchess.snn.integer_net import IntegerNet
 
 _MARK = "selfplay-{}-{}.compiled"
 COMPILED_HERE = ("auto", "cpu")
@@ -76,8 +78,10 @@ def _compile_movers(searches: bool) -> None:
 
 def _compile_backend(config: SelfplayConfig, net: str) -> None:
     """Ask the network about the start position, on the processor."""
-    requests = Requests.empty(1, NUM_PLANES)
-    requests.planes[:] = encode_planes(start_positions(1))
+    built_in = net in BUILT_IN_NETS
+    num_planes = NUM_PLANES if built_in else IntegerNet.load(Path(net)).config.num_planes
+    requests = Requests.empty(1, num_planes)
+    requests.planes[:] = encode_planes(start_positions(1), history=history_of(num_planes))
     requests.num_legal[:] = 2
     engine = SlotEngine(open_net(config, net, CPU, _SHARE)[0], requests)
     engine.submit(np.zeros(1, np.int32))

@@ -1,11 +1,15 @@
 """New networks, ready to play: initialised from a seed, calibrated on positions of random games."""
 
 from pathlib import Path
+from typing import Annotated, Any
 
-from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.chess.sample import random_positions
+from pydantic import BaseModel, Field
+
+from vecchess.chess.past import MOST_POSITIONS
+from vecchess.chess.planes import history_of, num_planes
+from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS, NetConfig, preset
@@ -20,19 +24,21 @@ def is_recipe(name: str) -> bool:
     return name in PRESETS or Path(name).suffix == SIZES_SUFFIX
 
 
-def create_network(name: str, seed: int) -> IntegerNet:
+def create_network(name: str, seed: int, history: int | None = None) -> IntegerNet:
     """A network of the preset, or of the sizes in the TOML file, ``name``.
 
-    The same bits for the same seed on every machine. Raises ConfigError for a name that is neither
-    and for sizes that will not do.
+    ``history``: positions it sees, None for what the file says, else 1. The same bits for the same
+    seed on every machine. Raises ConfigError for a name that is neither and for sizes that will
+    not do.
     """
-    return create_sized(sizes_of(name), seed)
+    return create_sized(sizes_of(name, history), seed)
 
 
 def create_sized(config: NetConfig, seed: int) -> IntegerNet:
-    """A network of the given sizes; they must take vecchess's input planes."""
-    positions = random_positions(CALIBRATION_POSITIONS, CALIBRATION_SEED)
-    return new_network(config, seed=seed, calibration_planes=encode_planes(positions))
+    """A network of the given sizes; NetworkError where vecchess makes no such input planes."""
+    history = history_of(config.num_planes)
+    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, history)
+    return new_network(config, seed=seed, calibration_planes=planes)
 
 
 def create_twin(config: NetConfig, seed: int) -> IntegerNet:
@@ -48,13 +54,39 @@ def twin_sizes(config: NetConfig) -> NetConfig:
     return NetConfig(**config.model_dump() | twin)
 
 
-def sizes_of(name: str) -> NetConfig:
-    """The sizes that a preset or a TOML file stands for, with vecchess's input planes."""
+def sizes_of(name: str, history: int | None = None) -> NetConfig:
+    """The sizes that a preset or a TOML file stands for, with vecchess's input planes.
+
+    ``history``: positions the network sees, which a file may say by a key of that name; 1 where
+    nobody does. Raises ConfigError for sizes that will not do, and where the two do not agree.
+    """
     if Path(name).suffix != SIZES_SUFFIX:
-        return preset(name, NUM_PLANES)
+        return preset(name, num_planes(history or 1))
     file = Path(name)
-    sizes = {"num_planes": NUM_PLANES, "preset": file.stem} | read_toml(file)
+    sizes = {"preset": file.stem} | read_toml(file)
     try:
-        return build(NetConfig, sizes)
-    except ConfigError as error:
+        return _sizes_in(sizes, history)
+    except VecchessError as error:
         raise ConfigError(f"{file}: {error}") from None
+
+
+class _Sight(BaseModel):
+    """What a file of sizes may say besides the fields of ``NetConfig``."""
+
+    history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None
+
+
+def _sizes_in(sizes: dict[str, Any], history: int | None) -> NetConfig:
+    own = build(_Sight, {"history": sizes.pop("history", None)}).history
+    planes = num_planes(own or history or 1)
+    config = build(NetConfig, {"num_planes": planes} | sizes)
+    require_history(config, own)
+    require_history(config, history)
+    return config
+
+
+def require_history(config: NetConfig, history: int | None) -> None:
+    """Raise ConfigError where ``history`` positions are asked for and the network sees others."""
+    found = history_of(config.num_planes)
+    if history is not None and history != found:
+        raise ConfigError(f"the network sees a history of {found} positions, not {history}")

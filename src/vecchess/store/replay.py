@@ -1,7 +1,8 @@
 """Recorded games played again, up to the positions that are wanted: questions for a network.
 
 Records hold moves, not positions; the rules bring the positions back, with their legal moves,
-repetitions and input planes, exactly as self-play had put them to the network.
+repetitions and input planes, those of earlier positions among them, exactly as self-play had put
+them to the network.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,13 @@ from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbat
 from vecchess.chess.bits import load16
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
-from vecchess.chess.planes import NUM_PLANES, PLANES_BYTES, encode_planes_unbatched
+from vecchess.chess.past import PAST_WORDS, clear_unbatched, note_unbatched
+from vecchess.chess.planes import (
+    encode_past_unbatched,
+    encode_planes_unbatched,
+    history_unbatched,
+    num_planes,
+)
 from vecchess.chess.position import colour_unbatched
 from vecchess.chess.rules import KEY_HISTORY, push_key_unbatched
 from vecchess.errors import DataError
@@ -45,12 +52,13 @@ class Replayed:
     outcome: NDArray[np.int8]
 
 
-def replay(records: GameRecords, plies: NDArray[np.int64]) -> Replayed:
+def replay(records: GameRecords, plies: NDArray[np.int64], history: int = 1) -> Replayed:
     """The positions before ``plies``: int64[B], indices into the ply columns, ascending.
 
-    Raises DataError where a recorded move on the way is not legal.
+    ``history``: positions that the network sees, 1 to 8. Raises DataError where a recorded move on
+    the way is not legal.
     """
-    requests = Requests.empty(len(plies), NUM_PLANES)
+    requests = Requests.empty(len(plies), num_planes(history))
     plies = np.ascontiguousarray(plies, np.int64)
     played = np.zeros(len(plies), np.int64)
     is_black = np.zeros(len(plies), np.bool_)
@@ -60,7 +68,11 @@ def replay(records: GameRecords, plies: NDArray[np.int64]) -> Replayed:
         records.offsets,
         records.action,
         plies,
-        (np.empty(POSITION_WORDS, np.uint64), np.empty(KEY_HISTORY, np.uint64)),
+        (
+            np.empty(POSITION_WORDS, np.uint64),
+            np.empty(KEY_HISTORY, np.uint64),
+            np.empty(PAST_WORDS, np.uint64),
+        ),
         np.empty(MOVE_BUFFER, np.uint16),
         (requests.planes, requests.legal, requests.num_legal, played, is_black),
     )
@@ -78,6 +90,7 @@ def _replay(tables, starts, offsets, actions, wanted, board, moves, rows):  # ty
     """Fill one of ``rows`` for each of ``wanted``; returns the ply of an illegal move, or -1."""
     planes, legal, num_legal, played, is_black = rows
     position, keys = np.int64(board[0].ctypes.data), np.int64(board[1].ctypes.data)
+    past, history = np.int64(board[2].ctypes.data), history_unbatched(planes.shape[1])
     listed = np.int64(moves.ctypes.data)
     row = 0
     for game in range(len(offsets) - 1):
@@ -98,16 +111,16 @@ def _replay(tables, starts, offsets, actions, wanted, board, moves, rows):  # ty
                 encode_actions_unbatched(
                     tables, listed, count, np.int64(legal.ctypes.data) + row * LEGAL_BYTES
                 )
-                encode_planes_unbatched(
-                    position, repetitions, packed >> 16,
-                    np.int64(planes.ctypes.data) + row * PLANES_BYTES,
-                )  # fmt: skip
+                seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
+                encode_planes_unbatched(position, repetitions, packed >> 16, seen)
+                encode_past_unbatched(position, past, history, seen)
                 num_legal[row] = count
                 played[row] = index
                 is_black[row] = colour_unbatched(position) != np.uint64(0)
                 row += 1
                 if row == len(wanted) or wanted[row] >= offsets[game + 1]:
                     break
+            note_unbatched(position, past)
             make_unbatched(tables, position, move)
     return _ALL_LEGAL
 
@@ -119,6 +132,7 @@ def _set_up(starts: Any, game: Any, board: Any) -> None:
         board[0][word] = starts[game, word]
     for index in range(KEY_HISTORY):
         board[1][index] = np.uint64(0)
+    clear_unbatched(np.int64(board[2].ctypes.data))
 
 
 @inline

@@ -1,0 +1,112 @@
+"""The planes of earlier positions, against python-chess boards with their moves taken back."""
+
+from collections import Counter
+
+import chess
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.chess.walks import boards, men_before, to_code
+from vecchess.chess.fen import from_board, from_fens
+from vecchess.chess.make import make
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.past import no_past, note
+from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of, num_planes
+from vecchess.chess.sample import random_games, random_planes, random_positions
+from vecchess.errors import NetworkError
+
+
+@pytest.fixture(scope="module")
+def walked() -> tuple[list[chess.Board], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Boards of random games with their move stacks; the same made by us, and their pasts."""
+    seen, positions, pasts = [], [], []
+    position, past = from_fens([chess.STARTING_FEN]), no_past(1)
+    for board in boards(3000, 5):
+        if board.move_stack:
+            last = board.pop()
+            code = to_code(board, last)
+            board.push(last)
+            note(position, past, np.zeros(1, np.int64))
+            position = make(position, [code])
+        else:
+            position, past = from_board(board)[None], no_past(1)
+        seen.append(board.copy())
+        positions.append(position)
+        pasts.append(past.copy())
+    return seen, np.concatenate(positions), np.concatenate(pasts)
+
+
+@pytest.mark.parametrize("history", [1, 2, 3, 8])
+def test_planes_are_those_of_boards_with_moves_taken_back(walked, history: int) -> None:
+    seen, positions, past = walked
+    planes = encode_planes(positions, 0, past, history)
+    assert planes.shape == (len(seen), num_planes(history))
+    assert np.array_equal(planes[:, :NUM_PLANES], encode_planes(positions))
+    for board, row in zip(seen, planes, strict=True):
+        assert row[NUM_PLANES:].tolist() == men_before(board, history), board.fen()
+
+
+def test_the_walk_meets_what_is_special(walked) -> None:
+    kinds: Counter[str] = Counter()
+    for board in walked[0]:
+        kinds["short"] += 0 < len(board.move_stack) < 7
+        if board.move_stack:
+            before = board.copy()
+            move = before.pop()
+            kinds["castling"] += before.is_castling(move)
+            kinds["en passant"] += before.is_en_passant(move)
+            kinds["promotion"] += move.promotion is not None
+    assert min(kinds[name] for name in ("short", "castling", "en passant", "promotion")) > 1
+
+
+def test_a_game_that_begins_anywhere_has_no_past_before_it() -> None:
+    """Plies count from wherever the FEN says: rows of a ring are found all the same."""
+    for fen in (chess.STARTING_FEN, "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 1234"):
+        position, past, board = from_fens([fen]), no_past(1), chess.Board(fen)
+        assert not encode_planes(position, 0, past, 8)[0, NUM_PLANES:].any()
+        for _ in range(9):
+            move = next(iter(board.legal_moves))
+            note(position, past, np.zeros(1, np.int64))
+            position = make(position, [to_code(board, move)])
+            board.push(move)
+            planes = encode_planes(position, 0, past, 8)[0, NUM_PLANES:]
+            assert planes.tolist() == men_before(board, 8)
+
+
+def test_numbers_of_planes() -> None:
+    assert [num_planes(history) for history in (1, 2, 8)] == [25, 37, 109]
+    assert [history_of(num_planes(history)) for history in range(1, 9)] == list(range(1, 9))
+    for history in (0, 9):
+        with pytest.raises(ValueError, match=f"history of {history} positions"):
+            num_planes(history)
+    for planes in (13, 24, 26, 36, 121):
+        with pytest.raises(NetworkError, match=f"{planes} input planes: vecchess makes 25") as told:
+            history_of(planes)
+        assert "\n" not in str(told.value)
+
+
+def test_pasts_of_other_shapes_are_refused() -> None:
+    position = from_fens([chess.STARTING_FEN])
+    for past in (no_past(2), no_past(1)[:, :3], no_past(1).astype(np.int64)):
+        with pytest.raises(ValueError, match=r"must be uint64\[1, 8, 8\]"):
+            encode_planes(position, 0, past, 2)
+
+
+def test_random_games_lead_to_their_positions() -> None:
+    """Each noted position has a move to the one after it, back to the start of the game."""
+    positions, past = random_games(200, 11)
+    assert np.array_equal(positions, random_positions(200, 11))
+    plies = (positions[:, 7] >> np.uint64(16)).astype(np.int64) & 0xFFFF
+    for row, ply in enumerate(plies):
+        after = positions[row]
+        for earlier in range(ply - 1, max(ply - 8, -1), -1):
+            before = past[row, earlier % 8]
+            moves, (count,) = legal_moves(before[None])
+            reached = make(before[None].repeat(count, 0), moves[0, :count])
+            assert (reached == after).all(axis=1).any()
+            after = before
+        if ply < 7:
+            assert not past[row, ply:7].any()
+    assert (plies < 7).sum() > 3
+    assert np.array_equal(random_planes(200, 11, 3), encode_planes(positions, 0, past, 3))
