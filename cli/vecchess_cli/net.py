@@ -19,11 +19,17 @@ def new(
     ],
     out: Annotated[Path, typer.Option(help="File to write.")],
     seed: Annotated[int, typer.Option(help="Decides the weights.", min=0)] = 0,
+    history: Annotated[
+        int | None,
+        typer.Option(help="Positions of the game that it sees. [1, or the file's]", min=1, max=8),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make an untrained network: the same file for the same seed on every machine.
 
     Example:  vecchess net new small --out small.safetensors
+
+    Example:  vecchess net new small --history 4 --out seeing-four.safetensors
     """
     from vecchess.errors import ConfigError
     from vecchess.snn.create import create_network
@@ -32,7 +38,7 @@ def new(
         raise ConfigError(f"{out} exists already: choose another name")
     if not out.parent.is_dir():
         raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
-    network = create_network(sizes, seed)
+    network = create_network(sizes, seed, history)
     network.save(out)
     _show(f"wrote {out}", network.info(), json)
 

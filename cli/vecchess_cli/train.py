@@ -57,6 +57,10 @@ def train(
         str | None,
         typer.Option(help="tiny, small, base, large, sizes (.toml), or a network file. [tiny]"),
     ] = None,
+    history: Annotated[
+        int | None,
+        typer.Option(help="Positions of the game that a new network sees, 1 to 8. [1]"),
+    ] = None,
     init_from: Annotated[
         Path | None, typer.Option(help="Network file whose weights the run starts with.")
     ] = None,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from vecchess.chess.planes import encode_planes
-from vecchess.chess.sample import random_positions
+from vecchess.chess.sample import random_planes, random_positions
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.learn.start import first_net, first_sizes
@@ -37,6 +37,31 @@ def test_a_new_network_fires_at_a_rate_from_the_first_game_on(sizes: Path) -> No
     assert all(0.02 < rate < 0.3 for rate in rates), rates
     assert exported(net).sha256 == exported(first_net(config_of(net=sizes))).sha256
     assert exported(net).sha256 != exported(first_net(config_of(net=sizes, seed=1))).sha256
+
+
+def test_a_new_network_sees_what_it_is_told_to(sizes: Path, tmp_path: Path) -> None:
+    """By the setting, by its file of sizes, by the network whose weights it takes."""
+    four = first_net(config_of(net=sizes, history=4)).eval()
+    assert four.config.num_planes == 61
+    with torch.no_grad():
+        planes = torch.from_numpy(random_planes(64, 3, 4).view(np.int64))
+        rates = [float(rate) for rate in four(unpack_bitboards(planes)).rates]
+    assert all(0.02 < rate < 0.3 for rate in rates), rates
+    assert first_sizes(config_of(net="tiny", history=8)).num_planes == 109
+    two = tmp_path / "two.toml"
+    two.write_text("blocks = 1\nchannels = 32\nhistory = 2\n")
+    assert first_sizes(config_of(net=two)).num_planes == 37
+    made = tmp_path / "made.safetensors"
+    create_sized(sizes_of(str(two)), 7).save(made)
+    assert first_sizes(config_of(net=made)).num_planes == 37
+    assert first_sizes(config_of(net=sizes, init_from=made)).num_planes == 37
+    for net in (two, made):
+        with pytest.raises(ConfigError, match=f"{net}: .*sees a history of 2 positions, not 4"):
+            first_sizes(config_of(net=net, history=4))
+    with pytest.raises(ConfigError, match=r"sees a history of 2 positions, .* ask for 3"):
+        first_sizes(config_of(net=sizes, history=3, init_from=made))
+    with pytest.raises(ConfigError, match="history"):
+        config_of(net=sizes, history=9)
 
 
 def test_one_that_is_quantised_at_once(sizes: Path) -> None:

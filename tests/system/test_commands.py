@@ -32,6 +32,20 @@ def test_net_info_and_check(net: Path) -> None:
     assert "exact in float32" in vecchess("net", "check", net).stderr
 
 
+def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
+    """Made, played with and calibrated like any other."""
+    file, run = tmp_path / "three.safetensors", tmp_path / "run"
+    made = last_json(vecchess("net", "new", "tiny", "--history", 3, "--out", file, "--json"))
+    assert made["config"]["num_planes"] == 49
+    options = ["--games", 4, "--max-plies", 20, "--search", "puct", "--sims", 6, "--gpus", "cpu"]
+    done = vecchess("selfplay", "--net", file, *options, "--run-dir", run)
+    assert done.returncode == 0, done.stderr
+    assert RunFolder(run).records().nets == (IntegerNet.load(file).sha256,)
+    out = tmp_path / "calibrated.safetensors"
+    sizes = ["--games", run, "--positions", 60, "--gpus", "cpu", "--out", out]
+    assert last_json(vecchess("calibrate", file, *sizes, "--json"))["time_steps"] == 4
+
+
 def test_calibrate(net: Path, tmp_path: Path) -> None:
     out = tmp_path / "calibrated.safetensors"
     sizes = ["--play", 2, "--positions", 100, "--gpus", "cpu"]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.system.commands import games, last_json, start, vecchess
+from vecchess.snn.integer_net import IntegerNet
 
 QUICK = [
     "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
@@ -78,19 +79,24 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(
     reference: Path, tmp_path: Path, little: list[object], number: signal.Signals
 ) -> None:
     run = tmp_path / "run"
-    options = [*QUICK, *little, "--run-dir", run]
-    running = start("train", *options)
     wanted = 1 if number == signal.SIGTERM else 3
-    while len(told := _kinds(run)) < 400 and told.count("learn") < wanted:
+    said = _stopped([*QUICK, *little], run, number, wanted)
+    assert f"--run-dir {run} --resume" in " ".join(said.split())
+    assert vecchess("train", "--run-dir", run, "--resume").returncode == 0
+    assert newest(run) == newest(reference)
+    assert games(run).digest() == games(reference).digest()
+
+
+def _stopped(options: list[object], run: Path, number: signal.Signals, updates: int) -> str:
+    """Start a run and stop it after so many updates; returns what it said."""
+    running = start("train", *options, "--run-dir", run)
+    while len(told := _kinds(run)) < 400 and told.count("learn") < updates:
         assert running.poll() is None, running.communicate()[1]
         time.sleep(0.01)
     running.send_signal(number)
     _, said = running.communicate(timeout=60)
     assert running.returncode == {signal.SIGTERM: 75, signal.SIGINT: 130}[number], said
-    assert f"--run-dir {run} --resume" in " ".join(said.split())
-    assert vecchess("train", "--run-dir", run, "--resume").returncode == 0
-    assert newest(run) == newest(reference)
-    assert games(run).digest() == games(reference).digest()
+    return str(said)
 
 
 def _kinds(run: Path) -> list[str]:
@@ -116,6 +122,27 @@ def test_killed_ten_times(reference: Path, tmp_path: Path, little: list[object])
     assert facts(run) == facts(reference)
     assert newest(run) == newest(reference)
     assert games(run).digest() == games(reference).digest()
+
+
+def test_a_network_that_sees_four_positions(tmp_path: Path, little: list[object]) -> None:
+    """It plays, learns, goes on as if it had not been stopped, and can be analysed with."""
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    options = [*QUICK, *little, "--history", 4, "--fold-at", 0.5]
+    assert last_json(vecchess("train", *options, "--run-dir", whole, "--json"))["folded"]
+    _stopped(options, halves, signal.SIGTERM, 2)
+    again = ["--run-dir", halves, "--resume"]
+    summary = last_json(vecchess("train", *again, "--json"))
+    assert newest(halves) == newest(whole)
+    assert games(halves).digest() == games(whole).digest()
+    net = IntegerNet.load(Path(summary["net"]))
+    assert net.config.num_planes == 61
+    assert net.layers["stem"].weight.reshape(32, 9, 61)[:, :, 25:].any()
+    refused = vecchess("train", *QUICK, *little, "--history", 2, *again)
+    assert (refused.returncode, "history = 4" in refused.stderr) == (2, True), refused.stderr
+    found = vecchess("analyse", "--net", summary["net"], "--gpus", "cpu", "--sims", 20, "--json")
+    assert last_json(found)["visits"] > 0
+    matched = vecchess("train", *QUICK, "--init-from", summary["net"], *little, "--history", 3)
+    assert (matched.returncode, "history of 4" in matched.stderr) == (2, True), matched.stderr
 
 
 def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> None:
@@ -199,6 +226,7 @@ def test_reference_games_among_its_own(
         (["--nnodes", "2"], "master_addr"),
         (["--node-rank", "1"], "node_rank"),
         (["--iterations", "0"], "iterations"),
+        (["--history", "9"], "history"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

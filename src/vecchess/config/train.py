@@ -70,6 +70,9 @@ class TrainConfig(PlayConfig):
     drawn from the policy, "supervised" from recorded games."""
     net: str = "tiny"
     """Sizes of the network: a preset, a TOML file of sizes, or a network file to go on with."""
+    history: Annotated[int, Field(ge=1, le=8)] | None = None
+    """Positions of the game that a new network sees, the newest included; none: what its file says,
+    1 for a preset."""
     init_from: Path | None = None
     """Network file or checkpoint whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1)] = 6

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from vecchess.chess.planes import history_of
 from vecchess.config import TrainConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.learn.checkpoint import CheckpointFolder
@@ -47,7 +48,9 @@ from vecchess.store.shard import write_atomically
 SCHEMA = 1
 GATHER_S = 24 * 3600.0
 """A large PGN file may take so long to gather."""
-FIXED = ("objective", "net", "seed", "games_per_iter", "data", "data_share", "game", "tree")
+FIXED = (
+    "objective", "net", "history", "seed", "games_per_iter", "data", "data_share", "game", "tree",
+)  # fmt: skip
 """A run is only gone on with when these are what they were."""
 
 
@@ -96,7 +99,8 @@ def train_rank(
     if flags is not None:
         _check(config, devices)
     _require_even(config, ranks)
-    places = Places(config.batch_size // ranks.world_size, config.loaders)
+    history = history_of(first_sizes(config).num_planes)
+    places = Places(config.batch_size // ranks.world_size, config.loaders, history=history)
     ranks.require_same(comparable(config))
     folder = _agreed(folder, config, resume, ranks)
     run, console = _machine_folder(folder, ranks), _console(ranks)

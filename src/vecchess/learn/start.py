@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vecchess.chess.planes import encode_planes
-from vecchess.chess.sample import random_positions
+from vecchess.chess.planes import history_of
+from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
-from vecchess.errors import ConfigError, NetworkError
+from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.snn.convert import from_integers
-from vecchess.snn.create import create_sized, is_recipe, sizes_of
+from vecchess.snn.create import create_sized, is_recipe, require_history, sizes_of
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
@@ -25,9 +25,10 @@ def first_sizes(config: TrainConfig) -> NetConfig:
 
     Raises ConfigError or NetworkError for what will not do.
     """
-    sizes = sizes_of(config.net) if is_recipe(config.net) else _load(Path(config.net)).config
-    if config.init_from is not None:
-        _require_same_shapes(sizes, _load(config.init_from).config, config.init_from)
+    given = None if config.init_from is None else _load(config.init_from).config
+    sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
+    if config.init_from is not None and given is not None:
+        _require_same_shapes(sizes, given, config.init_from)
     return sizes
 
 
@@ -54,11 +55,29 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         net = SpikingNet(sizes, config.surrogate)
-    positions = random_positions(CALIBRATION_POSITIONS, CALIBRATION_SEED)
+    history = history_of(sizes.num_planes)
+    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, history)
     net.train()
-    net(unpack_bitboards(torch.from_numpy(encode_planes(positions).view(np.int64))))
+    net(unpack_bitboards(torch.from_numpy(planes.view(np.int64))))
     net.absorb_statistics(lambda tensors: None, momentum=1.0)
     return net
+
+
+def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
+    """Of a new network; it sees what the one whose weights it takes does, unless told."""
+    if config.history is None and given is not None:
+        return sizes_of(config.net, history_of(given.num_planes))
+    return sizes_of(config.net, config.history)
+
+
+def _existing_sizes(config: TrainConfig) -> NetConfig:
+    """Of the network file ``config.net``, which sees what it was made to see."""
+    sizes = _load(Path(config.net)).config
+    try:
+        require_history(sizes, config.history)
+    except VecchessError as error:
+        raise ConfigError(f"{config.net}: {error}") from None
+    return sizes
 
 
 def _load(file: Path) -> IntegerNet:
@@ -68,6 +87,11 @@ def _load(file: Path) -> IntegerNet:
 
 
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:
+    if wanted.num_planes != found.num_planes:
+        raise ConfigError(
+            f"{file} holds a network that sees a history of {history_of(found.num_planes)} "
+            f"positions, --net and --history ask for {history_of(wanted.num_planes)}"
+        )
     names = {"preset", "time_steps"}  # no weight belongs to a time step
     if wanted.model_dump(exclude=names) != found.model_dump(exclude=names):
         raise ConfigError(
