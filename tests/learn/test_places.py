@@ -61,7 +61,8 @@ def test_a_small_dev_shm_will_do(tmp_path: Path) -> None:
     file.write_text(program)
     script = 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec "$0" "$1"'
     command = ["unshare", "--mount", "sh", "-c", script, sys.executable, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("may not mount")
     assert (done.returncode, done.stdout) == (0, f"{1024 * row_bytes(25)}\n"), done.stderr

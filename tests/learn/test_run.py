@@ -46,7 +46,7 @@ def test_games_are_played_with_the_slots_that_are_remembered(
     )
 
     def slots() -> int:
-        with runs._source(trainer, ManifestShelf(run.games), [CPU], Console(), quiet=True):
+        with runs._source(trainer, ManifestShelf(run.games), None, [CPU], Console(), True):
             return int(seen.pop().slots)
 
     assert slots() == 0
