@@ -3,7 +3,11 @@
 import json
 import os
 import random
+import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,11 +17,13 @@ import pytest
 
 from tests.system.commands import games, last_json, start, vecchess
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.store.run_folder import RunFolder
 
 QUICK = [
     "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
     "--max-plies", 40, "--eval-every", 0,
 ]  # fmt: skip
+KILLS, ITERATIONS = 10, 20
 CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net")
 PGN = """[Event "?"]
 [Result "1-0"]
@@ -52,8 +58,14 @@ def reference(tmp_path_factory: pytest.TempPathFactory, little: list[object]) ->
 
 def facts(run: Path) -> list[dict[str, Any]]:
     """What metrics.jsonl says, without what depends on the clock."""
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{key: line[key] for key in line if key not in CLOCKS} for line in lines]
+    return [{key: line[key] for key in line if key not in CLOCKS} for line in lines_of(run)]
+
+
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    """The whole lines of metrics.jsonl, as far as there are any."""
+    file = run / "metrics.jsonl"
+    whole = file.read_text().split("\n")[:-1] if file.exists() else []
+    return [json.loads(line) for line in whole]
 
 
 def newest(run: Path) -> str:
@@ -100,26 +112,96 @@ def _stopped(options: list[object], run: Path, number: signal.Signals, updates: 
 
 
 def _kinds(run: Path) -> list[str]:
-    file = run / "metrics.jsonl"
-    whole = file.read_text().split("\n")[:-1] if file.exists() else []
-    return [json.loads(line)["kind"] for line in whole]
+    return [line["kind"] for line in lines_of(run)]
 
 
 @pytest.mark.slow
-def test_killed_ten_times(reference: Path, tmp_path: Path, little: list[object]) -> None:
-    run, seed = tmp_path / "run", random.randrange(1000)
+@pytest.mark.timeout(900)
+def test_killed_ten_times(tmp_path: Path, little: list[object]) -> None:
+    """While it starts and while it works, in turns, at any moment; the whole process group.
+
+    A kill may let the run do its share of the iterations that are left, so that none finds it done.
+    """
+    seed = random.randrange(1000)
     print("seed", seed)
     rng = random.Random(seed)
-    options = [*QUICK, *little, "--run-dir", run]
-    for number in range(10):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    options = [*QUICK, *little, "--iterations", ITERATIONS, "--samples-per-position", 0.4]
+    began = time.time()
+    assert vecchess("train", *options, "--run-dir", whole, timeout=300).returncode == 0
+    published = [line["time_unix"] for line in lines_of(whole) if line["kind"] == "publish"]
+    start_s, iteration_s = published[0] - began, (published[-1] - published[0]) / ITERATIONS
+    for number in range(KILLS):
+        done = iterations_of(run)
+        at_work, spared = number % 2 == 1, KILLS // 2 + 1
+        share = (
+            max((ITERATIONS - done - spared) // ((KILLS - number + 1) // 2), 1) if at_work else 1
+        )
         resume = ["--resume"] if (run / "config.toml").exists() else []
-        running = start("train", *options, *resume)
-        time.sleep(rng.uniform(1.0, 14.0))
+        running = start("train", *options, "--run-dir", run, *resume)
+        if at_work:
+            wait_for_work(run, running)
+        end = time.monotonic() + rng.uniform(0, iteration_s * share if at_work else start_s)
+        while time.monotonic() < end and iterations_of(run) < done + share:
+            time.sleep(0.01)
+        assert running.poll() is None
         os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
-        print(number, _kinds(run)[-1:])
-    assert vecchess("train", "--run-dir", run, "--resume").returncode == 0
-    assert facts(run) == facts(reference)
+        assert running.returncode == -signal.SIGKILL
+        assert iterations_of(run) < ITERATIONS
+        print(number, iterations_of(run), _kinds(run)[-1:])
+    assert vecchess("train", "--run-dir", run, "--resume", timeout=300).returncode == 0
+    assert facts(run) == facts(whole)
+    assert newest(run) == newest(whole)
+    assert games(run).digest() == games(whole).digest()
+
+
+def iterations_of(run: Path) -> int:
+    """Iterations that a run has done, by what it published."""
+    return max(
+        (line["iteration"] for line in lines_of(run) if line["kind"] == "publish"), default=0
+    )
+
+
+def wait_for_work(run: Path, running: subprocess.Popen[str]) -> None:
+    """Until games or learning leave a trace in the run's folder, where going on only cuts."""
+    files = [run / "games/manifest.jsonl", run / "metrics.jsonl"]
+
+    def sizes() -> list[int]:
+        return [file.stat().st_size if file.exists() else 0 for file in files]
+
+    before, end = sizes(), time.monotonic() + 120
+    while not any(now > then for now, then in zip(sizes(), before, strict=True)):
+        before = [min(pair) for pair in zip(sizes(), before, strict=True)]
+        assert running.poll() is None, running.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+LIMITED = (
+    "import resource, sys; size = int(sys.argv.pop(1));"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size));"
+    "import vecchess_cli.main as m; sys.argv[0] = 'vecchess'; m.main()"
+)
+"""A limit on the size of files stands for the full disk: what is larger cannot be written."""
+
+
+def test_a_full_disk_ends_the_run_with_one_line(
+    reference: Path, tmp_path: Path, little: list[object]
+) -> None:
+    """Where a checkpoint is written, then where a network is published; then there is room."""
+    run = tmp_path / "run"
+    options = ["train", *QUICK, *little, "--run-dir", run, "--loaders", 0]
+    limited(200_000, options, "cannot write the checkpoint .*/000001-")
+    (saved,) = (run / "checkpoints").iterdir()
+    assert saved.name.startswith("000000-")
+    (net,) = (file for file in (run / "nets").glob("*.safetensors") if "-s0-" not in file.name)
+    net.write_bytes(net.read_bytes()[:1000])
+    before = {path: path.read_bytes() for path in [*saved.iterdir(), run / "nets/latest.json"]}
+    limited(30_000, [*options, "--resume"], f"cannot write network .*{net.name}")
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list(run.rglob("*.tmp"))
+    assert vecchess(*options, "--resume").returncode == 0
     assert newest(run) == newest(reference)
     assert games(run).digest() == games(reference).digest()
 
@@ -143,6 +225,18 @@ def test_a_network_that_sees_four_positions(tmp_path: Path, little: list[object]
     assert last_json(found)["visits"] > 0
     matched = vecchess("train", *QUICK, "--init-from", summary["net"], *little, "--history", 3)
     assert (matched.returncode, "history of 4" in matched.stderr) == (2, True), matched.stderr
+
+
+def limited(size: int, arguments: list[object], reason: str) -> None:
+    """Run the program where no file may grow larger; it ends with one line, and why."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "error:" in line)
+    assert re.search(reason, line), line
+    assert "Traceback" not in done.stderr
 
 
 def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> None:
@@ -223,6 +317,10 @@ def test_reference_games_among_its_own(
         (["--net", "tinny"], "tinny"),
         (["--init-from", "nowhere.safetensors"], "nowhere.safetensors"),
         (["--resume"], "--run-dir"),
+        (["--objective", "supervised", "--data", "EMPTY.pgn"], "EMPTY.pgn is empty"),
+        (["--objective", "supervised", "--data", "EMPTY.npz"], "EMPTY.npz is not a readable shard"),
+        (["--objective", "supervised", "--data", "TEXT"], "TEXT is not a readable shard"),
+        (["--objective", "supervised", "--data", "FOLDER"], "FOLDER is neither a run nor"),
         (["--nnodes", "2"], "master_addr"),
         (["--node-rank", "1"], "node_rank"),
         (["--iterations", "0"], "iterations"),
@@ -232,6 +330,11 @@ def test_reference_games_among_its_own(
 )
 def test_bad_input_is_one_line(tmp_path: Path, options: list[str], reason: str) -> None:
     run = tmp_path / "run"
+    (tmp_path / "FOLDER").mkdir()
+    (tmp_path / "TEXT").write_text("1. e4 e5 *")
+    for name in ("EMPTY.pgn", "EMPTY.npz"):
+        (tmp_path / name).touch()
+    options = [str(tmp_path / o) if o.split(".")[0].isupper() else o for o in options]
     where = [] if "--resume" in options else ["--run-dir", run]
     done = vecchess("train", "--gpus", "cpu", *options, *where)
     assert done.returncode == 2, done.stderr
@@ -249,3 +352,31 @@ def test_a_run_goes_on_with_what_it_began_with(reference: Path) -> None:
         assert (done.returncode, reason in done.stderr) == (2, True), done.stderr
     done = vecchess("train", *QUICK, "--run-dir", reference)
     assert (done.returncode, "holds a run already" in done.stderr) == (2, True)
+
+
+def test_how_many_iterations_a_run_may_be_asked_for(reference: Path) -> None:
+    before = (reference / "config.toml").read_bytes()
+    done = vecchess("train", "--run-dir", reference, "--resume", "--iterations", 1)
+    assert (done.returncode, "2 iterations are done already" in done.stderr) == (2, True)
+    assert (reference / "config.toml").read_bytes() == before
+    done = vecchess("train", "--run-dir", reference, "--resume")
+    assert (done.returncode, "all 2 iterations are done" in done.stderr) == (0, True), done.stderr
+    assert newest(reference) == facts(reference)[-1]["sha256"]
+
+
+def test_a_run_has_one_writer(reference: Path, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(reference, tmp_path / "run"))
+    with run.locked():
+        done = vecchess("train", "--run-dir", run.path, "--resume")
+    assert (done.returncode, "another vecchess is writing" in done.stderr) == (2, True)
+
+
+def test_games_that_cannot_be_gathered_leave_no_run(tmp_path: Path) -> None:
+    """So that the same command works once the file is right."""
+    pgn, run = tmp_path / "games.pgn", tmp_path / "run"
+    pgn.write_text('[Event "?"]\n\n1. e4 Ke4 *\n')
+    options = ["--objective", "supervised", "--data", pgn, "--gpus", "cpu", "--run-dir", run]
+    for _ in range(2):
+        done = vecchess("train", *options)
+        assert (done.returncode, "games.pgn" in done.stderr) == (2, True), done.stderr
+        assert "holds a run" not in done.stderr

@@ -7,15 +7,20 @@ from pathlib import Path
 from vecchess.errors import ConfigError
 from vecchess.gather.pgn import import_pgn
 from vecchess.store.shard import PARTIAL_PREFIX
+from vecchess.store.source import check_place
 
 PGN_SUFFIX = ".pgn"
 
 
 def check_data(places: Sequence[Path]) -> None:
-    """Raise ConfigError for a place that is not there, before anything is made."""
+    """Raise ConfigError for a place that is not there or holds no games: nothing is made yet."""
     for place in places:
         if not place.exists():
             raise ConfigError(f"there is no PGN file, run, folder or shard {place}")
+        if not _is_pgn(place):
+            check_place(place)
+        elif place.is_file() and not place.stat().st_size:
+            raise ConfigError(f"{place} is empty")
 
 
 def shards_of(
@@ -28,7 +33,7 @@ def shards_of(
     """
     found = []
     for index, place in enumerate(places):
-        if place.suffix.lower() != PGN_SUFFIX:
+        if not _is_pgn(place):
             found.append(place)
             continue
         out = folder / f"{index}-{place.stem}"
@@ -37,6 +42,10 @@ def shards_of(
             say(f"{place}: {counts} games gathered into {out}")
         found.append(out)
     return found
+
+
+def _is_pgn(place: Path) -> bool:
+    return place.suffix.lower() == PGN_SUFFIX
 
 
 def _gather(file: Path, out: Path) -> int:

@@ -112,8 +112,6 @@ def train_rank(
         if ranks.leads_node:
             run.create()
             stack.enter_context(run.locked())
-        if ranks.is_first:
-            write_atomically(run.config, to_toml(config).encode())
         ranks.wait_for_all()
         reporter = Reporter(config, console if ranks.is_first else None, quiet)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
@@ -128,6 +126,8 @@ def train_rank(
         memory = Memory(trainer, source, checkpoints)
         has_gone_on = memory.restore()
         if ranks.is_first:
+            _refuse_fewer_iterations(trainer)
+            write_atomically(run.config, to_toml(config).encode())
             since = trainer.mark if has_gone_on else None
             reporter.keep(stack.enter_context(closing(MetricsLog(run.path, since, reporter.say))))
         trainer.train(source, memory.save)
@@ -162,7 +162,7 @@ def _agreed(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Pa
     run = RunFolder(folder)
     if ranks.is_first and resume:
         _refuse_another_run(config, RunFolder.existing(folder))
-    elif ranks.is_first and run.config.exists():
+    elif ranks.is_first and run.is_there:
         raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
     return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
 
@@ -176,6 +176,14 @@ def _refuse_another_run(config: TrainConfig, run: RunFolder) -> None:
         old, new = getattr(before, key), getattr(config, key)
         if old != new:
             raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+
+
+def _refuse_fewer_iterations(trainer: Trainer) -> None:
+    done, wanted = trainer.standing.iteration, trainer.config.iterations
+    if wanted < done:
+        raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
+    if wanted == done:
+        trainer.reporter.say(f"all {done} iterations are done: --iterations asks for more")
 
 
 def _require_even(config: TrainConfig, ranks: Ranks) -> None:

@@ -75,7 +75,7 @@ def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFo
         _refuse_other_games(config, run)
         return run
     run = RunFolder(run_dir or Path("runs") / f"selfplay-{datetime.now():%Y%m%d-%H%M%S}")
-    if run.config.exists():
+    if run.is_there:
         raise ConfigError(f"{run.path} holds a run already: add --resume, or choose another folder")
     run.create()
     return run
