@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from datetime import datetime
 from multiprocessing import parent_process
 from pathlib import Path
@@ -15,13 +15,11 @@ from vecchess.chess.planes import history_of
 from vecchess.config import TrainConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.learn.checkpoint import CheckpointFolder
-from vecchess.learn.corpus import Corpus
-from vecchess.learn.data import check_data, shards_of
+from vecchess.learn.data import check_data
 from vecchess.learn.evaluate import Matches
-from vecchess.learn.generations import Generations, selfplay_config
+from vecchess.learn.generations import selfplay_config
 from vecchess.learn.launch import run_ranks
 from vecchess.learn.learner import Learner
-from vecchess.learn.loader import Loader
 from vecchess.learn.memory import Memory
 from vecchess.learn.metrics import MetricsLog
 from vecchess.learn.place import Cluster, local_places
@@ -30,24 +28,19 @@ from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
 from vecchess.learn.report import Reporter
 from vecchess.learn.settings import agreed, comparable
-from vecchess.learn.stage import Source
 from vecchess.learn.start import first_net, first_sizes
+from vecchess.learn.supply import find_supply, open_loader, open_source
 from vecchess.learn.trainer import Trainer
-from vecchess.learn.window import GivenShelf, ManifestShelf, Shelf
 from vecchess.selfplay.assemble import check_search
-from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.openings import start_table
-from vecchess.selfplay.run import exit_code, watcher_for
+from vecchess.selfplay.run import exit_code
 from vecchess.selfplay.stop_signals import StopSignals
-from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.snn.firing import obstacle_to_neurons
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 
 SCHEMA = 1
-GATHER_S = 24 * 3600.0
-"""A large PGN file may take so long to gather."""
 FIXED = (
     "objective", "net", "history", "seed", "games_per_iter", "data", "data_share", "game", "tree",
 )  # fmt: skip
@@ -117,11 +110,11 @@ def train_rank(
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
         if obstacle := obstacle_to_neurons(ranks.device):
             reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
-        shelf, reference = _shelves(config, run, ranks, reporter)
-        loader = stack.enter_context(_loader(config, shelf, reference, places, ranks, reporter))
+        supply = find_supply(config, run, ranks, reporter)
+        loader = stack.enter_context(open_loader(config, supply, places, ranks, reporter))
         matches = Matches(config, run, ranks, devices[0])
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
-        source = stack.enter_context(_source(trainer, shelf, reference, devices, console, quiet))
+        source = stack.enter_context(open_source(trainer, supply, devices, console, quiet))
         checkpoints = _checkpoints(config, run) if ranks.is_first else None
         memory = Memory(trainer, source, checkpoints)
         has_gone_on = memory.restore()
@@ -199,74 +192,8 @@ def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
     return RunFolder(folder if ranks.node == 0 else folder / "machines" / str(ranks.node))
 
 
-def _shelves(
-    config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter
-) -> tuple[Shelf, GivenShelf | None]:
-    """The games to learn from, and those that are mixed in, if any."""
-    given = _given(config, run, ranks, reporter) if config.data else None
-    if config.objective == "supervised" and given is not None:
-        return given, None
-    return ManifestShelf(run.games), given
-
-
-def _given(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter) -> GivenShelf:
-    """The recorded games. Other ranks wait while their leader gathers PGN files."""
-    folder = run.path / "data"
-    with ranks.patience(GATHER_S):
-        if ranks.leads_node:
-            shards_of(config.data, folder, reporter.say, gathers=True)
-        ranks.wait_for_all()
-    return GivenShelf(shards_of(config.data, folder, reporter.say, gathers=False))
-
-
-def _loader(
-    config: TrainConfig,
-    shelf: Shelf,
-    reference: GivenShelf | None,
-    places: Places,
-    ranks: Ranks,
-    reporter: Reporter,
-) -> Loader:
-    return Loader(
-        shelf,
-        places,
-        reference=reference,
-        trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
-        pin_memory=ranks.device.type == "cuda",
-        stall_timeout_s=config.stall_timeout_s,
-        say=reporter.say,
-    )
-
-
 def _checkpoints(config: TrainConfig, run: RunFolder) -> CheckpointFolder:
     return CheckpointFolder(run.path / "checkpoints", config.keep_checkpoints, config.keep_every)
-
-
-@contextmanager
-def _source(
-    trainer: Trainer,
-    shelf: Shelf,
-    reference: GivenShelf | None,
-    devices: list[Device],
-    console: Console,
-    quiet: bool,
-) -> Iterator[Source]:
-    """Where positions come from. Workers, where there are any, end with the block."""
-    config, run, ranks = trainer.config, trainer.run, trainer.ranks
-    if isinstance(shelf, GivenShelf):
-        yield Corpus(config, ranks, trainer.loader, len(shelf))
-        return
-    num_reference = len(reference) if reference is not None else 0
-    if not ranks.leads_node:
-        yield Generations(config, run, ranks, trainer.stop, None, num_reference)
-        return
-    settings = selfplay_config(config, config.net)
-    settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
-    with (
-        watcher_for(console, quiet or not ranks.is_first) as watcher,
-        Campaign(settings, run, devices, watcher, trainer.stop) as campaign,
-    ):
-        yield Generations(config, run, ranks, trainer.stop, campaign, num_reference)
 
 
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a run sets out to play."""
+"""Where a run gets its games from."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ import torch
 from vecchess.config import TrainConfig, build
 from vecchess.inference.remembered import remember
 from vecchess.inference.tuning import Rung
-from vecchess.learn import run as runs
+from vecchess.learn import supply
 from vecchess.learn.ranks import Ranks
 from vecchess.learn.report import Console
 from vecchess.learn.window import ManifestShelf
@@ -27,12 +27,12 @@ def test_games_are_played_with_the_slots_that_are_remembered(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     seen: list[Any] = []
 
-    class Spy(runs.Campaign):
+    class Spy(supply.Campaign):
         def __init__(self, config: Any, *rest: Any) -> None:
             seen.append(config)
             super().__init__(config, *rest)
 
-    monkeypatch.setattr(runs, "Campaign", Spy)
+    monkeypatch.setattr(supply, "Campaign", Spy)
     run = RunFolder(tmp_path / "run")
     run.create()
     sizes = NetConfig(num_planes=25, blocks=1, channels=32)
@@ -45,12 +45,14 @@ def test_games_are_played_with_the_slots_that_are_remembered(
         learner=SimpleNamespace(net=SimpleNamespace(config=sizes)),
     )
 
+    games = supply.Supply(ManifestShelf(run.games))
+
     def slots() -> int:
-        with runs._source(trainer, ManifestShelf(run.games), None, [CPU], Console(), True):
+        with supply.open_source(trainer, games, [CPU], Console(), True):
             return int(seen.pop().slots)
 
     assert slots() == 0
-    settings = runs.selfplay_config(config, config.net)
+    settings = supply.selfplay_config(config, config.net)
     share = share_out(settings, [CPU], 10**6)
     assert remember(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
     assert slots() == 48
