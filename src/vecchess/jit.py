@@ -1,8 +1,9 @@
 """How vecchess compiles: two decorators over numba, and a cache that cannot serve old code.
 
 numba's own cache looks only at the file of the entry point, so editing a function it inlines
-would serve the old machine code. Here the cache directory is named after a hash of every source
-file of the package, the numba version and the processor, under the user's cache directory.
+would serve the old machine code. Here the kernels of a folder have a cache directory named after
+a hash of every source file they may be made of (that folder and those below it, ``STACK``), the
+numba version and the processor, under the user's cache directory.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from numba.core import config as numba_config
 
 from vecchess import __version__
 
+_PACKAGE = Path(__file__).parent
 # Kernels allocate nothing, so they need no reference counts (_nrt): the atomic increments for
 # every array taken out of a named tuple cost a mover a third of its time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -26,26 +28,50 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 _PART_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+STACK = ("config", "chess", "snn", "inference", "search", "store", "selfplay", "learn")
+"""Folders with kernels, or with what goes into them, from below: each takes from those before it
+and from the files beside them."""
+
+
 @cache
-def cache_dir() -> Path:
-    """Directory of the compiled kernels for exactly these sources, this numba and this CPU."""
-    package = Path(__file__).parent
+def cache_dir(folder: str = STACK[-1]) -> Path:
+    """Directory of the compiled kernels of ``folder``, one of ``STACK``.
+
+    It is for exactly the sources that they may be made of, this numba and this CPU.
+    """
     digest = hashlib.sha256()
-    for source in sorted(package.rglob("*.py")):
-        digest.update(source.relative_to(package).as_posix().encode())
-        digest.update(source.read_bytes())
+    for source in _sources(folder):
+        digest.update(source.as_posix().encode())
+        digest.update((_PACKAGE / source).read_bytes())
     for fact in (numba.__version__, platform.machine(), _cpu_name()):
         digest.update(fact.encode())
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(chosen) if chosen else user_cache() / "numba"
-    name = f"{__version__}-{digest.hexdigest()[:16]}"
+    name = f"{__version__}-{folder}-{digest.hexdigest()[:16]}"
     return _writable(base / name) or _writable(_temporary() / name) or base / name
+
+
+def _sources(folder: str) -> list[Path]:
+    """The files of ``folder`` and of all below it, relative to the package."""
+    below = STACK[: STACK.index(folder) + 1]
+    files = [*_PACKAGE.glob("*.py")]
+    for name in below:
+        files += (_PACKAGE / name).rglob("*.py")
+    return sorted(file.relative_to(_PACKAGE) for file in files)
 
 
 def user_cache() -> Path:
     """The user's cache directory for vecchess; it need not exist."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return root / "vecchess"
+
+
+def _folder_of(function: Callable[..., Any]) -> str:
+    """Where in ``STACK`` a kernel stands; at the top if outside, its own file numba looks at."""
+    parts = function.__module__.split(".")
+    if parts[0] == "vecchess" and len(parts) == 2:
+        return STACK[0]
+    return parts[1] if parts[0] == "vecchess" and parts[1] in STACK else STACK[-1]
 
 
 def _writable(directory: Path) -> Path | None:
@@ -73,7 +99,7 @@ def _temporary() -> Path:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile an entry point: called from Python, releases the GIL, cached on disk."""
-    numba_config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
+    numba_config.CACHE_DIR = str(cache_dir(_folder_of(function)))  # type: ignore[attr-defined]
     return numba.njit(cache=True, **_OPTIONS)(function)
 
 

@@ -22,7 +22,7 @@ def test_the_first_run_compiles_and_the_second_does_not(
             Warmup(config, lines.append).finish("constant")
             said.append(lines)
     finally:
-        for file in cache_dir().glob(f"test-{search}-*.compiled"):
+        for file in cache_dir("selfplay").glob(f"test-{search}-*.compiled"):
             file.unlink()
     assert "compiled in" in said[0][-1]
     assert said[1] == []

@@ -76,14 +76,14 @@ def lanes_for(sims: int) -> int:
 def _compile(judge: Judge, config: AnalyseConfig, say: Say) -> None:
     """Search once from the start position, so that the time of a search is its own."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
-    mark = cache_dir() / _MARK.format(kind)
+    mark = cache_dir("search") / _MARK.format(kind)
     start = monotonic()
     if not mark.exists():
         say("compiling the search and its network (once per version) ...")
     tree = TreeConfig(search="puct", sims=2, cache_mb=1)
     BatchSearch(tree, judge.backend, 1, history=judge.history).run(start_positions(1))
     if not mark.exists():
-        say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir()}")
+        say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
         mark.touch()
 
 

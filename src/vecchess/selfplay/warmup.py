@@ -40,7 +40,7 @@ class Warmup:
         self._start = monotonic()
         kind = config.net if config.net in BUILT_IN_NETS else config.backend
         searches = config.tree.search != "none"
-        self._mark = cache_dir() / _MARK.format(kind, "trees" if searches else "policy")
+        self._mark = cache_dir("selfplay") / _MARK.format(kind, "trees" if searches else "policy")
         self._helper = None
         if not self._mark.exists():
             say("compiling the rules, the movers and the network (once per version) ...")
@@ -59,7 +59,7 @@ class Warmup:
         if self._helper.exitcode == 0:
             self._mark.touch()
         spent = monotonic() - self._start
-        self._say(f"compiled in {spent:.1f} s, kept in {cache_dir()}")
+        self._say(f"compiled in {spent:.1f} s, kept in {cache_dir('selfplay')}")
 
 
 def _compile_movers(searches: bool) -> None:

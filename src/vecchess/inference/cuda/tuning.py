@@ -90,7 +90,7 @@ def _key(config: NetConfig, state: SlotState) -> str:
 
 
 def _file() -> Path:
-    return cache_dir() / "tiles.json"
+    return cache_dir("inference") / "tiles.json"
 
 
 def _recall() -> dict[str, dict[str, int]]:

@@ -1,0 +1,57 @@
+"""The cache of compiled kernels: whatever goes into a kernel decides where it is kept."""
+
+from pathlib import Path
+
+import numba
+import pytest
+
+from tests.test_architecture import PACKAGE, imported_modules
+from vecchess.jit import STACK, cache_dir, kernel
+
+DECORATORS = {f"vecchess.jit.{name}" for name in ("kernel", "inline", "part", "paste")}
+KERNELS = sorted(
+    file
+    for folder in STACK
+    for file in (PACKAGE / folder).rglob("*.py")
+    if imported_modules(file) & DECORATORS
+)
+
+
+def files_behind(file: Path) -> set[Path]:
+    """The files that ``file`` imports from, those that these import from, and so on."""
+    seen: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        for module in imported_modules(waiting.pop()):
+            parts = module.split(".")
+            for length in (len(parts), len(parts) - 1):
+                found = PACKAGE.joinpath(*parts[1:length]).with_suffix(".py")
+                if parts[0] == "vecchess" and found.is_file() and found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+    return seen
+
+
+@pytest.mark.parametrize("file", KERNELS, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_kernels_are_made_of_what_names_their_cache(file: Path) -> None:
+    below = STACK[: STACK.index(file.relative_to(PACKAGE).parts[0]) + 1]
+    for source in files_behind(file):
+        parts = source.relative_to(PACKAGE).parts
+        assert len(parts) == 1 or parts[0] in below, f"{file} may take a constant from {source}"
+
+
+@pytest.mark.parametrize(
+    ("module", "folder"),
+    [("vecchess.chess.make", "chess"), ("vecchess.rng", STACK[0]), ("tests.x", STACK[-1])],
+)
+def test_kernels_are_kept_with_their_folder(module: str, folder: str) -> None:
+    def function() -> int:
+        return 1
+
+    function.__module__ = module
+    kernel(function)
+    assert str(cache_dir(folder)) == numba.core.config.CACHE_DIR
+
+
+def test_folders_keep_their_kernels_apart() -> None:
+    assert len({cache_dir(folder) for folder in STACK}) == len(STACK)
