@@ -61,7 +61,7 @@ def test_a_match() -> None:
     report = json.loads(done.stdout)
     assert report["searches"] == ["gumbel 8", "gumbel 1"]
     assert report["wins"] + report["draws"] + report["losses"] == report["games"] == 4
-    assert sum(report["pairs"]) == 2
+    assert sum(report["ptnml"]) == 2
     assert sum(report["terminations"].values()) == 4
     assert report["distinct_games"] == 4
     assert 0 < report["plies"] <= 4 * (60 - 6)
