@@ -64,10 +64,19 @@ class GreedyPlayer:
         children = make(np.repeat(positions, counts, axis=0), moves[is_legal])
         worth = np.full(moves.shape, -MATE, np.int32)
         worth[is_legal] = -prospects(children)
-        is_best = worth == worth.max(axis=1, keepdims=True)
-        wanted = draw_below(self.seed, games, plies, is_best.sum(axis=1, dtype=np.int32))
-        choice = (is_best.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+        choice = draw_best(worth, self.seed, games, plies)
         return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
+
+
+def draw_best(
+    worth: NDArray[np.int32], seed: int, games: NDArray[np.int64], plies: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """``int32[K, L] -> int64[K]``: where a row is highest, drawn by the counter of its game and
+    ply if in more than one place."""
+    is_best = worth == worth.max(axis=1, keepdims=True)
+    wanted = draw_below(seed, games, plies, is_best.sum(axis=1, dtype=np.int32))
+    choice: NDArray[np.int64] = (is_best.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+    return choice
 
 
 def prospects(positions: NDArray[np.uint64]) -> NDArray[np.int32]:
