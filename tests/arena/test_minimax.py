@@ -5,7 +5,8 @@ import pytest
 
 from vecchess.arena.match import play_match
 from vecchess.arena.minimax import MinimaxPlayer
-from vecchess.arena.player import Player
+from vecchess.arena.player import Chooser
+from vecchess.arena.settings import MatchConfig
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.fen import from_fens
 from vecchess.chess.past import no_past
@@ -15,7 +16,7 @@ from vecchess.chess.uci import move_to_uci
 from vecchess.errors import ConfigError
 
 
-def choose(player: Player, positions: np.ndarray, first: int = 0) -> np.ndarray:
+def choose(player: Chooser, positions: np.ndarray, first: int = 0) -> np.ndarray:
     """What it plays in games that are numbered from ``first``."""
     num = len(positions)
     games = np.arange(first, first + num)
@@ -28,7 +29,7 @@ def test_one_ply_is_greedy() -> None:
     assert (choose(MinimaxPlayer(1), positions) == choose(GreedyPlayer(), positions)).mean() > 0.99
 
 
-def played(player: Player, fen: str) -> str:
+def played(player: Chooser, fen: str) -> str:
     positions = from_fens([fen])
     return move_to_uci(positions[0], int(choose(player, positions)[0]))
 
@@ -57,8 +58,9 @@ def test_moves_that_are_alike_are_drawn_by_game_and_seed() -> None:
 
 
 def test_more_plies_are_stronger() -> None:
-    assert play_match(MinimaxPlayer(2), GreedyPlayer(), 40).score.interval[0] > 0.6
-    assert play_match(MinimaxPlayer(1), RandomPlayer(), 40).score.interval[0] > 0.6
+    settings = MatchConfig(games=40, random_plies=6)
+    assert play_match(MinimaxPlayer(2), GreedyPlayer(), settings).score.interval[0] > 0.6
+    assert play_match(MinimaxPlayer(1), RandomPlayer(), settings).score.interval[0] > 0.6
 
 
 def test_spelling() -> None:

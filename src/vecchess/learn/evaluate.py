@@ -3,11 +3,12 @@
 The network plays its policy's best move, and, where the run searches, once more as it searches.
 """
 
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
-from vecchess.arena.match import play_match
-from vecchess.arena.players import open_player
+from vecchess.arena.match import LANES, play_match
+from vecchess.arena.players import Room, open_player
+from vecchess.arena.settings import MatchConfig
 from vecchess.config import TrainConfig
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
@@ -16,6 +17,8 @@ from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.store.run_folder import RunFolder
 
 OPPONENTS = ("random", "greedy")
+RANDOM_PLIES = 6
+"""Openings that all differ, for players that would repeat themselves."""
 BEAT_S = 0.5
 
 
@@ -25,6 +28,7 @@ class Matches:
     def __init__(self, config: TrainConfig, run: RunFolder, ranks: Ranks, device: Device) -> None:
         """``device`` is rank 0's."""
         self._config, self._run, self._ranks, self._device = config, run, ranks, device
+        self._left = Event()
 
     def play(self, stop: StopSignals) -> list[dict[str, Any]]:
         """What each match came to, on all ranks; nothing where somebody asks to stop meanwhile."""
@@ -43,6 +47,7 @@ class Matches:
         while not (beat := self._ranks.beat(stop.reason, not thread.is_alive())).all_done:
             if beat.stop:
                 stop.ask(beat.stop)
+                self._left.set()
                 return []
             if self._ranks.is_first:
                 thread.join(BEAT_S)
@@ -56,15 +61,17 @@ class Matches:
         queries = [""]
         if config.tree.search != "none":
             queries.append(f"?search={config.tree.search}&sims={config.tree.sims}")
+        settings = MatchConfig(games=config.eval_games, seed=config.seed, random_plies=RANDOM_PLIES)
+        room = Room(min(LANES, config.eval_games), self._device, threads=num_cores())
         found = []
         for query in queries:
-            player = open_player(
-                net + query, config.seed, self._device, config.eval_games, num_cores()
-            )
+            player = open_player(net + query, config.seed, room)
             for opponent in OPPONENTS:
                 other = open_player(opponent, config.seed)
-                result = play_match(player, other, config.eval_games, config.seed)
-                found.append({"player": _name(query), "opponent": opponent} | result.to_dict())
+                result = play_match(player, other, settings, lambda _: self._left.is_set())
+                facts = result.to_dict()
+                del facts["schema"], facts["players"]
+                found.append({"player": _name(query), "opponent": opponent} | facts)
         return found
 
 
