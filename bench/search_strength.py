@@ -22,11 +22,10 @@ from vecchess.arena.boards import Boards
 from vecchess.arena.match import LANES, play_match
 from vecchess.arena.network import SearchPlayer
 from vecchess.arena.player import choices
-from vecchess.arena.settings import MatchConfig
 from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.chess960 import start_positions
-from vecchess.config import TreeConfig, build
+from vecchess.config import MatchConfig, TreeConfig, build
 from vecchess.errors import VecchessError
 
 NEGATIVE = 3

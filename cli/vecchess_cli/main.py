@@ -13,6 +13,7 @@ from vecchess_cli import (
     doctor,
     export,
     gather,
+    match,
     net,
     ray,
     selfplay,
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
+app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)

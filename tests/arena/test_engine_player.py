@@ -6,8 +6,8 @@ import pytest
 
 from vecchess.arena.match import MatchResult, NoGames, play_match
 from vecchess.arena.players import Room, open_player
-from vecchess.arena.settings import MatchConfig
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
+from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 
 ENGINE = """

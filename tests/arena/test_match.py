@@ -8,9 +8,8 @@ import pytest
 from vecchess.arena.match import MatchResult, play_match
 from vecchess.arena.player import Player, Turns
 from vecchess.arena.players import Room, open_player
-from vecchess.arena.settings import MatchConfig
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
-from vecchess.config import build
+from vecchess.config import MatchConfig, build
 from vecchess.errors import ConfigError
 
 

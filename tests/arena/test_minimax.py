@@ -6,13 +6,13 @@ import pytest
 from vecchess.arena.match import play_match
 from vecchess.arena.minimax import MinimaxPlayer
 from vecchess.arena.player import Chooser
-from vecchess.arena.settings import MatchConfig
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.fen import from_fens
 from vecchess.chess.past import no_past
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.sample import random_positions
 from vecchess.chess.uci import move_to_uci
+from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 
 

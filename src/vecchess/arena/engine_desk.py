@@ -11,16 +11,15 @@ import chess.engine
 import numpy as np
 
 from vecchess.arena.engine_options import EngineOptions
+from vecchess.arena.pgn import chess_move, start_board
 from vecchess.arena.player import NO_FORFEIT, Replies, Turns
 from vecchess.arena.record import Forfeit
-from vecchess.chess.fen import to_board
 from vecchess.chess.uci import uci_to_move
 from vecchess.errors import ConfigError
 from vecchess.gather.opponent import judgement
 from vecchess.gather.process import start_engine
 
 NO_MOVE = 0
-_PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 _INFO = chess.engine.INFO_SCORE | chess.engine.INFO_BASIC
 
 
@@ -119,16 +118,12 @@ class EngineDesk:
         lane, number = int(turn.lanes[0]), int(turn.games[0])
         game = self._games.get(lane)
         if game is None or game.number != number:
-            board, clock = to_board(turn.starts[0], chess960=False), self._options.clock
-            board.chess960 = board.has_chess960_castling_rights()
-            game = _Game(number, board, clock and clock[0])
+            clock = self._options.clock
+            game = _Game(number, start_board(turn.starts[0]), clock and clock[0])
             self._games[lane] = game
         done = len(game.board.move_stack)
         for word in turn.moves[0, done : int(turn.plies[0])].tolist():
-            flip = 0 if game.board.turn else 56
-            game.board.push(
-                chess.Move(word & 63 ^ flip, word >> 6 & 63 ^ flip, _PROMOTIONS[word >> 12])
-            )
+            game.board.push(chess_move(game.board, word))
         return game
 
     def _is_late(self, game: _Game, spent_s: float) -> bool:

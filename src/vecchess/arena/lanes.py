@@ -19,8 +19,8 @@ from vecchess.arena.player import NO_FORFEIT, Player, Replies
 from vecchess.arena.record import MatchGame
 from vecchess.arena.referee import NO_POINTS, Referee
 from vecchess.arena.seat import Outbox, Seat
-from vecchess.arena.settings import Adjudication
 from vecchess.chess.rules import Termination
+from vecchess.config import Adjudication
 
 WAIT_S = 0.2
 """Whoever looks on gets a turn so often, whether games ended or not."""

@@ -10,9 +10,9 @@ from vecchess.arena.openings import match_openings
 from vecchess.arena.player import Player
 from vecchess.arena.record import MatchGame
 from vecchess.arena.score import Score
-from vecchess.arena.settings import MatchConfig
 from vecchess.arena.sprt import Sprt
 from vecchess.arena.tally import Tally
+from vecchess.config import MatchConfig
 from vecchess.errors import VecchessError
 
 SCHEMA = 1
@@ -64,6 +64,8 @@ class MatchResult:
 
 class NoGames(VecchessError):  # noqa: N818  (the name says what happened)
     """The match was ended before a pair of games was complete."""
+
+    exit_code = 130
 
 
 def play_match(

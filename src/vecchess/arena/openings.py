@@ -4,9 +4,9 @@ import numpy as np
 
 from vecchess.arena.boards import Boards, random_openings
 from vecchess.arena.book import load_book
-from vecchess.arena.settings import MatchConfig
 from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.position import Positions
+from vecchess.config import MatchConfig
 
 
 def match_openings(config: MatchConfig) -> Boards:

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from vecchess.arena.boards import Boards
 from vecchess.arena.player import Replies
-from vecchess.arena.settings import Adjudication
 from vecchess.chess.position import (
     CASTLING,
     CLOCK_MASK,
@@ -17,6 +16,7 @@ from vecchess.chess.position import (
     PAWNS,
 )
 from vecchess.chess.rules import Termination
+from vecchess.config import Adjudication
 from vecchess.search.arrive import UNKNOWN
 from vecchess.search.tablebase import Tablebase
 

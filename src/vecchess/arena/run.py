@@ -8,7 +8,7 @@ from vecchess.arena.match import LANES, Look, MatchResult, num_lanes, play_match
 from vecchess.arena.openings import match_openings
 from vecchess.arena.player import Player
 from vecchess.arena.players import UCI, Room, is_network, open_player
-from vecchess.arena.settings import MatchConfig
+from vecchess.config import MatchConfig
 from vecchess.selfplay.devices import CPU, num_cores, parse_gpus
 
 GPU_LANES = 2048

@@ -8,8 +8,7 @@ from typing import Any
 
 from vecchess.arena.match import LANES, play_match
 from vecchess.arena.players import Room, open_player
-from vecchess.arena.settings import MatchConfig
-from vecchess.config import TrainConfig
+from vecchess.config import MatchConfig, TrainConfig
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
 from vecchess.selfplay.devices import Device, num_cores

@@ -5,8 +5,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from vecchess.arena.sprt import Sprt
-
 
 class Adjudication(BaseModel):
     """When a game ends before the board ends it."""
@@ -45,7 +43,7 @@ class MatchConfig(BaseModel):
     concurrency: Annotated[int, Field(ge=0, le=1 << 16)] = 0
     """Games at a time; 0: as many as suit the players."""
     sprt: str | None = None
-    """ "elo0,elo1,alpha,beta": stop when one hypothesis is accepted."""
+    """ "elo0,elo1,alpha,beta": stop when one hypothesis is accepted (``arena.sprt``)."""
     gpus: str = "auto"
     """Device of the networks, as for self-play; of several the first."""
     backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
@@ -61,6 +59,4 @@ class MatchConfig(BaseModel):
             raise ValueError(f"games: {self.games} cannot be played in pairs: give an even number")
         if self.chess960 and self.openings is not None:
             raise ValueError("openings and chess960 both choose the start position: drop one")
-        if self.sprt is not None:
-            Sprt.parse(self.sprt)
         return self
