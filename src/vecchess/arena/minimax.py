@@ -11,7 +11,7 @@ from vecchess.search.minimax import minimax
 
 PREFIX = "minimax:"
 MOST_DEPTH = 6
-"""Plies. Every one more takes five times as long: 0.6 ms a move at 4, 25 ms at 6."""
+"""Plies. In openings a move takes 2 ms at 4, 75 ms at 6."""
 
 
 class MinimaxPlayer(Chooser):
