@@ -20,7 +20,8 @@ EXAMPLES = """Play two players against each other, in pairs of games with the sa
 
 Players: random, greedy, minimax:2, net:FILE, net:FILE?search=gumbel&sims=64&T=4&exits=off,
 net:FILE?search=puct&sims=800&c_puct=2, uci:stockfish?nodes=1000, uci:/path/engine?tc=1+0.01,
-uci:stockfish?elo=1400&movetime=50&Hash=64. FILE is a network file, a preset, "material" or "constant".
+uci:stockfish?elo=1400&movetime=50&Hash=64. FILE is a network file, a preset, "material" or
+"constant".
 
 Examples:
 
