@@ -99,11 +99,11 @@ def cover_scores(repetitions: int, world: World, rng: Generator) -> dict[str, An
 
 def cover_ratings(repetitions: int, world: World, rng: Generator) -> dict[str, Any]:
     """How often 95 % intervals of joint ratings cover the truth, anchor's and all differences."""
-    truth = np.array([0.0, 60.0, 150.0, 300.0])
+    truth = np.array([0.0, 60.0, 150.0, 300.0, 600.0])
     gaps = truth[:, None] - truth
     num = len(truth)
     upper = np.triu_indices(num, 1)
-    pairs = {(i, j): 40 if j - i < 3 else 100 for i, j in zip(*upper, strict=True)}
+    pairs = {(i, j): 40 if gaps[j, i] < 250 else 100 for i, j in zip(*upper, strict=True)}
     drawn = {
         (i, j): points_of_pairs(expected_score(gaps[i, j]), (repetitions, many), world, rng)
         for (i, j), many in pairs.items()

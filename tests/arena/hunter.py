@@ -12,20 +12,16 @@ from vecchess.arena.meetings import Meeting
 
 
 def elo_by_hunter(
-    meetings: Sequence[Meeting], anchor: str, virtual_draws: float
+    meetings: Sequence[Meeting], anchor: str, virtual_draws: Sequence[float]
 ) -> dict[str, float]:
-    """Elo of each player above ``anchor``, with virtual draws between any two that met."""
+    """Elo of each player above ``anchor``, with so many virtual draws in each meeting."""
     games: dict[tuple[str, str], float] = {}
     points: dict[str, float] = {}
-    for meeting in meetings:
+    for meeting, virtual in zip(meetings, virtual_draws, strict=True):
         one, other = meeting.first, meeting.second
-        half_draws = meeting.draws / 2
         for name, rival, won in (one, other, meeting.wins), (other, one, meeting.losses):
-            if (name, rival) not in games:
-                games[name, rival] = virtual_draws
-                points[name] = points.get(name, 0) + virtual_draws / 2
-            games[name, rival] += meeting.games
-            points[name] += won + half_draws
+            games[name, rival] = games.get((name, rival), 0) + meeting.games + virtual
+            points[name] = points.get(name, 0) + won + (meeting.draws + virtual) / 2
     strength = dict.fromkeys(points, 1.0)
     for _ in range(100_000):
         old = dict(strength)

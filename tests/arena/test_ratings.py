@@ -5,12 +5,14 @@ from math import log10, sqrt
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.arena.hunter import elo_by_hunter
+from vecchess.arena.bradley_terry import BradleyTerry
 from vecchess.arena.draws import draw_shares, fit_draws
 from vecchess.arena.meetings import Meeting, Table
-from vecchess.arena.ratings import VIRTUAL_DRAWS, rate
-from vecchess.arena.score import STANDARD_ERRORS, Score
+from vecchess.arena.ratings import rate
+from vecchess.arena.score import STANDARD_ERRORS, Score, expected_score
 from vecchess.errors import ConfigError
 
 
@@ -33,9 +35,45 @@ def random_meetings(seed: int, players: int) -> list[Meeting]:
 def test_another_algorithm_finds_the_same_ratings(seed: int) -> None:
     meetings = random_meetings(seed, 3 + 2 * seed)
     found = rate(meetings, anchor="p1")
-    expected = elo_by_hunter(meetings, "p1", VIRTUAL_DRAWS)
+    table = Table.of(meetings)
+    model = BradleyTerry(table, table.players.index("p1"))
+    model.fit()
+    assert model.virtual.sum() == pytest.approx(found.virtual_draws)
+    expected = elo_by_hunter(table.meetings, "p1", model.virtual.tolist())
     for name, elo in zip(found.players, found.elo, strict=True):
         assert elo == pytest.approx(expected[name], abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_virtual_draws_maximise_firths_likelihood(seed: int) -> None:
+    table = Table.of(random_meetings(seed, 4))
+    model = BradleyTerry(table, 0)
+
+    def penalised(strengths: NDArray[np.float64]) -> float:
+        ahead = model.contrasts @ strengths
+        likelihood = model.won @ ahead - model.played @ np.logaddexp(0, ahead)
+        known = model.played * np.exp(ahead) / (1 + np.exp(ahead)) ** 2
+        return float(
+            likelihood + np.linalg.slogdet((model.contrasts.T * known) @ model.contrasts)[1] / 2
+        )
+
+    found = model.fit()
+    for direction in np.eye(3):
+        for step in (-1e-3, 1e-3):
+            assert penalised(found + step * direction) < penalised(found)
+
+
+def test_ratings_of_many_players_with_few_games_are_hardly_biased() -> None:
+    rng = np.random.default_rng(3)
+    truth = np.array([0, 200, 500])
+    found = np.zeros(3)
+    for _ in range(150):
+        meetings = []
+        for one, other in (0, 1), (0, 2), (1, 2):
+            won = rng.binomial(12, expected_score(truth[one] - truth[other]))
+            meetings.append(Meeting(str(one), str(other), int(won), 0, 12 - int(won)))
+        found += rate(meetings).elo / 150
+    assert found == pytest.approx(truth, abs=25)
 
 
 def meeting_of(first: str, second: str, *ptnml: int) -> Meeting:

@@ -21,7 +21,7 @@ def draw_shares(scores: NDArray[np.float64], at_equality: float) -> NDArray[np.f
     """
     weight = 2 * at_equality / (1 - at_equality)
     off = weight * (scores - 0.5)
-    # both roots of t^2 (1 - s) - t v (s - 1/2) - s = 0, t = sqrt(p / q), without cancellation
+    # t = sqrt(p / q), the positive root of t^2 (1 - s) - t v (s - 1/2) - s = 0, in two forms
     root = np.abs(off) + np.sqrt(off**2 + 4 * scores * (1 - scores))
     odds = np.where(off >= 0, root / (2 * (1 - scores)), 2 * scores / root)
     shares: NDArray[np.float64] = weight / (odds + 1 / odds + weight)

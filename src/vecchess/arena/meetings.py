@@ -90,6 +90,15 @@ class Table:
         place = {name: number for number, name in enumerate(self.players)}
         return np.array([(place[m.first], place[m.second]) for m in self.meetings], np.int64)
 
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Games int64[P] and points float64[P] of each player."""
+        games, points = np.zeros(len(self.players), np.int64), np.zeros(len(self.players))
+        for (first, second), meeting in zip(self.sides, self.meetings, strict=True):
+            games[[first, second]] += meeting.games
+            points[first] += meeting.wins + meeting.draws / 2
+            points[second] += meeting.losses + meeting.draws / 2
+        return games, points
+
     def _check_connected(self) -> None:
         first, second = self.sides.T
         size = len(self.players)
