@@ -1,5 +1,6 @@
 """Whole runs of ``vecchess selfplay``: the same games however they are split, and no game lost."""
 
+import csv
 import json
 import os
 import signal
@@ -67,6 +68,9 @@ def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) 
             assert game.headers["Round"] == str(number)
             board = game.end().board()
             assert len(board.move_stack) == int(game.headers["PlyCount"])
+            judged = [game, *game.mainline()][:-1]
+            assert all(node.eval() is not None for node in judged)
+            assert all("[%wdl " in node.comment and "[%steps " in node.comment for node in judged)
             outcome = board.outcome(claim_draw=True)
             if game.headers["Termination"] == "ply cap":
                 assert (len(board.move_stack), game.headers["Result"]) == (30, "1/2-1/2")
@@ -74,6 +78,14 @@ def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) 
                 assert outcome is not None
                 assert outcome.result() == game.headers["Result"]
         assert chess.pgn.read_game(file) is None
+
+
+def test_a_run_in_other_formats(reference: Path) -> None:
+    plies = games(reference).lengths
+    table = vecchess("export", "csv", reference, "--out", "-")
+    assert table.returncode == 0, table.stderr
+    rows = list(csv.DictReader(table.stdout.splitlines()))
+    assert [int(row["plies"]) for row in rows] == plies.tolist()
 
 
 LONG = ["--net", "small", "--max-plies", "120", "--games", "60", "--slots", "4"]
