@@ -50,6 +50,24 @@ def pgn(
 
 
 @app.command()
+def lc0(
+    run: Place,
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    games: Games = None,
+    json: Json = False,
+) -> None:
+    """Write recorded games as training data of lc0: V6 records, a gzip file a game.
+
+    Example:  vecchess export lc0 runs/first --out chunks
+    """
+    from vecchess.export.lc0 import export_lc0
+
+    with ProgressLine() as line:
+        written = export_lc0(_source(run, games, line), out, _watch(line))
+    _report(f"{written.games:,} games, {written.plies:,} positions", out, written._asdict(), json)
+
+
+@app.command()
 def csv(
     run: Place,
     out: File,

@@ -138,6 +138,7 @@ def test_help_is_for_every_command() -> None:
         ["calibrate"],
         ["bench", "perft"],
         ["export", "pgn"],
+        ["export", "lc0"],
         ["export", "csv"],
     ):
         done = vecchess(*command, "--help")
@@ -172,6 +173,7 @@ BAD = [
     (["tune", "tiny", "--gpus", "cpu", "--threads", "-1"], "threads"),
     (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
     (["export", "csv", "nowhere", "--out", "-", "--games", "9-3"], "--games 9-3"),
+    (["export", "lc0", "BROKEN", "--out", "chunks"], "BROKEN"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),
     (["bench", "throughput", "--cores", "4096"], "4096"),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.system.commands import SHORT, games, last_json, start, vecchess, workers_of
+from vecchess.export.lc0_reader import read_chunk
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +81,15 @@ def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) 
         assert chess.pgn.read_game(file) is None
 
 
-def test_a_run_in_other_formats(reference: Path) -> None:
+def test_a_run_in_other_formats(reference: Path, tmp_path: Path) -> None:
     plies = games(reference).lengths
+    chunks = tmp_path / "chunks"
+    some = vecchess("export", "lc0", reference, "--out", chunks, "--games", "2-4", "--json")
+    assert last_json(some) == {
+        "schema": 1, "games": 3, "plies": plies[2:5].sum(), "out": str(chunks)
+    }  # fmt: skip
+    for number in (2, 3, 4):
+        assert len(read_chunk(chunks / f"game_{number:06d}.gz")) == plies[number]
     table = vecchess("export", "csv", reference, "--out", "-")
     assert table.returncode == 0, table.stderr
     rows = list(csv.DictReader(table.stdout.splitlines()))
