@@ -1,4 +1,4 @@
-"""``vecchess export``: recorded games in formats that others read."""
+"""``vecchess export``: recorded games and networks in formats that others read."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,10 @@ from vecchess_cli.output import Json, ProgressLine, people, print_json
 if TYPE_CHECKING:
     from vecchess.export.source import Source, Watch
 
-app = typer.Typer(help="Write recorded games in other formats.", no_args_is_help=True)
+DIFFERENT = 3
+"""Exit code: the comparison ran, and found a difference."""
+
+app = typer.Typer(help="Write recorded games and networks in other formats.", no_args_is_help=True)
 
 Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
 File = Annotated[Path, typer.Option(help='File to write, or "-" for stdout.')]
@@ -20,7 +23,7 @@ Games = Annotated[str | None, typer.Option(help='Numbers of the games, as in "0-
 
 @app.callback()
 def root() -> None:
-    """Write recorded games in other formats."""
+    """Write recorded games and networks in other formats."""
 
 
 @app.command()
@@ -85,6 +88,48 @@ def csv(
         num_games, num_rows = export_csv(_source(run, games, line), out, plies, _watch(line))
     facts = {"games": num_games, "rows": num_rows}
     _report(f"{num_rows:,} rows of {num_games:,} games", out, facts, json)
+
+
+@app.command()
+def onnx(
+    net: Annotated[Path, typer.Argument(help="Network file.")],
+    out: File,
+    steps: Annotated[int | None, typer.Option(help="Time steps. [the network's own]")] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check/--no-check", help="Compare with our own backend in onnxruntime."),
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Write a network as ONNX, all time steps unrolled, exact to the bit.
+
+    Example:  vecchess export onnx small.safetensors --out small.onnx
+    """
+    from vecchess.export.onnx_file import export_onnx
+    from vecchess.snn.integer_net import IntegerNet
+
+    network = IntegerNet.load(net)
+    done = export_onnx(network, out, steps, check)
+    parity = done.parity
+    if parity is not None:
+        people().print(
+            f"onnxruntime and our reference: {parity.different:,} of {parity.numbers:,} "
+            f"accumulators differ, {parity.positions:,} positions"
+        )
+    facts = {
+        "sha256": network.sha256,
+        "time_steps": done.time_steps,
+        "bytes": done.num_bytes,
+        "written": done.written,
+        "parity": None if parity is None else parity._asdict(),
+    }
+    if done.written:
+        _report(f"{done.num_bytes:,} bytes, {done.time_steps} time steps", out, facts, json)
+        return
+    people().print(f"{out} is not written: this onnxruntime is not exact", soft_wrap=True)
+    if json:
+        print_json({"schema": 1, **facts, "out": str(out)})
+    raise typer.Exit(DIFFERENT)
 
 
 def _source(run: Path, games: str | None, line: ProgressLine) -> "Source":

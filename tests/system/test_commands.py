@@ -140,6 +140,7 @@ def test_help_is_for_every_command() -> None:
         ["export", "pgn"],
         ["export", "lc0"],
         ["export", "csv"],
+        ["export", "onnx"],
     ):
         done = vecchess(*command, "--help")
         assert done.returncode == 0
@@ -174,6 +175,7 @@ BAD = [
     (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
     (["export", "csv", "nowhere", "--out", "-", "--games", "9-3"], "--games 9-3"),
     (["export", "lc0", "BROKEN", "--out", "chunks"], "BROKEN"),
+    (["export", "onnx", "BROKEN", "--out", "x.onnx"], "BROKEN"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),
     (["bench", "throughput", "--cores", "4096"], "4096"),

@@ -96,6 +96,16 @@ def test_a_run_in_other_formats(reference: Path, tmp_path: Path) -> None:
     assert [int(row["plies"]) for row in rows] == plies.tolist()
 
 
+def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
+    (net,) = (reference / "nets").glob("*.safetensors")
+    out = tmp_path / "net.onnx"
+    facts = last_json(vecchess("export", "onnx", net, "--out", out, "--json"))
+    assert facts["parity"]["different"] == 0
+    assert facts["parity"]["positions"] == 256
+    assert (facts["written"], facts["bytes"]) == (True, out.stat().st_size)
+    assert facts["sha256"] in games(reference).nets
+
+
 LONG = ["--net", "small", "--max-plies", "120", "--games", "60", "--slots", "4"]
 LONG += ["--shard-interval-s", "0.3"]
 
