@@ -1,6 +1,5 @@
 """Games come by number from shards in any order, and few shards are held at a time."""
 
-import gc
 import weakref
 from pathlib import Path
 
@@ -47,7 +46,6 @@ def test_a_shard_is_held_from_its_first_game_to_its_last(
     held = []
     for game in Source(run.path).games():
         del game
-        gc.collect()
         held.append(sum(reference() is not None for reference in alive))
     assert len(alive) == 4
     assert held == [1, 1, 1, 2, 2, 1, 1, 1]
