@@ -10,9 +10,11 @@ from tests.selfplay.playing import LoudBackend, play
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
+from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.export.game import RecordedGame, recorded_games
 from vecchess.export.walk import walk
+from vecchess.gather.games import Game, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
@@ -70,32 +72,11 @@ def games_of(records: GameRecords, chess960: bool = False) -> list[RecordedGame]
 
 def from_others(fens: list[str], moves: list[list[int]]) -> GameRecords:
     """Drawn games that nobody judged, from ``fens``, by ``moves`` in the mover's view."""
-    actions = [moves_to_actions(game) for game in moves]
-    first = played()
-    num = sum(map(len, actions))
-    columns = {
-        name: np.zeros(num, getattr(first, name).dtype)
-        for name in ("steps", "win", "draw", "visits", "full", "thought")
-    }
-    return replace(
-        first,
-        numbers=np.arange(len(fens)),
-        start=from_fens(fens),
-        result=np.zeros(len(fens), np.int8),
-        termination=np.full(len(fens), 8, np.uint8),
-        resign=np.zeros(len(fens), np.uint8),
-        offsets=np.concatenate([[0], np.cumsum([len(game) for game in actions])]),
-        action=np.concatenate(actions),
-        prob=np.ones(num, np.float32),
-        target_offsets=np.zeros(num + 1, np.int64),
-        target_action=np.zeros(0, np.uint16),
-        target_prob=np.zeros(0, np.uint16),
-        span_offsets=np.arange(len(fens) + 1),
-        span_ply=np.zeros(len(fens), np.int32),
-        span_net=np.zeros(len(fens), np.int32),
-        nets=("pgn",),
-        **columns,
-    )
+    games = [
+        Game(number, start, 0, Termination.ADJUDICATION, moves_to_actions(played).tolist())
+        for number, (start, played) in enumerate(zip(from_fens(fens), moves, strict=True))
+    ]
+    return to_records(games, "pgn")
 
 
 def make_run(path: Path, records: GameRecords, shards: list[list[int]]) -> RunFolder:

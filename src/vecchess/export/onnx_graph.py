@@ -22,7 +22,7 @@ class Graph:
 
     def number(self, value: float) -> str:
         """float32[]"""
-        return self.constant(f"number_{value:g}", np.array(value, np.float32))
+        return self.constant(f"number_{value!r}", np.array(value, np.float32))
 
     def integers(self, *values: int) -> str:
         """int64[K]: a shape, axes, where a slice begins."""

@@ -1,5 +1,26 @@
 """Recorded games as CSV, for statistics: a row a game, or a row a ply. Python's csv module.
 
+A row a game:
+
+    game, plies, result, termination   number, moves made, 1-0 or 1/2-1/2 or 0-1, why it was over
+    start_fen, chess960                where it began; 1 where castling is Chess960's
+    seed                               of the run
+    networks                           who chose the moves: a sha256, or more with spaces between
+    judged, searched, full_searches    plies with a value, with a search, with a full search
+    mean_steps                         time steps of the network, over positions it was asked about
+    mean_visits                        simulations, over searches
+    total_steps                        time steps for all answers, those inside searches among them
+    playthrough, .._would_resign       1 where resigning was forbidden; where a side would have
+
+A row a ply, before which the position stood:
+
+    game, ply, fen, move               ply 0 is the first; the move as UCI writes it
+    network                            who chose it
+    win, draw, score                   of the mover, 0 to 1; score is win + draw / 2
+    probability                        with which the move was drawn
+    steps, visits, full_search         of the network for the position, of the search, 1 if in full
+    search_steps                       time steps of the network for all answers of the search
+
 A value that there is not leaves its cell empty. Numbers are plain, with a point.
 """
 
@@ -26,43 +47,15 @@ Cell = str | int | float
 Row = dict[str, Cell]
 NOTHING = ""
 
-GAME_COLUMNS = {
-    "game": "number of the game",
-    "start_fen": "position before the first move",
-    "chess960": "1 where castling is Chess960's",
-    "seed": "of the run; empty for games that no run played",
-    "networks": "sha256 of who chose the moves, in the order of their turns, with spaces between",
-    "result": "1-0, 1/2-1/2 or 0-1",
-    "termination": "why it was over",
-    "plies": "moves made",
-    "judged": "plies whose position somebody judged",
-    "searched": "plies whose move a search chose",
-    "full_searches": "how many of these were full ones",
-    "mean_steps": "time steps of the network for a position, over those it was asked about",
-    "mean_visits": "simulations of a search",
-    "total_steps": "time steps of the network for all answers, those inside searches among them",
-    "playthrough": "1 where resigning was forbidden",
-    "white_would_resign": "1 where White met the condition for resigning at some ply",
-    "black_would_resign": "the same of Black",
-}
-"""What the columns of a row a game mean."""
-
-PLY_COLUMNS = {
-    "game": "number of the game",
-    "ply": "0 for the first move of the game",
-    "fen": "position before the move",
-    "move": "as UCI writes it",
-    "network": "sha256 of who chose it",
-    "win": "P(win) of the mover, 0 to 1",
-    "draw": "P(draw)",
-    "score": "expected score of the mover, 0 to 1",
-    "probability": "with which the move was drawn",
-    "steps": "time steps of the network for the position",
-    "visits": "simulations of the search",
-    "full_search": "1 after a full search",
-    "search_steps": "time steps of the network for all answers of the search",
-}
-"""What the columns of a row a ply mean."""
+GAME_COLUMNS = (
+    *("game", "start_fen", "chess960", "seed", "networks", "result", "termination", "plies"),
+    *("judged", "searched", "full_searches", "mean_steps", "mean_visits", "total_steps"),
+    *("playthrough", "white_would_resign", "black_would_resign"),
+)
+PLY_COLUMNS = (
+    *("game", "ply", "fen", "move", "network", "win", "draw", "score", "probability"),
+    *("steps", "visits", "full_search", "search_steps"),
+)
 
 
 def export_csv(
