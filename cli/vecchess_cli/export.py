@@ -92,7 +92,7 @@ def csv(
 
 @app.command()
 def onnx(
-    net: Annotated[Path, typer.Argument(help="Network file.")],
+    net: Annotated[Path, typer.Argument(help="Network file.", metavar="NET")],
     out: File,
     steps: Annotated[int | None, typer.Option(help="Time steps. [the network's own]")] = None,
     check: Annotated[
