@@ -1,7 +1,6 @@
 """What counts of the games of a match, in whatever order they end."""
 
 import numpy as np
-import pytest
 
 from vecchess.arena.record import Forfeit, MatchGame
 from vecchess.arena.sprt import Sprt

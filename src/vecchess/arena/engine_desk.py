@@ -11,10 +11,10 @@ import chess.engine
 import numpy as np
 
 from vecchess.arena.engine_options import EngineOptions
-from vecchess.arena.pgn import chess_move, start_board
+from vecchess.arena.pgn import start_board
 from vecchess.arena.player import NO_FORFEIT, Replies, Turns
 from vecchess.arena.record import Forfeit
-from vecchess.chess.uci import uci_to_move
+from vecchess.chess.uci import to_chess_move, uci_to_move
 from vecchess.errors import ConfigError
 from vecchess.gather.opponent import judgement
 from vecchess.gather.process import start_engine
@@ -123,7 +123,7 @@ class EngineDesk:
             self._games[lane] = game
         done = len(game.board.move_stack)
         for word in turn.moves[0, done : int(turn.plies[0])].tolist():
-            game.board.push(chess_move(game.board, word))
+            game.board.push(to_chess_move(game.board, word))
         return game
 
     def _is_late(self, game: _Game, spent_s: float) -> bool:

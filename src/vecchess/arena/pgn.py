@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from vecchess.arena.record import Forfeit, MatchGame, ending_name
 from vecchess.chess.fen import to_board
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci import to_chess_move
 from vecchess.errors import ConfigError, DataError
 
 RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
-_PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 _TERMINATIONS = {
     Forfeit.TIME: "time forfeit",
     Forfeit.STALL: "time forfeit",
@@ -35,13 +35,6 @@ def start_board(start: NDArray[np.uint64]) -> chess.Board:
     board = to_board(start, chess960=False)
     board.chess960 = board.has_chess960_castling_rights()
     return board
-
-
-def chess_move(board: chess.Board, move: int) -> chess.Move:
-    """A legal move in the mover's view, castling as king takes own rook, for ``board``."""
-    flip = 0 if board.turn else 56
-    found = chess.Move(move & 63 ^ flip, move >> 6 & 63 ^ flip, _PROMOTIONS[move >> 12])
-    return board.parse_uci(found.uci()) if not board.chess960 else found
 
 
 def to_pgn(game: MatchGame, players: tuple[str, str], event: str = "vecchess match") -> str:
@@ -70,7 +63,7 @@ def to_pgn(game: MatchGame, players: tuple[str, str], event: str = "vecchess mat
         found.setup(board)
     node: chess.pgn.GameNode = found
     for ply, word in enumerate(game.moves.tolist()):
-        move = chess_move(board, word)
+        move = to_chess_move(board, word)
         node = node.add_main_variation(move, comment=_comment(game, ply))
         board.push(move)
     return str(found)
