@@ -88,7 +88,7 @@ def test_both_have_both_colours_in_each_opening(plies: int) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"games": 3}, {"games": 0}, {"random_plies": -1}, {"sprt": "5,0"}, {"max_plies": 10}],
+    [{"games": 3}, {"games": 0}, {"random_plies": -1}, {"max_plies": 10}],
 )
 def test_numbers_that_will_not_do(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
