@@ -15,6 +15,7 @@ from vecchess_cli import (
     gather,
     net,
     ray,
+    replay,
     selfplay,
     train,
     tune,
@@ -36,6 +37,7 @@ app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
 app.command("analyse")(analyse.analyse)
+app.command("replay")(replay.replay)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)

@@ -76,7 +76,7 @@ def games_of(records: GameRecords, seed: int, chess960: bool) -> Iterator[chess.
             game.setup(board)
         node: chess.pgn.GameNode = game
         for move in moves[first:end]:
-            chess_move = _python_chess_move(board, int(move), chess960)
+            chess_move = python_chess_move(board, int(move), chess960)
             node = node.add_main_variation(chess_move)
             board.push(chess_move)
         yield game
@@ -114,7 +114,7 @@ def _tags(records: GameRecords, index: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _python_chess_move(board: chess.Board, move: int, chess960: bool) -> chess.Move:
+def python_chess_move(board: chess.Board, move: int, chess960: bool) -> chess.Move:
     """A move in the mover's view, castling as king takes own rook, the way ``board`` writes it."""
     start, goal, promotion = move & 63, move >> 6 & 63, _PROMOTIONS[move >> 12]
     flip = 0 if board.turn else 56
