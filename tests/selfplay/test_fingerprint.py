@@ -32,9 +32,8 @@ def reference(state: int, policy: NDArray[np.int32], wdl: NDArray[np.int32], ste
     words = (words ^ words >> np.uint32(15)) * np.uint32(0xD35A2D97)
     total = int((words ^ words >> np.uint32(15)).sum(dtype=np.uint64)) & 0xFFFFFFFF
     state = folded(state, total | steps << 32 | len(policy) << 40)
-    for value in wdl:
-        state = folded(state, int(value))
-    return state
+    win, draw, loss = wdl.tolist()
+    return folded(folded(state, win & 0xFFFFFFFF | draw << 32), loss)
 
 
 def answered(seed: int, count: int) -> Requests:

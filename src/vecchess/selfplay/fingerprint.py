@@ -29,7 +29,6 @@ from vecchess.search.layout import (
     edge_word,
     edges_of,
 )
-from vecchess.shapes import NUM_OUTCOMES
 
 START = 0x9E3779B97F4A7C15
 """Fingerprint of a game without answers."""
@@ -54,9 +53,8 @@ def fold_answer_unbatched(fingerprint: Any, requests: Any, row: Any) -> Any:
     wdl = np.int64(requests.wdl.ctypes.data) + row * WDL_BYTES
     summed = _U64(_sum_policy(policy, np.int64(count)))
     mixed = fold_unbatched(fingerprint, summed | steps << _U64(32) | count << _U64(40))
-    for outcome in range(NUM_OUTCOMES):
-        mixed = fold_unbatched(mixed, load_i32(wdl, outcome))
-    return mixed
+    mixed = fold_unbatched(mixed, load_i32(wdl, 0) & 0xFFFFFFFF | load_i32(wdl, 1) << 32)
+    return fold_unbatched(mixed, load_i32(wdl, 2))
 
 
 @inline

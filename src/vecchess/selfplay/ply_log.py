@@ -10,15 +10,16 @@ noted as that. Who needs it exactly computes it again, inference being exact. Th
 fingerprint's (``fingerprint``): 29 values for T = 4, 4 for T = 31, 149 where no ply has steps.
 """
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.jit import inline
+from vecchess.jit import inline, kernel
 from vecchess.selfplay.pages import PagedLog, add_page_unbatched, free_pages_unbatched
 from vecchess.shapes import NUM_ACTIONS
-from vecchess.store.records import VALUE_UNIT
+from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT
 
 PAGE_PLIES = 16
 PLY_WORDS = 3
@@ -57,28 +58,34 @@ def pack_ply_unbatched(
 
 def unpack_plies(plies: NDArray[np.uint16], most_steps: int) -> dict[str, NDArray[Any]]:
     """The ply columns of ``GameRecords`` from logged plies, uint16[plies, 3]."""
-    low, middle, high = (plies[:, word].astype(_U64) for word in range(PLY_WORDS))
-    words = low | middle << _U64(16) | high << _U64(32)
-    words, action = _last_digit(words, NUM_ACTIONS)
-    words, code = _last_digit(words, _NUM_PROBS)
-    words, value = _last_digit(words, _NUM_VALUES)
-    tag, steps = _last_digit(words, most_steps + 1)
-    decided = ((np.sqrt(8.0 * value + 1.0) - 1.0) / 2.0).astype(_U64)  # exact for so few values
-    draw = value - (decided * (decided + _U64(1)) >> _U64(1))
-    return {
-        "action": action.astype(np.uint16),
-        "steps": steps.astype(np.uint8),
-        "win": (decided - draw).astype(np.uint16),
-        "draw": draw.astype(np.uint16),
-        "prob": ((code + _U64(_PROB_BASE)) << _U64(16)).astype(_U32).view(np.float32),
-        "tag": tag.astype(np.uint8),
-    }
+    names = ("action", "steps", "win", "draw", "prob", "tag")
+    columns = {name: np.empty(len(plies), PLY_COLUMNS[name]) for name in names}
+    _unpack(plies, most_steps, tuple(columns.values()))
+    return columns
 
 
-def _last_digit(words: NDArray[Any], base: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """uint64[plies] without its last digit, and that digit."""
-    rest = words // _U64(base)
-    return rest, words - rest * _U64(base)
+@kernel
+def _unpack(plies, most_steps, columns):  # type: ignore[no-untyped-def]
+    """Digit by digit, from the last one; the first two are small enough for a quick division."""
+    action, steps, win, draw, prob, tag = columns
+    base = _U32(most_steps + 1)
+    for ply in range(len(plies)):
+        word = (
+            _U64(plies[ply, 0]) | _U64(plies[ply, 1]) << _U64(16) | _U64(plies[ply, 2]) << _U64(32)
+        )
+        rest = word // _U64(NUM_ACTIONS)
+        action[ply] = word - rest * _U64(NUM_ACTIONS)
+        word, rest = rest, rest // _U64(_NUM_PROBS)
+        code = _U32(word - rest * _U64(_NUM_PROBS) + _U64(_PROB_BASE))
+        prob[ply] = _U32(code << _U32(16)).view(np.float32)
+        word, rest = rest, rest // _U64(_NUM_VALUES)
+        value = np.int64(word - rest * _U64(_NUM_VALUES))
+        decided = np.int64((sqrt(8.0 * value + 1.0) - 1.0) / 2.0)  # exact for so few values
+        draw[ply] = value - (decided * (decided + 1) >> 1)
+        win[ply] = decided - draw[ply]
+        first = _U32(rest)
+        tag[ply] = first // base
+        steps[ply] = first - first // base * base
 
 
 @inline
