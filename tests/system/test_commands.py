@@ -136,6 +136,7 @@ def test_help_is_for_every_command() -> None:
         ["selfplay"],
         ["net", "new"],
         ["calibrate"],
+        ["replay"],
         ["bench", "perft"],
         ["export", "pgn"],
     ):
@@ -169,6 +170,7 @@ BAD = [
     (["tune", "constant"], "constant"),
     (["tune", "tiny", "--gpus", "cpu", "--memory-gb", "-1"], "--memory-gb"),
     (["tune", "tiny", "--gpus", "cpu", "--threads", "-1"], "threads"),
+    (["replay", "nowhere", "1"], "nowhere"),
     (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),

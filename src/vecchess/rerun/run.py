@@ -45,7 +45,7 @@ def replay_game(run_path: Path, number: int, means: Means, say: Say) -> dict[str
     run = existing_run(run_path)
     recorded = RecordedGames(run, say).one(number)
     again = Again(run, recorded, means, say)
-    now = next(again.games())
+    (now,) = again.games()
     difference = first_difference(recorded, now)
     chess960 = again.config.game.chess960
     return {
