@@ -15,17 +15,19 @@ otherwise try them in one order, always the same, and Gumbel some of them never.
 import argparse
 import json
 import sys
-from time import perf_counter
 
-from vecchess.arena.boards import random_openings
-from vecchess.arena.match import MatchResult, play_games
+import numpy as np
+
+from vecchess.arena.boards import Boards
+from vecchess.arena.match import LANES, play_match
 from vecchess.arena.network import SearchPlayer
+from vecchess.arena.player import choices
 from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.config import TreeConfig, build
+from vecchess.chess.chess960 import start_positions
+from vecchess.config import MatchConfig, TreeConfig, build
 from vecchess.errors import VecchessError
 
-SCHEMA = 1
 NEGATIVE = 3
 
 
@@ -33,32 +35,32 @@ def main() -> int:
     """Play, count, print; returns the exit code."""
     options = _options()
     keep_to_cores(options.cores)
-    num_pairs = options.games // 2
-    asked = Asked(options.net, num_pairs, options.gpus, seed=options.seed)
-    judge = open_evaluator(asked)
-    sides = [_side(tree, judge, num_pairs, options) for tree in _trees(options)]
-    plies, most = options.opening_plies, options.max_plies
-    openings = random_openings(num_pairs, plies, options.seed, most)
-    one = openings.take(openings.ongoing[:1])
+    lanes = min(options.games, LANES)
+    asked = Asked(options.net, lanes, options.gpus, seed=options.seed)
+    judges = [open_evaluator(asked) for _ in range(2)]  # the sides think at the same time
+    trees = zip(_trees(options), judges, strict=True)
+    sides = [_side(tree, judge, lanes, options) for tree, judge in trees]
+    settings = MatchConfig(
+        games=options.games,
+        seed=options.seed,
+        random_plies=options.opening_plies,
+        max_plies=options.max_plies,
+    )
+    one = Boards.at(start_positions(1), options.max_plies).turns(np.array([0]), np.array([0]))
     for side in sides:  # compiles
-        side.choose(one.positions, one.keys, one.past, openings.ongoing[:1], one.plies)
+        choices(side, one)
         side.simulations = 0
-    start = perf_counter()
-    boards = play_games((sides[0], sides[1]), openings)
-    spent = perf_counter() - start
-    result = MatchResult.of(boards, plies)
+    result = play_match(sides[0], sides[1], settings)
     simulations = [side.simulations for side in sides]
     report = {
-        "schema": SCHEMA,
         "net": options.net,
-        "device": judge.device,
+        "device": judges[0].device,
         "noise": options.noise,
         "searches": [side.name for side in sides],
         **result.to_dict(),
-        "plies": int((boards.plies - plies).sum()),
-        "seconds": round(spent, 2),
+        "plies": result.plies,
         "simulations": simulations,
-        "simulations_per_s": round(sum(simulations) / spent),
+        "simulations_per_s": round(sum(simulations) / result.seconds),
     }
     print(json.dumps(report))
     least = 1 / (1 + 10 ** (-options.least / 400))

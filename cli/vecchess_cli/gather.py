@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json
+from vecchess_cli.output import Json, ProgressLine, people, print_json
 
 if TYPE_CHECKING:
     from vecchess.gather.engine import Standing
-
-PLAIN_INTERVAL_S = 10.0
-LIVE_INTERVAL_S = 0.5
 
 app = typer.Typer(help="Collect games of others to learn from.", no_args_is_help=True)
 
@@ -76,8 +73,10 @@ def engine(
     names = EngineGames.model_fields
     config = build(EngineGames, {key: flags[key] for key in flags if key in names})
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # saves what is finished, as Ctrl-C
-    with _Line() as line:
-        facts = gather_engine_games(config, out, line.show)
+    with ProgressLine() as line:
+        facts = gather_engine_games(
+            config, out, lambda standing: line.show(lambda: _standing_line(standing))
+        )
     people().print(
         f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "
         f"+{facts['white_wins']} ={facts['draws']} -{facts['black_wins']}"
@@ -86,34 +85,8 @@ def engine(
         print_json(facts | {"out": str(out)})
 
 
-class _Line:
-    """One line that is redrawn on a terminal, and printed every ten seconds elsewhere."""
-
-    def __init__(self) -> None:
-        self._console = people()
-        self._status = self._console.status("starting") if self._console.is_terminal else None
-        self._next = 0.0
-
-    def __enter__(self) -> "_Line":
-        if self._status:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status:
-            self._status.stop()
-
-    def show(self, standing: "Standing") -> None:
-        """Where it stands."""
-        if standing.seconds < self._next:
-            return
-        text = (
-            f"{standing.seconds:6.0f} s  {standing.games:,}/{standing.target:,} games  "
-            f"{standing.plies_per_s:,.0f} plies/s"
-        )
-        if self._status:
-            self._next = standing.seconds + LIVE_INTERVAL_S
-            self._status.update(text)
-        else:
-            self._next = standing.seconds + PLAIN_INTERVAL_S
-            self._console.print(text)
+def _standing_line(standing: "Standing") -> str:
+    return (
+        f"{standing.seconds:6.0f} s  {standing.games:,}/{standing.target:,} games  "
+        f"{standing.plies_per_s:,.0f} plies/s"
+    )

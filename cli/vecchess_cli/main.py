@@ -13,6 +13,7 @@ from vecchess_cli import (
     doctor,
     export,
     gather,
+    match,
     net,
     ray,
     replay,
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
+app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)
 app.add_typer(net.app, name="net")

@@ -125,6 +125,11 @@ def train(
         int | None, typer.Option(help="Iterations between matches for progress; 0: none. [5]")
     ] = None,
     eval_games: Annotated[int | None, typer.Option(help="Games of such a match. [100]")] = None,
+    gate: Annotated[
+        str | None,
+        typer.Option(help='Publish what a match accepts by this test: "0,30", or "" all. [""]'),
+    ] = None,
+    gate_games: Annotated[int | None, typer.Option(help="Games of it, at most. [400]")] = None,
     checkpoint_every: Annotated[
         int | None, typer.Option(help="Iterations between checkpoints. [1]")
     ] = None,

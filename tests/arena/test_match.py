@@ -1,83 +1,95 @@
 """Matches: who beats whom, and what a result rests on."""
 
 import json
+from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from vecchess.arena.boards import random_openings
-from vecchess.arena.match import play_games, play_match, points_of_first
-from vecchess.arena.players import open_player
+from vecchess.arena.match import MatchResult, play_match
+from vecchess.arena.player import Player, Turns
+from vecchess.arena.players import Room, open_player
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
+from vecchess.config import MatchConfig, build
 from vecchess.errors import ConfigError
 
 
+def match(first: Player, second: Player, games: int, **settings: Any) -> MatchResult:
+    return play_match(first, second, MatchConfig(games=games, **({"random_plies": 6} | settings)))
+
+
 def test_random_against_random_is_even() -> None:
-    result = play_match(RandomPlayer(1), RandomPlayer(2), 200)
+    result = match(RandomPlayer(1), RandomPlayer(2), 200)
     low, high = result.score.interval
     assert low < 0.5 < high
-    assert high - low < 0.1
-    assert result.distinct_games == 200
-    assert result.mean_plies > 100
+    assert high - low < 0.12
+    facts = result.to_dict()
+    assert facts["distinct_games"] == 200
+    assert facts["distinct_openings"] == 100
+    assert facts["mean_plies"] > 100
 
 
 def test_greedy_beats_random() -> None:
-    result = play_match(GreedyPlayer(), RandomPlayer(), 60)
-    assert result.score.interval[0] > 0.6
+    assert match(GreedyPlayer(), RandomPlayer(), 60).score.interval[0] > 0.6
 
 
 def test_a_search_by_material_beats_random() -> None:
-    player = open_player("net:material?search=gumbel&sims=64&temperature=1", rows=20)
-    result = play_match(player, RandomPlayer(), 20)
+    player = open_player("net:material?search=gumbel&sims=64&temperature=1", room=Room(20))
+    result = match(player, RandomPlayer(), 20)
     assert result.score.losses == 0
     assert result.score.score > 0.9
-    assert result.terminations["checkmate"] > 15
+    assert result.to_dict()["terminations"]["checkmate"] > 15
 
 
-def test_the_same_seed_gives_the_same_result_and_sides_can_be_exchanged() -> None:
-    one, again = (play_match(GreedyPlayer(), RandomPlayer(), 20, seed=4) for _ in range(2))
-    assert one == again
+def timeless(result: MatchResult) -> dict[str, Any]:
+    return {k: v for k, v in result.to_dict().items() if k not in ("seconds", "plies_per_s")}
+
+
+def test_the_same_seed_gives_the_same_result_however_many_games_at_a_time() -> None:
+    one, again = (match(GreedyPlayer(), RandomPlayer(), 20, seed=4, concurrency=c) for c in (0, 3))
+    assert timeless(one) == timeless(again)
     assert json.loads(json.dumps(one.to_dict()))["games"] == 20
-    assert play_match(GreedyPlayer(), RandomPlayer(), 20, seed=5) != one
+    assert timeless(match(GreedyPlayer(), RandomPlayer(), 20, seed=5)) != timeless(one)
+
+
+def test_exchanged_players_exchange_the_score() -> None:
+    one = match(GreedyPlayer(), RandomPlayer(), 20).score
+    other = match(RandomPlayer(), GreedyPlayer(), 20).score
+    assert one.score > 0.6 > 0.4 > other.score
 
 
 class Recorder(RandomPlayer):
     """Keeps which games it moved in, and whether it was White."""
 
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: NDArray[np.uint64],
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
-        for game, ply in zip(games.tolist(), plies.tolist(), strict=True):
-            COLOURS.setdefault((self.seed, game), set()).add(ply % 2)
-        return super().choose(positions, keys, past, games, plies)
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.colours: dict[int, set[int]] = {}
 
-
-COLOURS: dict[tuple[int, int], set[int]] = {}
+    def ask(self, turns: Turns) -> None:
+        for game, ply in zip(turns.games.tolist(), turns.plies.tolist(), strict=True):
+            self.colours.setdefault(game, set()).add(ply % 2)
+        super().ask(turns)
 
 
 @pytest.mark.parametrize("plies", [4, 5])
 def test_both_have_both_colours_in_each_opening(plies: int) -> None:
-    COLOURS.clear()
-    openings = random_openings(8, plies, 0, 60)
-    boards = play_games((Recorder(1), Recorder(2)), openings)
+    one, two = Recorder(1), Recorder(2)
+    games = match(one, two, 16, random_plies=plies, max_plies=61).tally.games
     for pair in range(8):
-        moves = boards.moves[:plies, [2 * pair, 2 * pair + 1]]
-        assert (moves[:, 0] == moves[:, 1]).all()
-        first, second = (COLOURS[1, game] for game in (2 * pair, 2 * pair + 1))
-        assert sorted(first | second) == [0, 1]
-        assert [COLOURS[2, 2 * pair], COLOURS[2, 2 * pair + 1]] == [second, first]
-    white = boards.points_of_white()
-    is_white = np.array([COLOURS[1, game] == {0} for game in range(16)])
-    assert (points_of_first(boards, plies) == np.where(is_white, white, 1 - white)).all()
+        even, odd = games[2 * pair], games[2 * pair + 1]
+        assert (even.moves[:plies] == odd.moves[:plies]).all()
+        assert [even.number, odd.number] == [2 * pair, 2 * pair + 1]
+        assert sorted(one.colours[even.number] | one.colours[odd.number]) == [0, 1]
+        assert two.colours[even.number] == one.colours[odd.number]
+        assert two.colours[odd.number] == one.colours[even.number]
+    for game in games:
+        assert game.first_is_white == (one.colours[game.number] == {0})
+        assert game.opening_plies == plies
 
 
-@pytest.mark.parametrize(("games", "plies"), [(3, 6), (0, 6), (2, 512), (2, -1)])
-def test_numbers_that_will_not_do(games: int, plies: int) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [{"games": 3}, {"games": 0}, {"random_plies": -1}, {"max_plies": 10}],
+)
+def test_numbers_that_will_not_do(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        play_match(RandomPlayer(), RandomPlayer(), games, random_plies=plies)
+        build(MatchConfig, settings)

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from tests.selfplay.test_swap import play
 from vecchess.arena.boards import Boards, random_openings
-from vecchess.arena.match import play_games
-from vecchess.arena.player import Player
-from vecchess.arena.players import open_player
+from vecchess.arena.lanes import Lanes
+from vecchess.arena.player import Player, choices
+from vecchess.arena.players import Room, open_player
 from vecchess.arena.simple import GreedyPlayer, prospects
 from vecchess.chess.action import moves_to_actions
+from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens, to_fens
-from vecchess.chess.past import no_past
-from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.uci import move_to_uci
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import ConfigError, NetworkError
@@ -45,12 +44,21 @@ def balance_after(fen: str, uci: str) -> int:
 
 
 def chosen(player: Player, fens: list[str], games: list[int] | None = None) -> list[str]:
-    positions = from_fens(fens)
-    keys = np.zeros((len(fens), KEY_HISTORY), np.uint64)
+    """What a player moves, asked about as many games at a time as it can do with."""
     numbers = np.array(games or range(len(fens)), np.int64)
-    past, plies = no_past(len(fens)), np.zeros(len(fens), np.int64)
-    moves = player.choose(positions, keys, past, numbers, plies)
-    return [move_to_uci(position, move) for position, move in zip(positions, moves, strict=True)]
+    most = player.most_games or len(fens)
+    moves: list[str] = []
+    for first in range(0, len(fens), most):
+        boards = Boards.at(from_fens(fens[first : first + most]), 400)
+        turns = boards.turns(boards.ongoing, numbers[first : first + most])
+        found = choices(player, turns).moves
+        pairs = zip(boards.positions, found, strict=True)
+        moves += [move_to_uci(position, move) for position, move in pairs]
+    return moves
+
+
+def open_with(text: str, seed: int = 0, lanes: int = 256) -> Player:
+    return open_player(text, seed, Room(lanes))
 
 
 def some_fens(plies: int, num: int = 40) -> list[str]:
@@ -106,7 +114,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_choice_depends_on_the_game_alone(spelling: str, net: str) -> None:
     """Not on the other games, their order, how many are asked about at once, or earlier calls."""
     text, fens = spelling.format(net), some_fens(20, 24)
-    player, other = open_player(text, 3, rows=24), open_player(text, 3, rows=5)
+    player, other = open_with(text, 3, 24), open_with(text, 3, 5)
     moves = chosen(player, fens)
     for fen, move in zip(fens, moves, strict=True):
         assert chess.Board(fen).is_legal(chess.Move.from_uci(move))
@@ -154,19 +162,20 @@ def test_a_policy_plays_the_games_of_self_play(
     records = play(server, 0, 8)
     server.close()
     player = open_player(f"net:{net}?temperature={temperature}", seed=3)
-    boards = play_games((player, player), Boards(4, 60))
-    assert boards.plies.tolist() == records.lengths.tolist()
-    for game in range(8):
-        moves = boards.moves[: boards.plies[game], game]
-        plies = slice(records.offsets[game], records.offsets[game + 1])
-        assert (moves_to_actions(moves) == records.action[plies]).all()
+    table = Lanes((player, player), Boards.at(start_positions(4), 60), 8, 3)
+    games = {game.number: game for ended in table.games() for game in ended}
+    table.close()
+    for number in range(8):
+        plies = slice(records.offsets[number], records.offsets[number + 1])
+        assert moves_to_actions(games[number].moves).tolist() == records.action[plies].tolist()
+        assert games[number].ending == records.termination[number]
 
 
 def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     text = f"net:{net_of_three}?search=puct&sims=6"
     boards = random_openings(12, 9, 5, 400)
-    player, tree = open_player(text, 3, rows=5), TreeConfig(search="puct", sims=6)
-    moves = player.choose(boards.positions, boards.keys, boards.past, boards.ongoing, boards.plies)
+    player, tree = open_with(text, 3, 12), TreeConfig(search="puct", sims=6)
+    moves = choices(player, boards.turns(boards.ongoing, boards.ongoing)).moves
     network = IntegerNet.load(Path(net_of_three))
     search = BatchSearch(tree, open_backend("cpu", network, 12), 12, history=3)
     game = {"seed": 3, "numbers": boards.ongoing, "plies": boards.plies}
@@ -179,9 +188,9 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("gready", "there is no player 'gready': choose random, greedy or net:FILE"),
-        ("net:", "names no network"),
-        ("net:tiny?sim=3", "unknown setting 'sim'; give search, sims, temperature"),
+        ("gready", "there is no player 'gready': choose random, greedy, minimax:2, net:FILE"),
+        ("net:", "there is no player 'net:'"),
+        ("net:tiny?sim=3", "unknown setting 'sim'; give temperature, T, exits, search, sims"),
         ("net:tiny?search=alphabeta", "search: Input should be 'none', 'gumbel' or 'puct'"),
         ("net:tiny?search=puct&sims=0", "sims: .* greater than or equal to 1"),
         ("net:tiny?sims=5", "sims needs a search"),

@@ -49,7 +49,7 @@ def test_search_takes_one_device() -> None:
 
 
 def test_a_match() -> None:
-    sizes = ["--games", "4", "--sims", "8", "--max-plies", "60", "--cache-mb", "1"]
+    sizes = ["--games", "4", "--sims", "8", "--max-plies", "61", "--cache-mb", "1"]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *sizes, "--least", "-9999", "--set", "considered=4"],
         capture_output=True,
@@ -61,8 +61,8 @@ def test_a_match() -> None:
     report = json.loads(done.stdout)
     assert report["searches"] == ["gumbel 8", "gumbel 1"]
     assert report["wins"] + report["draws"] + report["losses"] == report["games"] == 4
-    assert sum(report["pairs"]) == 2
+    assert sum(report["ptnml"]) == 2
     assert sum(report["terminations"].values()) == 4
     assert report["distinct_games"] == 4
-    assert 0 < report["plies"] <= 4 * (60 - 6)
+    assert 0 < report["plies"] <= 4 * (61 - 6)
     assert report["simulations"][0] > 2 * report["simulations"][1] > 0

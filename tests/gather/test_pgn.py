@@ -12,10 +12,11 @@ from tests.selfplay.playing import play
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
+from vecchess.export.game import recorded_games
+from vecchess.export.pgn import to_pgn, write_pgn
 from vecchess.gather.pgn import import_pgn
 from vecchess.learn.samples import make_samples
 from vecchess.store.manifest import Manifest
-from vecchess.store.pgn import games_of, write_pgn
 from vecchess.store.records import GameRecords
 from vecchess.store.source import read_games
 
@@ -36,7 +37,8 @@ def imported(folder: Path, pgn: str, **options: object) -> GameRecords:
 
 def positions(records: GameRecords) -> list[list[str]]:
     """Every position of every game, as python-chess plays the records."""
-    boards = [game.end().board() for game in games_of(records, 0, True)]
+    games = recorded_games(records, 0, True)
+    boards = [to_pgn(game, comments=False).end().board() for game in games]
     return [[*fens(board)] for board in boards]
 
 
@@ -76,7 +78,7 @@ def test_games_are_the_same(tmp_path) -> None:
 def test_what_was_exported_comes_back(tmp_path, chess960) -> None:
     records = play(GameConfig(max_plies=60, chess960=chess960), 6)
     exported = io.StringIO()
-    write_pgn(records, 0, chess960, exported)
+    write_pgn(recorded_games(records, 0, chess960), exported, comments=True)
     back = imported(tmp_path, exported.getvalue(), shard_games=4)
     assert len(Manifest(tmp_path / "out").entries) == 2
     assert np.array_equal(back.action, records.action)

@@ -9,6 +9,8 @@ import numpy as np
 
 from vecchess.chess.planes import num_planes
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.export.game import recorded_games
+from vecchess.export.pgn import to_pgn
 from vecchess.inference.backend import Backend
 from vecchess.inference.constant import ConstantBackend
 from vecchess.inference.requests import Requests
@@ -16,7 +18,6 @@ from vecchess.selfplay.assemble import mover_maker
 from vecchess.selfplay.devices import Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.server import SelfplayServer
-from vecchess.store.pgn import games_of
 from vecchess.store.records import GameRecords, concatenate
 
 
@@ -65,7 +66,8 @@ def server_of(
 def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:
     """The final boards, with move stacks, after python-chess has checked every move."""
     boards = []
-    for game in games_of(records, 0, chess960):
+    for recorded in recorded_games(records, 0, chess960):
+        game = to_pgn(recorded, comments=False)
         board = game.board()
         for move in game.mainline_moves():
             assert move in board.legal_moves, (board.fen(), move)

@@ -11,10 +11,11 @@ from tests.selfplay.playing import LoudBackend, play
 from vecchess.calibrate import Plan, _games
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.errors import ConfigError, DataError
+from vecchess.export.pgn import export_pgn
+from vecchess.export.source import Source
 from vecchess.learn.window import GivenShelf, Window
 from vecchess.selfplay.devices import CPU
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.pgn import export_pgn
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
@@ -72,7 +73,7 @@ def test_damaged_shards_are_left_out(run: RunFolder, records: GameRecords, place
 def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> None:
     before, said = files_of(run), []
     out = tmp_path / "games.pgn"
-    assert export_pgn(run.path, out, said.append) == 2
+    assert export_pgn(Source(run.path, say=said.append), out) == 2
     require_both_told(said)
     assert [line for line in out.read_text().splitlines() if line.startswith("[Round")] == [
         '[Round "4"]',

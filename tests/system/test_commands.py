@@ -139,6 +139,9 @@ def test_help_is_for_every_command() -> None:
         ["replay"],
         ["bench", "perft"],
         ["export", "pgn"],
+        ["export", "lc0"],
+        ["export", "csv"],
+        ["export", "onnx"],
     ):
         done = vecchess(*command, "--help")
         assert done.returncode == 0
@@ -172,6 +175,9 @@ BAD = [
     (["tune", "tiny", "--gpus", "cpu", "--threads", "-1"], "threads"),
     (["replay", "nowhere", "1"], "nowhere"),
     (["export", "pgn", "nowhere", "--out", "x.pgn"], "nowhere"),
+    (["export", "csv", "nowhere", "--out", "-", "--games", "9-3"], "--games 9-3"),
+    (["export", "lc0", "BROKEN", "--out", "chunks"], "BROKEN"),
+    (["export", "onnx", "BROKEN", "--out", "x.onnx"], "BROKEN"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),
     (["bench", "throughput", "--cores", "4096"], "4096"),

@@ -1,5 +1,6 @@
 """Whole runs of ``vecchess selfplay``: the same games however they are split, and no game lost."""
 
+import csv
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.system.commands import SHORT, games, last_json, start, vecchess, workers_of
+from vecchess.export.lc0_reader import read_chunk
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,9 @@ def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) 
             assert game.headers["Round"] == str(number)
             board = game.end().board()
             assert len(board.move_stack) == int(game.headers["PlyCount"])
+            judged = [game, *game.mainline()][:-1]
+            assert all(node.eval() is not None for node in judged)
+            assert all("[%wdl " in node.comment and "[%steps " in node.comment for node in judged)
             outcome = board.outcome(claim_draw=True)
             if game.headers["Termination"] == "ply cap":
                 assert (len(board.move_stack), game.headers["Result"]) == (30, "1/2-1/2")
@@ -74,6 +79,31 @@ def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) 
                 assert outcome is not None
                 assert outcome.result() == game.headers["Result"]
         assert chess.pgn.read_game(file) is None
+
+
+def test_a_run_in_other_formats(reference: Path, tmp_path: Path) -> None:
+    plies = games(reference).lengths
+    chunks = tmp_path / "chunks"
+    some = vecchess("export", "lc0", reference, "--out", chunks, "--games", "2-4", "--json")
+    assert last_json(some) == {
+        "schema": 1, "games": 3, "plies": plies[2:5].sum(), "out": str(chunks)
+    }  # fmt: skip
+    for number in (2, 3, 4):
+        assert len(read_chunk(chunks / f"game_{number:06d}.gz")) == plies[number]
+    table = vecchess("export", "csv", reference, "--out", "-")
+    assert table.returncode == 0, table.stderr
+    rows = list(csv.DictReader(table.stdout.splitlines()))
+    assert [int(row["plies"]) for row in rows] == plies.tolist()
+
+
+def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
+    (net,) = (reference / "nets").glob("*.safetensors")
+    out = tmp_path / "net.onnx"
+    facts = last_json(vecchess("export", "onnx", net, "--out", out, "--json"))
+    assert facts["parity"]["different"] == 0
+    assert facts["parity"]["positions"] == 256
+    assert (facts["written"], facts["bytes"]) == (True, out.stat().st_size)
+    assert facts["sha256"] in games(reference).nets
 
 
 LONG = ["--net", "small", "--max-plies", "120", "--games", "60", "--slots", "4"]

@@ -336,6 +336,8 @@ def test_reference_games_among_its_own(
         (["--nnodes", "2"], "master_addr"),
         (["--node-rank", "1"], "node_rank"),
         (["--iterations", "0"], "iterations"),
+        (["--gate", "5"], "write ELO0,ELO1"),
+        (["--objective", "ppo", "--gate", "0,5"], "no --gate"),
         (["--history", "9"], "history"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -381,6 +383,29 @@ def test_a_run_has_one_writer(reference: Path, tmp_path: Path) -> None:
     with run.locked():
         done = vecchess("train", "--run-dir", run.path, "--resume")
     assert (done.returncode, "another vecchess is writing" in done.stderr) == (2, True)
+
+
+def gated(run: Path, little: list[object], test: str) -> list[dict[str, Any]]:
+    """What the gate said of the networks of a run with this test."""
+    options = [*QUICK, *little, "--gate", test, "--gate-games", 20, "--run-dir", run]
+    assert last_json(vecchess("train", *options, "--json"))["exit_code"] == 0
+    return [line for line in lines_of(run) if line["kind"] == "gate"]
+
+
+def test_a_gate_admits_networks_that_are_strong_enough(
+    reference: Path, tmp_path: Path, little: list[object]
+) -> None:
+    judged = gated(tmp_path / "run", little, "-800,-400")
+    assert [line["admitted"] for line in judged] == [True, True]
+    assert newest(tmp_path / "run") == newest(reference)
+    assert not (tmp_path / "run/candidate.safetensors").exists()
+
+
+def test_a_gate_refuses_others(tmp_path: Path, little: list[object]) -> None:
+    judged = gated(tmp_path / "run", little, "400,800")
+    assert [line["admitted"] for line in judged] == [False, False]
+    assert all(line["sprt"]["state"] == "rejected" for line in judged)
+    assert len(list((tmp_path / "run/nets").glob("*.safetensors"))) == 1
 
 
 def test_games_that_cannot_be_gathered_leave_no_run(tmp_path: Path) -> None:

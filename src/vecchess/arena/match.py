@@ -1,99 +1,108 @@
-"""Matches: every opening played twice, colours exchanged, all games at the same time."""
+"""Matches: every opening played twice, colours exchanged, many games at the same time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vecchess.arena.boards import Boards, random_openings
+from vecchess.arena.lanes import Lanes
+from vecchess.arena.openings import match_openings
 from vecchess.arena.player import Player
+from vecchess.arena.record import MatchGame
 from vecchess.arena.score import Score
-from vecchess.chess.rules import Termination
-from vecchess.errors import ConfigError
+from vecchess.arena.sprt import Sprt
+from vecchess.arena.tally import Tally
+from vecchess.config import MatchConfig
+from vecchess.errors import VecchessError
 
-RANDOM_PLIES = 6
-MAX_PLIES = 512
+SCHEMA = 1
+LANES = 256
+"""Games at a time where nobody says and the players can do with any number."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a match stands, for whoever looks on."""
+
+    tally: Tally
+    ended: list[MatchGame]
+    """Since the last look."""
+    num_games: int
+    """To be played, at most."""
+    plies: int
+    seconds: float
+
+
+Look = Callable[[Standing], bool]
+"""Looks on, several times a second; True ends the match."""
 
 
 @dataclass(frozen=True)
 class MatchResult:
     """How a match went, from the view of the first player."""
 
+    players: tuple[str, str]
     score: Score
-    distinct_games: int
-    mean_plies: float
-    """Plies a game, the opening's included."""
-    terminations: dict[str, int]
-    """Games by ``Termination`` name, lower case."""
-
-    @classmethod
-    def of(cls, boards: Boards, random_plies: int) -> "MatchResult":
-        """Read the games of ``play_games``, which began after so many plies."""
-        return cls(
-            score=Score.of(points_of_first(boards, random_plies)),
-            distinct_games=np.unique(boards.moves, axis=1).shape[1],
-            mean_plies=float(boards.plies.mean()),
-            terminations={
-                kind.name.lower(): int((boards.codes == kind).sum())
-                for kind in Termination
-                if kind in boards.codes
-            },
-        )
+    tally: Tally
+    stopped_by: str
+    """ "games" where all were played, "sprt", or "user"."""
+    plies: int
+    seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "games": sum(self.terminations.values()),
+            "schema": SCHEMA,
+            "players": list(self.players),
             **self.score.to_dict(),
-            "distinct_games": self.distinct_games,
-            "mean_plies": round(self.mean_plies, 2),
-            "terminations": self.terminations,
+            **self.tally.facts(),
+            "stopped_by": self.stopped_by,
+            "seconds": round(self.seconds, 2),
+            "plies_per_s": round(self.plies / max(self.seconds, 1e-9), 1),
         }
+
+
+class NoGames(VecchessError):  # noqa: N818  (the name says what happened)
+    """The match was ended before a pair of games was complete."""
+
+    exit_code = 130
 
 
 def play_match(
     first: Player,
     second: Player,
-    num_games: int,
-    seed: int = 0,
-    random_plies: int = RANDOM_PLIES,
-    max_plies: int = MAX_PLIES,
+    config: MatchConfig,
+    look: Look = lambda standing: False,
 ) -> MatchResult:
-    """Play ``num_games``, an even number, in pairs that share a random opening.
+    """Play the games of ``config`` between two players, who may be one and the same.
 
-    seed: of the openings, all of which differ. Games longer than ``max_plies`` are drawn. Raises
-    ConfigError for numbers that will not do.
+    Raises ConfigError for openings or adjudication that will not do, NoGames where it is ended
+    before anything can be said, and what a player raises.
     """
-    if num_games < 2 or num_games % 2:
-        raise ConfigError(f"a match of {num_games} games: they are played in pairs, give 2, 4, ...")
-    if not 0 <= random_plies < max_plies:
-        raise ConfigError(
-            f"openings of {random_plies} random plies need 0 or more, and fewer than the "
-            f"{max_plies} plies of the longest game"
-        )
-    openings = random_openings(num_games // 2, random_plies, seed, max_plies)
-    return MatchResult.of(play_games((first, second), openings), random_plies)
+    tally = Tally(Sprt.parse(config.sprt) if config.sprt else None)
+    lanes = num_lanes(config, first, second)
+    start, stopped_by = monotonic(), "games"
+    table = Lanes((first, second), match_openings(config), config.games, lanes, config.adjudication)
+    try:
+        for ended in table.games():
+            tally.add(ended)
+            spent = monotonic() - start
+            if look(Standing(tally, ended, config.games, table.plies, spent)):
+                stopped_by = "user"
+            elif tally.is_decided:
+                stopped_by = "sprt"
+            if stopped_by != "games":
+                break
+    finally:
+        table.close()
+    tally.add_rest()
+    if tally.score is None:
+        raise NoGames("the match was ended before two games of an opening were over")
+    names = (first.name, second.name)
+    return MatchResult(names, tally.score, tally, stopped_by, table.plies, monotonic() - start)
 
 
-def play_games(players: tuple[Player, Player], openings: Boards) -> Boards:
-    """Play each opening twice; returns the games, G = 2 * openings.
-
-    The first player has the first move in games of even number, the second in the others.
-    """
-    boards = openings.take(np.repeat(np.arange(len(openings.codes)), 2))
-    start = boards.plies.copy()
-    while len(games := boards.ongoing):
-        mover = (games + boards.plies[games] - start[games]) % 2
-        for number, player in enumerate(players):
-            own = games[mover == number]
-            if len(own):
-                state = boards.positions[own], boards.keys[own], boards.past[own]
-                boards.play(own, player.choose(*state, own, boards.plies[own]))
-    return boards
-
-
-def points_of_first(boards: Boards, random_plies: int) -> NDArray[np.float64]:
-    """1, 1/2 or 0 for the first player of ``play_games``, float64[G]."""
-    white, games = boards.points_of_white(), np.arange(len(boards.codes))
-    return np.where((games + random_plies) % 2 == 0, white, 1 - white)
+def num_lanes(config: MatchConfig, *players: Player) -> int:
+    """Games at a time: what ``config`` says or suits, and no more than each player can do with."""
+    limits = [player.most_games for player in players if player.most_games is not None]
+    return min([config.concurrency or LANES, config.games, *limits])

@@ -4,10 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.arena.boards import repetitions
-from vecchess.arena.player import random_words
+from vecchess.arena.player import Replies, Turns, random_words
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.past import Pasts
 from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
@@ -15,10 +14,13 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.search.batch import BatchSearch
 from vecchess.search.sampling import LOG2_E, softmax_weights
-from vecchess.shapes import MAX_MOVES
+from vecchess.search.tablebase import Tablebase
+from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
 COLDEST = 1e-3
 """Temperatures below count as 0."""
+ROOT_UNIT = 1 << 24
+"""Wins and draws of a root are integers out of this."""
 
 
 class PolicyPlayer:
@@ -27,71 +29,84 @@ class PolicyPlayer:
     def __init__(
         self,
         backend: Backend,
-        rows: int,
+        lanes: int,
         seed: int = 0,
         temperature: float = 0.0,
         name: str = "",
         history: int = 1,
     ) -> None:
-        """``rows`` positions are asked about at a time. temperature 0: the best move.
+        """For up to ``lanes`` games at a time. temperature 0: the best move.
 
         history: positions that the network of ``backend`` sees.
         """
         self.name = name
+        self.most_games = lanes
         self._seed = seed
         self._temperature = temperature
         self._history = history
-        self._requests = Requests.empty(rows, num_planes(history))
+        self._requests = Requests.empty(lanes, num_planes(history))
         self._engine = SlotEngine(backend, self._requests)
+        self._moves = np.zeros((lanes, MAX_MOVES), np.uint16)
+        self._words = np.zeros(lanes, np.uint64)
 
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
-        """See ``Player.choose``."""
-        moves, counts = legal_moves(positions)
-        seen = repetitions(positions, keys)
-        planes = encode_planes(positions, seen, past, self._history)
-        choice = np.zeros(len(positions), np.int64)
-        for part in _portions(len(positions), self._requests.num_rows):
-            words = random_words(self._seed, games[part], plies[part])
-            choice[part] = self._choice(planes[part], moves[part], counts[part], words)
-        return moves[np.arange(len(moves)), choice]
+    @property
+    def is_idle(self) -> bool:
+        """See ``Player``."""
+        return self._engine.is_idle
 
-    def _choice(
-        self,
-        planes: NDArray[np.uint64],
-        moves: NDArray[np.uint16],
-        counts: NDArray[np.int32],
-        words: NDArray[np.uint64],
-    ) -> NDArray[np.int64]:
-        """int64[K], K up to the rows: index of the move to be played."""
-        num, requests = len(planes), self._requests
+    def ask(self, turns: Turns) -> None:
+        """See ``Player``."""
+        lanes, requests = turns.lanes, self._requests
+        moves, counts = legal_moves(turns.positions)
+        seen = repetitions(turns.positions, turns.keys)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
-        requests.planes[:num] = planes
-        requests.legal[:num][is_legal] = moves_to_actions(moves[is_legal])
-        requests.num_legal[:num] = counts
-        self._engine.submit(np.arange(num, dtype=np.int32))
-        while not self._engine.is_idle:
-            self._engine.step()
-        weights, totals = softmax_weights(
-            requests.policy[:num], requests.num_legal[:num], self._scales(requests.steps[:num])
-        )
-        wanted = (words >> np.uint64(32)) * totals.astype(np.uint64) >> np.uint64(32)
-        reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
-        choice: NDArray[np.int64] = reached.argmax(axis=1)
-        return choice
+        actions = np.zeros(moves.shape, np.uint16)
+        actions[is_legal] = moves_to_actions(moves[is_legal])
+        requests.planes[lanes] = encode_planes(turns.positions, seen, turns.past, self._history)
+        requests.legal[lanes] = actions
+        requests.num_legal[lanes] = counts
+        self._moves[lanes] = moves
+        self._words[lanes] = random_words(self._seed, turns.games, turns.plies)
+        self._engine.submit(lanes.astype(np.int32))
 
-    def _scales(self, steps: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """float32[K]: log2 of the odds for one unit of accumulator after so many steps."""
+    def replies(self) -> Replies:
+        """See ``Player``."""
+        rows = self._engine.step()
+        if not len(rows):
+            return Replies.none()
+        lanes, requests = rows.astype(np.int64), self._requests
+        steps = requests.steps[lanes].astype(np.float32)
+        weights, totals = softmax_weights(
+            requests.policy[lanes], requests.num_legal[lanes], self._scale() / steps
+        )
+        words = self._words[lanes] >> np.uint64(32)
+        wanted = words * totals.astype(np.uint64) >> np.uint64(32)
+        reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
+        return Replies(
+            lanes=lanes,
+            moves=self._moves[lanes, reached.argmax(axis=1)],
+            values=self._values(lanes, steps),
+            visits=np.ones(len(lanes), np.int64),
+            forfeits=np.zeros(len(lanes), np.uint8),
+        )
+
+    def close(self) -> None:
+        """See ``Player``."""
+
+    def _scale(self) -> np.float32:
+        """log2 of the odds for one unit of accumulator after one step."""
         if self._temperature < COLDEST:
-            return np.zeros(len(steps), np.float32)
+            return np.float32(0.0)
         scale = 1.0 / self._temperature * self._engine.backend.policy_scale * float(LOG2_E)
-        return np.float32(scale) / steps.astype(np.float32)  # in the order of self-play: same bits
+        return np.float32(scale)  # divided by the steps afterwards, as self-play does: same bits
+
+    def _values(self, lanes: NDArray[np.int64], steps: NDArray[np.float32]) -> NDArray[np.float32]:
+        """float32[K]: the score that the mover expects."""
+        scale = np.float32(self._engine.backend.value_scale * float(LOG2_E))
+        outcomes = np.full(len(lanes), 3, np.uint8)
+        weights, totals = softmax_weights(self._requests.wdl[lanes], outcomes, scale / steps)
+        points = 2 * weights[:, 0].astype(np.int64) + weights[:, 1]
+        return (points / (2 * totals.astype(np.int64))).astype(np.float32)
 
 
 class SearchPlayer:
@@ -101,49 +116,59 @@ class SearchPlayer:
         self,
         tree: TreeConfig,
         backend: Backend,
-        rows: int,
+        lanes: int,
         seed: int = 0,
         temperature: float = 0.0,
         explore: bool = False,
         name: str = "",
         history: int = 1,
     ) -> None:
-        """``rows`` games are searched at a time.
+        """For up to ``lanes`` games at a time.
 
         temperature: of the choice, of the Gumbel noise where the search ``explore``s, as in
         self-play. history: positions that the network sees. Raises ConfigError where memory is
-        short.
+        short, or tablebases are not there.
         """
         self.name = name
+        self.most_games = lanes
         self.simulations = 0
         """Of all searches so far."""
-        self.search = BatchSearch(tree, backend, rows, history=history)
-        self._rows = rows
+        tablebase = Tablebase(tree.syzygy) if tree.syzygy else None
+        self.search = BatchSearch(tree, backend, lanes, tablebase=tablebase, history=history)
+        self._positions = np.zeros((lanes, POSITION_WORDS), np.uint64)
         self._seed = seed
         self._temperature = temperature
         self._explore = explore
 
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
-        """See ``Player.choose``."""
-        actions = np.zeros(len(positions), np.uint16)
-        for part in _portions(len(positions), self._rows):
-            found = self.search.run(
-                positions[part], keys[part], past[part], seed=self._seed,
-                numbers=games[part], plies=plies[part], temperature=self._temperature,
-                explore=self._explore,
-            )  # fmt: skip
-            self.simulations += int(found.visits.sum())
-            actions[part] = found.action
-        return actions_to_moves(positions, actions)
+    @property
+    def is_idle(self) -> bool:
+        """See ``Player``."""
+        return self.search.is_idle
 
+    def ask(self, turns: Turns) -> None:
+        """See ``Player``."""
+        self._positions[turns.lanes] = turns.positions
+        self.search.begin(
+            turns.lanes, turns.positions, turns.keys, turns.past, seed=self._seed,
+            numbers=turns.games, plies=turns.plies, temperature=self._temperature,
+            explore=self._explore,
+        )  # fmt: skip
 
-def _portions(num: int, size: int) -> list[slice]:
-    """0 .. num in slices of up to ``size``."""
-    return [slice(first, min(first + size, num)) for first in range(0, num, size)]
+    def replies(self) -> Replies:
+        """See ``Player``."""
+        lanes = self.search.step()
+        if not len(lanes):
+            return Replies.none()
+        found = self.search.results(lanes)
+        self.search.free(lanes)
+        self.simulations += int(found.visits.sum())
+        return Replies(
+            lanes=lanes,
+            moves=actions_to_moves(self._positions[lanes], found.action),
+            values=((2 * found.win + found.draw) / (2 * ROOT_UNIT)).astype(np.float32),
+            visits=found.visits.astype(np.int64),
+            forfeits=np.zeros(len(lanes), np.uint8),
+        )
+
+    def close(self) -> None:
+        """See ``Player``."""

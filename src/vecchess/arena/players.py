@@ -2,100 +2,165 @@
 
     random                                 any legal move
     greedy                                 mates if it can, else takes the most
+    minimax:2                              looks so many plies ahead and counts men
     net:FILE                               the move that the policy of a network likes best
     net:FILE?temperature=1                 drawn from the policy at a temperature
     net:FILE?search=gumbel&sims=64         searched; "gumbel" or "puct"
+    net:FILE?T=2&exits=off                 two time steps, all of them taken
+    uci:stockfish?nodes=1000               a UCI engine; see ``engine_options``
 
 FILE is a network file, a preset (a new network), "material" or "constant". Gumbel's temperature
-is that of its noise, PUCT's that of the choice by visits.
+is that of its noise, PUCT's that of the choice by visits. What else is known of a search, as
+c_puct or draw_score, is given by its name.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
+from vecchess.arena.engine_options import EngineOptions
+from vecchess.arena.engine_player import EnginePlayer
+from vecchess.arena.minimax import PREFIX as MINIMAX
+from vecchess.arena.minimax import MinimaxPlayer
 from vecchess.arena.network import COLDEST, PolicyPlayer, SearchPlayer
 from vecchess.arena.player import Player
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig, TreeConfig, build
-from vecchess.errors import ConfigError
+from vecchess.config.tree import SearchConfig
+from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.selfplay.assemble import BUILT_IN_NETS, open_net, open_network
-from vecchess.selfplay.devices import CPU, Device, Share
+from vecchess.selfplay.devices import CPU, Device, Share, see_only
 from vecchess.selfplay.nets import load_net
+from vecchess.snn.integer_net import IntegerNet
 
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
-NET = "net:"
-SPELLINGS = f"{', '.join(SIMPLE)} or net:FILE?search=gumbel&sims=64"
+NET, UCI = "net:", "uci:"
+SPELLINGS = (
+    f"{', '.join(SIMPLE)}, minimax:2, net:FILE?search=gumbel&sims=64 or uci:ENGINE?nodes=1000"
+)
 SLOTS = 128
+"""Of the CPU backend, at most."""
 
 
 class NetOptions(BaseModel):
-    """What may follow the file of a network player."""
+    """What may follow the file of a network player, besides the settings of its search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    search: Literal["none", "gumbel", "puct"] = "none"
-    """How moves are chosen: by the policy alone, or searched."""
-    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 64
-    """Simulations of a search."""
     temperature: Annotated[float, Field(ge=0, le=1000)] = 0.0
     """0: the best move."""
-
-    @model_validator(mode="after")
-    def _is_of_use(self) -> Self:
-        if self.search == "none" and "sims" in self.model_fields_set:
-            raise ValueError('sims needs a search: "gumbel" or "puct"')
-        return self
+    T: Annotated[int, Field(ge=1)] | None = None
+    """Time steps, instead of the network's own number."""
+    exits: bool = True
+    """Let a position leave the network as soon as its answer is settled."""
 
 
-def open_player(
-    text: str, seed: int = 0, device: Device = CPU, rows: int = 256, threads: int = 1
-) -> Player:
-    """The player that ``text`` spells; ``seed`` chooses its random numbers.
+@dataclass(frozen=True)
+class Room:
+    """What a player gets of the machine."""
 
-    A network is asked about up to ``rows`` positions at a time on ``device``; on the processor it
-    takes ``threads`` threads. Raises ConfigError for a spelling that is not understood,
+    lanes: int = 256
+    """Games at a time, at most."""
+    device: Device = CPU
+    """Of a network."""
+    backend: str = "auto"
+    """How a network is computed, as for self-play."""
+    threads: int = 1
+    """Of a network on the processor."""
+    processes: int = 1
+    """Of an engine."""
+
+
+def open_player(text: str, seed: int = 0, room: Room | None = None) -> Player:
+    """The player that ``text`` spells; ``seed`` chooses its random numbers. It is to be closed.
+
+    Raises ConfigError for a spelling that is not understood and for an engine that will not do,
     NetworkError for a network that will not do.
     """
+    room = room or Room()
     if text in SIMPLE:
         return SIMPLE[text](seed)
-    if not text.startswith(NET):
-        raise ConfigError(f"there is no player {text!r}: choose {SPELLINGS}")
-    net, _, query = text.removeprefix(NET).partition("?")
-    if not net:
-        raise ConfigError(f"player {text!r} names no network: write {SPELLINGS}")
-    options = _options(text, query)
-    share = Share(min(rows, SLOTS) if device == CPU else rows, rows, movers=1, threads=threads)
-    backend, history = _open(net, seed, device, share)
-    if options.search == "none":
-        return PolicyPlayer(backend, rows, seed, options.temperature, text, history)
-    tree = build(TreeConfig, {"search": options.search, "sims": options.sims})
-    explore = options.search == "gumbel" and options.temperature >= COLDEST
-    return SearchPlayer(tree, backend, rows, seed, options.temperature, explore, text, history)
-
-
-def _options(text: str, query: str) -> NetOptions:
-    """What the part after "?" says; raises ConfigError."""
-    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
-    known = NetOptions.model_fields
-    for name, _, _ in pairs:
-        if name not in known:
-            raise ConfigError(f"player {text!r}: unknown setting {name!r}; give {', '.join(known)}")
+    name, _, query = text.partition("?")
     try:
-        return build(NetOptions, {name: value for name, _, value in pairs})
+        if name.startswith(MINIMAX):
+            return MinimaxPlayer.parse(text, seed)
+        if name.startswith(UCI) and name != UCI:
+            return _open_engine(name.removeprefix(UCI), _pairs(query), room, text)
+        if name.startswith(NET) and name != NET:
+            return _open_net(name.removeprefix(NET), _pairs(query), seed, room, text)
     except ConfigError as error:
         raise ConfigError(f"player {text!r}: {error}") from None
+    raise ConfigError(f"there is no player {text!r}: choose {SPELLINGS}")
 
 
-def _open(net: str, seed: int, device: Device, share: Share) -> tuple[Backend, int]:
+def is_network(text: str) -> bool:
+    """Whether ``text`` spells a player with a network of its own."""
+    return text.startswith(NET)
+
+
+def _pairs(query: str) -> dict[str, str]:
+    """What stands after "?": settings by name."""
+    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
+    return {name: value for name, _, value in pairs}
+
+
+def _open_engine(command: str, given: dict[str, str], room: Room, name: str) -> EnginePlayer:
+    own = {key: value for key, value in given.items() if key in EngineOptions.model_fields}
+    other = {key: value for key, value in given.items() if key not in own}
+    options = build(EngineOptions, own | {"other": other})
+    return EnginePlayer(command, options, min(room.processes, room.lanes), name)
+
+
+def _open_net(net: str, given: dict[str, str], seed: int, room: Room, name: str) -> Player:
+    own = {key: value for key, value in given.items() if key in NetOptions.model_fields}
+    search = {key: value for key, value in given.items() if key not in own}
+    for key in search:
+        if key not in SearchConfig.model_fields:
+            known = [*NetOptions.model_fields, *SearchConfig.model_fields]
+            raise ConfigError(f"unknown setting {key!r}; give {', '.join(known)}")
+    options = build(NetOptions, own)
+    tree = _tree(search)
+    backend, history = _backend(net, options, seed, room)
+    if tree.search == "none":
+        return PolicyPlayer(backend, room.lanes, seed, options.temperature, name, history)
+    explore = tree.search == "gumbel" and options.temperature >= COLDEST
+    return SearchPlayer(
+        tree, backend, room.lanes, seed, options.temperature, explore, name, history
+    )
+
+
+def _tree(given: dict[str, str]) -> TreeConfig:
+    """The search of a network player; without ``search`` there is none, and nothing to set."""
+    if given and "search" not in given:
+        raise ConfigError(f'{next(iter(given))} needs a search: "search=gumbel" or "search=puct"')
+    defaults: dict[str, Any] = {"sims": 64} if given.get("search", "none") != "none" else {}
+    return build(TreeConfig, defaults | given)
+
+
+def _backend(net: str, options: NetOptions, seed: int, room: Room) -> tuple[Backend, int]:
     """The backend that computes ``net``, and how many positions it sees; a new network has weights
     from the seed."""
-    config = build(SelfplayConfig, {"net": net})
+    slots = min(room.lanes, SLOTS) if room.device == CPU else room.lanes
+    share = Share(slots, room.lanes, movers=1, threads=room.threads)
+    config = build(SelfplayConfig, {"net": net, "backend": room.backend, "exits": options.exits})
     if net in BUILT_IN_NETS:
         return open_net(config, net, CPU, share)[0], 1
-    network = load_net(net, seed)
-    backend, _ = open_network(config, network, net, device, share)
+    see_only(room.device)
+    network = _with_steps(load_net(net, seed), options.T)
+    backend, _ = open_network(config, network, net, room.device, share)
     return backend, history_of(network.config.num_planes)
+
+
+def _with_steps(network: IntegerNet, steps: int | None) -> IntegerNet:
+    """The network with another number of time steps; raises NetworkError where that is not
+    proved exact."""
+    if steps is None or steps == network.config.time_steps:
+        return network
+    changed = replace(network, config=replace(network.config, time_steps=steps))
+    if not changed.check().exact:
+        raise NetworkError(f"T={steps}: the network cannot be proved exact for so many steps")
+    return changed

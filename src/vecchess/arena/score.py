@@ -1,7 +1,15 @@
-"""What a match says: points, and how far they may be from those of endless games."""
+"""What a match says: points, and how far they may be from those of endless games.
+
+The interval is Wilson's (1927) for shares, with pairs of games for trials and their number divided
+by a design effect, as survey statistics does for clusters: the variance of the pairs' points as a
+share of the greatest that their mean allows. Where few pairs differ the share would come out as
+nothing; some virtual variance keeps it honest. So the interval stays within 0 and 1 and has a
+width, also where all pairs are alike.
+"""
 
 from dataclasses import dataclass
-from math import log10, sqrt
+from math import log, log10, sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -9,6 +17,13 @@ from numpy.typing import NDArray
 
 STANDARD_ERRORS = 1.96
 """To either side: 95 % of a normal distribution."""
+VIRTUAL = STANDARD_ERRORS**2 / 4
+"""Of pairs, in their sum of squares: as Agresti and Coull (1998) add 1.96^2 trials, at an even
+score. N pairs of one point each then leave the score within 1.92 / N of a half, while the law of
+small numbers asks for 1.84 / N."""
+NORMALISED_ELO = 800 / log(10)
+"""Of a score that is a standard deviation of one game above a half: M. Van den Bergh, Comments on
+Normalized Elo, https://www.cantate.be/Fishtest/normalized_elo_practical.pdf"""
 
 
 @dataclass(frozen=True)
@@ -18,42 +33,92 @@ class Score:
     wins: int
     draws: int
     losses: int
-    pairs: tuple[int, ...]
-    """Pairs by points: 0, 1/2, 1, 1 1/2, 2."""
+    ptnml: tuple[int, ...]
+    """Pairs by points: 0, 1/2, 1, 1 1/2, 2. "Pentanomial", as in fishtest."""
     score: float
     """Points a game, 0 to 1."""
     interval: tuple[float, float]
-    """95 % of the score, from the variance of the pairs' points; of no width if all are alike."""
+    """95 % of the score, from the variance of the pairs' points."""
+    los: float
+    """Likelihood of superiority, 0 to 1: that endless games would give more than a half, by a
+    normal distribution. Above 0.975 where the interval is above a half."""
 
     @classmethod
     def of(cls, points: NDArray[np.float64]) -> "Score":
         """points: float64[G] of 0, 1/2, 1, G even and above 0, the games of a pair side by side."""
         pairs = points.reshape(-1, 2).sum(axis=1)
+        ptnml = np.bincount((2 * pairs).astype(np.int64), minlength=5)
         score = float(points.mean())
-        error = STANDARD_ERRORS * sqrt(pairs.var() / 4 / len(pairs))
+        trials = len(pairs) / variance_share(ptnml, score)
         return cls(
             wins=int((points == 1).sum()),
             draws=int((points == 0.5).sum()),
             losses=int((points == 0).sum()),
-            pairs=tuple(np.bincount((2 * pairs).astype(np.int64), minlength=5).tolist()),
+            ptnml=tuple(ptnml.tolist()),
             score=score,
-            interval=(max(score - error, 0.0), min(score + error, 1.0)),
+            interval=_wilson(score, trials),
+            los=NormalDist().cdf((score - 0.5) * 2 * sqrt(trials)),
         )
 
+    @property
+    def normalised_elo(self) -> float | None:
+        """How clearly one player is the better, whatever the share of draws; None where all pairs
+        are alike."""
+        variance = _squares(np.array(self.ptnml), self.score) / sum(self.ptnml)
+        if variance == 0:
+            return None
+        return round((self.score - 0.5) / sqrt(2 * variance) * NORMALISED_ELO, 1)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the difference in Elo and its 95 % interval."""
+        """Plain values for JSON, with the difference in Elo and its 95 % interval; null is
+        endless."""
+        low, high = self.interval
         return {
             "wins": self.wins,
             "draws": self.draws,
             "losses": self.losses,
-            "pairs": list(self.pairs),
+            "ptnml": list(self.ptnml),
             "score": round(self.score, 4),
-            "score_interval": [round(bound, 4) for bound in self.interval],
+            "score_interval": [round(low, 4), round(high, 4)],
             "elo": elo(self.score),
-            "elo_interval": [elo(bound) for bound in self.interval],
+            "elo_low": elo(low),
+            "elo_high": elo(high),
+            "los": round(self.los, 4),
+            "normalised_elo": self.normalised_elo,
         }
+
+
+def variance_share(counts: NDArray[np.int64], score: float, expected: float = 1.0) -> float:
+    """Variance of trials by points as a share of ``score * (1 - score)``, the greatest there is.
+
+    counts: int64[n] of trials with points 0 .. 1 in even steps, so int64[5] are pairs. expected:
+    the share that the virtual variance says, and so where nothing is known; 1 claims the least.
+    """
+    greatest = counts.sum() * score * (1 - score)
+    return float((_squares(counts, score) + expected * VIRTUAL) / (greatest + VIRTUAL))
 
 
 def elo(score: float) -> float | None:
     """Difference in Elo that a score means; None for nothing and for everything."""
     return round(400 * log10(score / (1 - score)), 1) if 0 < score < 1 else None
+
+
+def expected_score(difference: float) -> float:
+    """Points a game, 0 to 1, of who is ``difference`` Elo above the other."""
+    return float(1 / (1 + 10 ** (-difference / 400)))
+
+
+def _squares(counts: NDArray[np.int64], score: float) -> float:
+    """Sum of squares about ``score`` of trials with points 0 .. 1 in even steps."""
+    points = np.linspace(0, 1, len(counts))
+    return float(counts @ (points - score) ** 2)
+
+
+def _wilson(score: float, trials: float) -> tuple[float, float]:
+    """95 % of a share found in so many trials, which need not be whole."""
+    weight = STANDARD_ERRORS**2 / trials
+    centre = (score + weight / 2) / (1 + weight)
+    width = sqrt(weight * (score * (1 - score) + weight / 4)) / (1 + weight)
+    low = centre - width if score > 0 else 0.0
+    high = centre + width if score < 1 else 1.0
+    return low, high

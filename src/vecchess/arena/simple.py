@@ -1,11 +1,9 @@
 """Players that know the rules and nothing else: the first that a network has to beat."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.player import draw_below
+from vecchess.arena.player import Chooser, draw_below
 from vecchess.chess.make import make
 from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.movegen import count_moves, legal_moves
@@ -20,12 +18,13 @@ MATE = 1000
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.int32)
 
 
-@dataclass(frozen=True)
-class RandomPlayer:
+class RandomPlayer(Chooser):
     """Plays any legal move, all alike."""
 
-    seed: int = 0
-    name: str = "random"
+    def __init__(self, seed: int = 0) -> None:
+        """``seed`` chooses its random numbers."""
+        super().__init__("random")
+        self.seed = seed
 
     def choose(
         self,
@@ -35,20 +34,21 @@ class RandomPlayer:
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
-        """See ``Player.choose``."""
+        """See ``Chooser``."""
         moves, counts = legal_moves(positions)
         return moves[np.arange(len(moves)), draw_below(self.seed, games, plies, counts)]
 
 
-@dataclass(frozen=True)
-class GreedyPlayer:
+class GreedyPlayer(Chooser):
     """Mates if it can; else plays what leaves it the most material, without a look at the reply.
 
     Among moves that are alike in that, any.
     """
 
-    seed: int = 0
-    name: str = "greedy"
+    def __init__(self, seed: int = 0) -> None:
+        """``seed`` chooses its random numbers."""
+        super().__init__("greedy")
+        self.seed = seed
 
     def choose(
         self,
@@ -58,16 +58,25 @@ class GreedyPlayer:
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
-        """See ``Player.choose``."""
+        """See ``Chooser``."""
         moves, counts = legal_moves(positions)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
         children = make(np.repeat(positions, counts, axis=0), moves[is_legal])
         worth = np.full(moves.shape, -MATE, np.int32)
         worth[is_legal] = -prospects(children)
-        is_best = worth == worth.max(axis=1, keepdims=True)
-        wanted = draw_below(self.seed, games, plies, is_best.sum(axis=1, dtype=np.int32))
-        choice = (is_best.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+        choice = draw_best(worth, self.seed, games, plies)
         return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
+
+
+def draw_best(
+    worth: NDArray[np.int32], seed: int, games: NDArray[np.int64], plies: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """``int32[K, L] -> int64[K]``: where a row is highest, drawn by the counter of its game and
+    ply if in more than one place."""
+    is_best = worth == worth.max(axis=1, keepdims=True)
+    wanted = draw_below(seed, games, plies, is_best.sum(axis=1, dtype=np.int32))
+    choice: NDArray[np.int64] = (is_best.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+    return choice
 
 
 def prospects(positions: NDArray[np.uint64]) -> NDArray[np.int32]:

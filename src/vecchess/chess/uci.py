@@ -23,6 +23,16 @@ def move_to_uci(position: NDArray[np.uint64], move: int, chess960: bool = False)
     return chess.Move(start ^ turned, goal ^ turned, _PROMOTIONS[promotion]).uci()
 
 
+def to_chess_move(board: chess.Board, move: int) -> chess.Move:
+    """A legal move in the mover's view as python-chess writes it on ``board``: castling is king
+    takes rook where the board is Chess960's, else a step of two."""
+    flip, promotion = 0 if board.turn else 56, _PROMOTIONS[move >> 12]
+    start, goal = move & 63 ^ flip, move >> 6 & 63 ^ flip
+    if not board.chess960 and board.occupied_co[board.turn] & chess.BB_SQUARES[goal]:
+        goal = chess.square(6 if goal > start else 2, chess.square_rank(start))
+    return chess.Move(start, goal, promotion)
+
+
 def uci_to_move(position: NDArray[np.uint64], uci: str) -> int:
     """The legal move of one position (``uint64[8]``) that a UCI string means.
 

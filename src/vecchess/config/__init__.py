@@ -3,14 +3,17 @@
 from vecchess.config.analyse import AnalyseConfig
 from vecchess.config.game import GameConfig, parse_temperature
 from vecchess.config.load import build, load_config, read_toml, resolve, to_toml
+from vecchess.config.match import Adjudication, MatchConfig
 from vecchess.config.selfplay import PlayConfig, SelfplayConfig
 from vecchess.config.train import LossConfig, OptimiserConfig, TrainConfig
 from vecchess.config.tree import SearchConfig, TreeConfig
 
 __all__ = [
+    "Adjudication",
     "AnalyseConfig",
     "GameConfig",
     "LossConfig",
+    "MatchConfig",
     "OptimiserConfig",
     "PlayConfig",
     "SearchConfig",

@@ -15,6 +15,7 @@ import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from vecchess.config.analyse import AnalyseConfig
+from vecchess.config.match import MatchConfig
 from vecchess.config.selfplay import SelfplayConfig
 from vecchess.config.train import TrainConfig
 from vecchess.errors import ConfigError
@@ -23,7 +24,7 @@ ENV_PREFIX = "VECCHESS_"
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
 """Variables with our prefix that are no settings: the tests read this one."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
-MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig, TrainConfig, AnalyseConfig)
+MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig, TrainConfig, AnalyseConfig, MatchConfig)
 """All models that commands fill with ``load_config``: together they say which variables exist."""
 
 

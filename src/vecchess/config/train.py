@@ -118,6 +118,11 @@ class TrainConfig(PlayConfig):
     """Iterations between matches against ``random`` and ``greedy``; 0: none."""
     eval_games: Annotated[int, Field(ge=2, multiple_of=2)] = 100
     """Games of such a match."""
+    gate: str = ""
+    """ "elo0,elo1,alpha,beta": a network is published when this test of a match against the one
+    before accepts it; "" publishes all."""
+    gate_games: Annotated[int, Field(ge=2, multiple_of=2)] = 400
+    """Games of such a match, at most; undecided after them means refused."""
     log_every: Annotated[int, Field(ge=1)] = 10
     """Updates whose means make a line of metrics.jsonl."""
     rank_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 45.0
@@ -164,6 +169,8 @@ class TrainConfig(PlayConfig):
             raise ValueError(
                 f"{self.objective} needs temperature 1: moves drawn as the policy says"
             )
+        if self.objective in ON_POLICY and self.gate:
+            raise ValueError(f"{self.objective} learns from its newest network's games: no --gate")
         if self.objective == "supervised" and not self.data:
             raise ValueError("supervised learns from recorded games: --data FILE or RUN")
         if self.is_on_policy and self.data:

@@ -1,6 +1,5 @@
 """Games of a UCI engine against itself as shards: several engines at a time, and resumable."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -13,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vecchess.errors import ConfigError
 from vecchess.gather.folder import GatherFolder, open_folder
 from vecchess.gather.games import Game
 from vecchess.gather.opponent import EnginePlayer, Stopped
+from vecchess.gather.process import find_engine
 
 SCHEMA = 1
 LOOK_INTERVAL_S = 0.5
@@ -84,9 +83,7 @@ def gather_engine_games(
     ConfigError for a missing engine or a folder with other games, WorkerDied when an engine ends;
     what was finished is written first, also on Ctrl-C.
     """
-    command = shutil.which(config.engine) or shutil.which(config.engine, path="/usr/games")
-    if command is None:
-        raise ConfigError(f'there is no engine "{config.engine}": install it or give its path')
+    command = find_engine(config.engine)
     with EnginePlayer(command) as player:
         name = player.name[:64]
     with open_folder(out, config.facts(name)) as folder:
@@ -145,7 +142,7 @@ class _Collector:
 
 
 def _play_all(
-    config: EngineGames, command: str, missing: Iterator[int], collector: _Collector
+    config: EngineGames, command: list[str], missing: Iterator[int], collector: _Collector
 ) -> None:
     """Play the ``missing`` numbers on several threads, an engine each."""
     lock, stop = Lock(), Event()

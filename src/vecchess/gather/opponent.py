@@ -7,11 +7,11 @@ import chess
 import chess.engine
 
 from vecchess.chess.rules import Termination
-from vecchess.errors import ConfigError, WorkerDied
+from vecchess.errors import WorkerDied
 from vecchess.gather.games import Game, Judgement, action_of, start_of, termination_of
+from vecchess.gather.process import start_engine
 from vecchess.rng import random_word
 
-ANSWER_TIMEOUT_S = 60.0
 OPTIONS = {"Threads": 1, "Hash": 16, "UCI_ShowWDL": True}
 """What is asked of every engine that knows it: one thread and a fresh hash repeat a game."""
 RESULTS = {True: 1, False: -1}
@@ -28,18 +28,9 @@ class Stopped(Exception):  # noqa: N818  (nothing went wrong)
 class EnginePlayer:
     """An engine's process. Used by one thread at a time."""
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: list[str]) -> None:
         """Start ``command``; raises ConfigError where it cannot be started or speaks no UCI."""
-        try:
-            # a group of its own: Ctrl-C stops us, and we stop the engine
-            self._engine = chess.engine.SimpleEngine.popen_uci(
-                command, timeout=ANSWER_TIMEOUT_S, setpgrp=True
-            )
-        except (TimeoutError, chess.engine.EngineError) as error:
-            reason = str(error) or f"nothing came within {ANSWER_TIMEOUT_S:.0f} s"
-            raise ConfigError(f"{command} does not answer as a UCI engine: {reason}") from None
-        except OSError as error:
-            raise ConfigError(f"cannot start the engine {command}: {error.strerror}") from None
+        self._engine = start_engine(command)
         known = self._engine.options
         self._engine.configure({key: value for key, value in OPTIONS.items() if key in known})
 
@@ -110,7 +101,7 @@ class EnginePlayer:
             raise WorkerDied(f"the engine gave up game {game.number}, ply {board.ply()}")
         game.actions.append(action_of(board, answer.move))
         game.probs.append(1.0)
-        game.judgements.append(_judgement(answer.info, board.ply(), nodes))
+        game.judgements.append(judgement(answer.info, board.ply(), nodes))
         board.push(answer.move)
 
 
@@ -138,8 +129,11 @@ def _make_random(board: chess.Board, game: Game, word: int) -> None:
     board.push(move)
 
 
-def _judgement(info: chess.engine.InfoDict, ply: int, nodes: int) -> Judgement | None:
-    """Win and draw as the engine tells them, else as its score means for Stockfish 15.1."""
+def judgement(info: chess.engine.InfoDict, ply: int, nodes: int) -> Judgement | None:
+    """Win and draw as the engine tells them, else as its score means for Stockfish 15.1.
+
+    None where it tells neither. ``nodes`` stand in where it does not say how many it looked at.
+    """
     wdl = info.get("wdl")
     if wdl is None:
         if "score" not in info:

@@ -3,12 +3,12 @@
 The network plays its policy's best move, and, where the run searches, once more as it searches.
 """
 
-from threading import Thread
 from typing import Any
 
-from vecchess.arena.match import play_match
-from vecchess.arena.players import open_player
-from vecchess.config import TrainConfig
+from vecchess.arena.match import LANES, MatchResult, play_match
+from vecchess.arena.players import Room, open_player
+from vecchess.config import MatchConfig, TrainConfig
+from vecchess.learn.aside import MustStop, aside
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
 from vecchess.selfplay.devices import Device, num_cores
@@ -16,7 +16,8 @@ from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.store.run_folder import RunFolder
 
 OPPONENTS = ("random", "greedy")
-BEAT_S = 0.5
+RANDOM_PLIES = 6
+"""Openings that all differ, for players that would repeat themselves."""
 
 
 class Matches:
@@ -28,44 +29,35 @@ class Matches:
 
     def play(self, stop: StopSignals) -> list[dict[str, Any]]:
         """What each match came to, on all ranks; nothing where somebody asks to stop meanwhile."""
-        found: list[dict[str, Any]] = []
-        failures: list[BaseException] = []
+        told = aside(self._ranks, stop, self._all)
+        return told["matches"] if told else []
 
-        def work() -> None:
-            try:
-                found.extend(self._all())
-            except BaseException as error:
-                failures.append(error)
-
-        thread = Thread(target=work, name="vecchess-match", daemon=True)
-        if self._ranks.is_first:
-            thread.start()
-        while not (beat := self._ranks.beat(stop.reason, not thread.is_alive())).all_done:
-            if beat.stop:
-                stop.ask(beat.stop)
-                return []
-            if self._ranks.is_first:
-                thread.join(BEAT_S)
-        if failures:
-            raise failures[0]
-        told: list[dict[str, Any]] = self._ranks.broadcast_object({"matches": found})["matches"]
-        return told
-
-    def _all(self) -> list[dict[str, Any]]:
+    def _all(self, must_stop: MustStop) -> dict[str, Any]:
         config, net = self._config, f"net:{latest(self._run).file}"
-        queries = [""]
-        if config.tree.search != "none":
-            queries.append(f"?search={config.tree.search}&sims={config.tree.sims}")
+        settings = MatchConfig(games=config.eval_games, seed=config.seed, random_plies=RANDOM_PLIES)
+        room = Room(min(LANES, config.eval_games), self._device, threads=num_cores())
         found = []
-        for query in queries:
-            player = open_player(
-                net + query, config.seed, self._device, config.eval_games, num_cores()
-            )
+        for query in queries(config):
+            player = open_player(net + query, config.seed, room)
             for opponent in OPPONENTS:
                 other = open_player(opponent, config.seed)
-                result = play_match(player, other, config.eval_games, config.seed)
-                found.append({"player": _name(query), "opponent": opponent} | result.to_dict())
-        return found
+                result = play_match(player, other, settings, lambda _: must_stop())
+                names = {"player": _name(query), "opponent": opponent}
+                found.append(names | facts_of(result))
+        return {"matches": found}
+
+
+def facts_of(result: MatchResult) -> dict[str, Any]:
+    """What a run keeps of a match."""
+    left_out = ("schema", "players", "plies_per_s")
+    return {name: fact for name, fact in result.to_dict().items() if name not in left_out}
+
+
+def queries(config: TrainConfig) -> list[str]:
+    """How a network of the run plays: by its policy alone and, where the run searches, so."""
+    tree = config.tree
+    searched = [] if tree.search == "none" else [f"?search={tree.search}&sims={tree.sims}"]
+    return ["", *searched]
 
 
 def _name(query: str) -> str:

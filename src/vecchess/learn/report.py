@@ -157,6 +157,11 @@ class Reporter:
         self.say(match_line(self.title, match))
         self._write("eval", {key: match[key] for key in match if key != "iteration"})
 
+    def gated(self, judged: dict[str, Any]) -> None:
+        """The gate has judged a candidate."""
+        self.say(gate_line(self.title, judged))
+        self._write("gate", judged)
+
     def _write(self, kind: str, facts: dict[str, Any]) -> None:
         if self._log is not None and self._learner is not None:
             progress = self._learner.progress
@@ -189,6 +194,18 @@ def examined_line(title: str, facts: dict[str, Any]) -> str:
     return (
         f"{title}  held out: top-1 {row('top1', '.3f')}  cross-entropy "
         f"{row('cross_entropy', '.3f')}  value error {row('value_error', '.3f')}  (after each step)"
+    )
+
+
+def gate_line(title: str, judged: dict[str, Any]) -> str:
+    """What the gate says of a candidate."""
+    if not judged["games"]:
+        return f"{title}  gate: the network has not changed"
+    verdict = "admitted" if judged["admitted"] else "refused"
+    return (
+        f"{title}  gate: {verdict} against {judged['opponent']} after {judged['games']} games  "
+        f"+{judged['wins']} ={judged['draws']} -{judged['losses']}  "
+        f"LLR {judged['sprt']['llr']:.2f} ({judged['sprt']['state']})"
     )
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 from rich.console import Console
 
+from vecchess.arena.sprt import Sprt
 from vecchess.chess.planes import history_of
 from vecchess.config import TrainConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.learn.checkpoint import CheckpointFolder
 from vecchess.learn.data import check_data
 from vecchess.learn.evaluate import Matches
+from vecchess.learn.gate import Gate
 from vecchess.learn.generations import selfplay_config
 from vecchess.learn.launch import run_ranks
 from vecchess.learn.learner import Learner
@@ -113,7 +115,8 @@ def train_rank(
         supply = find_supply(config, run, ranks, reporter)
         loader = stack.enter_context(open_loader(config, supply, places, ranks, reporter))
         matches = Matches(config, run, ranks, devices[0])
-        trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
+        gate = Gate(config, run, ranks, devices[0])
+        trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
         source = stack.enter_context(open_source(trainer, supply, devices, console, quiet))
         checkpoints = _checkpoints(config, run) if ranks.is_first else None
         memory = Memory(trainer, source, checkpoints)
@@ -133,6 +136,8 @@ def train_rank(
 def _check(config: TrainConfig, devices: list[Device]) -> None:
     """Raise what is wrong with the settings, as far as that can be seen before anything starts."""
     first_sizes(config)
+    if config.gate:
+        Sprt.parse(config.gate)
     check_data(config.data)
     if config.objective != "supervised":
         _check_play(config, devices)

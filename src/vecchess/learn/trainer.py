@@ -7,6 +7,7 @@ from typing import Any
 
 from vecchess.config import TrainConfig
 from vecchess.learn.evaluate import Matches
+from vecchess.learn.gate import Gate
 from vecchess.learn.learner import Learner
 from vecchess.learn.loader import Loader
 from vecchess.learn.publish import publish
@@ -30,6 +31,8 @@ class Standing:
     """Positions played, or read, so far."""
     has_begun: bool = False
     """The first network is published and has been looked at."""
+    candidate_waits: bool = False
+    """The gate has not judged the newest network yet, because somebody asked to stop."""
     matches: list[dict[str, Any]] = field(default_factory=list)
     """Matches for progress so far, in order."""
 
@@ -47,11 +50,12 @@ class Trainer:
         loader: Loader,
         reporter: Reporter,
         matches: Matches,
+        gate: Gate,
     ) -> None:
         """``run`` is the folder of this machine, for games and networks."""
         self.config, self.run, self.ranks, self.stop = config, run, ranks, stop
         self.learner, self.loader = learner, loader
-        self.reporter, self.matches = reporter, matches
+        self.reporter, self.matches, self.gate = reporter, matches, gate
         self.standing = Standing()
 
     @property
@@ -72,6 +76,8 @@ class Trainer:
             self._evaluate()
             standing.has_begun = not self.stop.reason
             save()
+        elif standing.candidate_waits:
+            self._publish()
         while standing.iteration < self.config.iterations and not self._is_asked_to_stop():
             if self._iterate(source) and self._is_due(self.config.checkpoint_every):
                 save()
@@ -93,7 +99,8 @@ class Trainer:
             return False
         standing.iteration, standing.step = standing.iteration + 1, 0
         standing.positions = stage.positions
-        self._publish()
+        if not self._publish():
+            return False
         self.reporter.examined(source.examine(self.learner))
         if self.config.eval_every and self._is_due(self.config.eval_every):
             self._evaluate()
@@ -144,14 +151,26 @@ class Trainer:
             self.learner.fold()
             self.reporter.say("weights are int8 from here on: what learns is what plays")
 
-    def _publish(self) -> None:
-        """The network as it is now, in the folder of every machine."""
+    def _publish(self) -> bool:
+        """The network as it is now, in the folder of every machine, if the gate admits it.
+
+        False where a stop left that to the next start.
+        """
         self.ranks.spread_(list(self.learner.net.state_dict().values()))
-        if self.ranks.leads_node:
-            net = exported(self.learner.net)
+        net = exported(self.learner.net) if self.ranks.leads_node else None
+        if self.config.gate and self.standing.has_begun:
+            judged = self.gate.judge(net, self.standing.iteration, self.stop)
+            self.standing.candidate_waits = judged is None
+            if judged is None:
+                return False
+            self.reporter.gated(judged)
+            if not judged["admitted"]:
+                return True
+        if net is not None:
             samples, positions = self.learner.progress.samples, self.standing.positions
             self.reporter.published(publish(net, self.run, samples, positions))
         self.ranks.wait_for_all()
+        return True
 
     def _evaluate(self) -> None:
         """Matches for progress, by rank 0, while the others wait."""

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vecchess.config import SelfplayConfig, build
+from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.rerun.networks import by_network, find_networks
 from vecchess.selfplay.assemble import Say, assemble_server, check_search
 from vecchess.selfplay.devices import Device, parse_gpus, see_only, share_out
 from vecchess.selfplay.numbers import NumberPool, ranges_of
-from vecchess.store.pgn import played_with
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -61,7 +60,9 @@ def settings_of(run: RunFolder, means: Means) -> SelfplayConfig:
 
     Raises ConfigError for a run or means that make no sense.
     """
-    played = played_with(run).model_dump() | vars(means) | {"concurrent_games": 0}
+    stored, known = read_toml(run.config), PlayConfig.model_fields
+    played = {key: value for key, value in stored.items() if key in known}
+    played |= vars(means) | {"concurrent_games": 0}
     return build(SelfplayConfig, played)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import to_board
 from vecchess.chess.make import make
-from vecchess.store.pgn import python_chess_move
+from vecchess.chess.uci import to_chess_move
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,13 @@ def written(
 ) -> list[Written]:
     """The moves behind ``actions`` (uint16[plies]) from the position ``start`` (uint64[8]) on.
 
-    The list ends with the first one that is not legal: a damaged record may hold anything.
+    Castling is Chess960's where ``chess960`` says so, or the start does. The list ends with the
+    first move that is not legal: a damaged record may hold anything.
     """
+    chess960 = chess960 or to_board(start).has_chess960_castling_rights()
     position, board, moves = start[None].copy(), to_board(start, chess960), []
     for action in actions:
-        move = _legal(position, board, action, chess960)
+        move = _legal(position, board, action)
         if move is None:
             moves.append(Written("", f"{_number(board)} (illegal: action {action})"))
             break
@@ -43,14 +45,14 @@ def written(
 
 
 def _legal(
-    position: NDArray[np.uint64], board: chess.Board, action: np.uint16, chess960: bool
+    position: NDArray[np.uint64], board: chess.Board, action: np.uint16
 ) -> chess.Move | None:
     """The move behind an action code; None where there is none, or it is not legal."""
     try:
         code = int(actions_to_moves(position, np.array([action]))[0])
     except ValueError:
         return None
-    move = python_chess_move(board, code, chess960)
+    move = to_chess_move(board, code)
     return move if move in board.legal_moves else None
 
 

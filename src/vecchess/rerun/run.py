@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.rules import Termination
+from vecchess.export.game import RESULTS
 from vecchess.rerun.again import Again, Means
 from vecchess.rerun.compare import Difference, first_difference, is_witnessed
 from vecchess.rerun.moves import written
 from vecchess.rerun.recorded import RecordedGames, existing_run
 from vecchess.selfplay.assemble import Say
-from vecchess.store.pgn import RESULTS
 from vecchess.store.records import VALUE_UNIT, GameRecords
 
 SCHEMA = 1

@@ -84,6 +84,7 @@ class BatchSearch:
         self._past = no_past(num_trees)
         self._tablebase = tablebase
         self._is_running = False
+        self._over: list[NDArray[np.int64]] = []
         men = tablebase.most_men if tablebase else 0
         limits = TreeLimits.of_analysis(config, num_trees)
         plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes, men)
@@ -115,9 +116,39 @@ class BatchSearch:
         """
         if self._is_running:
             raise RuntimeError("an earlier run was broken off: make a new BatchSearch")
-        num = self._set_up(positions, keys, past)
+        trees = np.arange(len(positions), dtype=np.int64)
         self._is_running = True
-        trees = np.arange(num, dtype=np.int64)
+        try:
+            self.begin(trees, positions, keys, past, seed, numbers, plies, temperature, explore)
+        except ValueError:  # nothing was begun
+            self._is_running = False
+            raise
+        self._finish(watch)
+        results = self.results(trees)
+        if finished is not None:
+            finished(self, results)
+        self.free(trees)
+        self._is_running = False
+        return results
+
+    def begin(
+        self,
+        trees: NDArray[np.int64],
+        positions: Positions,
+        keys: NDArray[np.uint64] | None = None,
+        past: Pasts | None = None,
+        seed: int = 0,
+        numbers: ArrayLike = 0,
+        plies: ArrayLike = 0,
+        temperature: ArrayLike = 0.0,
+        explore: bool = False,
+    ) -> None:
+        """Begin searches in ``trees``, int64[B] of those that are free, beside all others.
+
+        As for ``run``; ``seed`` is that of all searches under way. ``step`` tells which are over.
+        """
+        self._set_up(trees, positions, keys, past)
+        num = len(trees)
         scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
         if self.config.search == "gumbel" and not explore:
             scale = np.zeros(num)
@@ -128,37 +159,52 @@ class BatchSearch:
             np.broadcast_to(np.asarray(plies, np.int64), num).copy(),
             scale.copy(), self.config.sims, int(explore),
         )  # fmt: skip
-        self._search(trees * self.forest.lanes, watch)
-        results = self._collect(trees)
-        if finished is not None:
-            finished(self, results)
+        self._carry_on(trees * self.forest.lanes)
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no search waits for an answer, and none that is over waits to be told of."""
+        return self.engine.is_idle and not self._over
+
+    def step(self) -> NDArray[np.int64]:
+        """Advance the network one time step; returns the trees whose searches are now over.
+
+        int64[K]; they keep what they found until they are freed.
+        """
+        if not self.engine.is_idle:
+            answered = self.engine.step()
+            if len(answered):
+                self._carry_on(answered)
+        over, self._over = self._over, []
+        return np.concatenate(over) if over else np.zeros(0, np.int64)
+
+    def free(self, trees: NDArray[np.int64]) -> None:
+        """Give the pages of ``trees`` back, whose searches are over."""
         free_trees(self.forest.address, trees)
-        self._is_running = False
-        return results
 
     def _set_up(
-        self, positions: Positions, keys: NDArray[np.uint64] | None, past: Pasts | None
-    ) -> int:
+        self,
+        trees: NDArray[np.int64],
+        positions: Positions,
+        keys: NDArray[np.uint64] | None,
+        past: Pasts | None,
+    ) -> None:
         positions = checked(positions)
         num = len(positions)
         if num > len(self._positions):
             raise ValueError(f"{num} positions, room for {len(self._positions)}")
         if (terminations(positions) != Termination.ONGOING).any():
             raise ValueError("a position is of a game that is over: there is nothing to search")
-        self._positions[:num] = positions
-        self._keys[:num] = 0 if keys is None else keys
-        self._past[:num] = 0 if past is None else checked_past(past, num)
+        self._positions[trees] = positions
+        self._keys[trees] = 0 if keys is None else keys
+        self._past[trees] = 0 if past is None else checked_past(past, num)
         clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
-        self._keys[np.arange(num), clock] = position_keys(positions)
-        return num
+        self._keys[trees, clock] = position_keys(positions)
 
-    def _search(self, rows: NDArray[np.int64], watch: Watch | None) -> None:
-        """Carry searches on from ``rows`` until none waits for an answer."""
-        self._carry_on(rows)
-        while not self.engine.is_idle:
-            answered = self.engine.step()
-            if len(answered):
-                self._carry_on(answered)
+    def _finish(self, watch: Watch | None) -> None:
+        """Carry all searches on until none waits for an answer."""
+        while not self.is_idle:
+            self.step()
             if watch is not None and watch(self):
                 self.forest.records[:, record.BUDGET] = 0
                 watch = None
@@ -166,11 +212,12 @@ class BatchSearch:
     def _carry_on(self, rows: NDArray[Any]) -> None:
         """Search until every tree is over or waits, and queue the questions."""
         while len(rows):
-            self.forest.search(rows)
+            self._over.append(self.forest.search(rows))
             rows = self.forest.look_up(self._tablebase)
         self.engine.submit(self.forest.take_asked())
 
-    def _collect(self, trees: NDArray[np.int64]) -> SearchResults:
+    def results(self, trees: NDArray[np.int64]) -> SearchResults:
+        """What was found in ``trees``, int64[B], whose searches are over."""
         decisions = np.zeros((len(trees), decide.DECISION_WORDS), np.int32)
         decide_all(self.forest.address, trees, self.forest.decision, decisions)
         edges = [self._root_edges(int(tree)) for tree in trees]

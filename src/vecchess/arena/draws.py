@@ -1,0 +1,46 @@
+"""How many games are drawn, by how even they are: Davidson's model (1970) on the scale of scores.
+
+A game between players of strength p and q is drawn with weight v sqrt(p q), beside p and q for
+either to win. So draws are rarest where one is much the better; the share at equality says all.
+Davidson's strengths give other scores than Elo's formula does. Here they are those that give the
+score Elo's formula expects, so that the scale of ratings stays the usual one.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+NEARLY = 1e-9
+"""Shares of draws at equality are sought from here to as near to 1."""
+
+
+def draw_shares(scores: NDArray[np.float64], at_equality: float) -> NDArray[np.float64]:
+    """float64[M]: how many games are drawn where one side scores 0 < score < 1, float64[M].
+
+    at_equality: 0 to below 1, the share where the score is a half.
+    """
+    weight = 2 * at_equality / (1 - at_equality)
+    off = weight * (scores - 0.5)
+    # t = sqrt(p / q), the positive root of t^2 (1 - s) - t v (s - 1/2) - s = 0, in two forms
+    root = np.abs(off) + np.sqrt(off**2 + 4 * scores * (1 - scores))
+    odds = np.where(off >= 0, root / (2 * (1 - scores)), 2 * scores / root)
+    shares: NDArray[np.float64] = weight / (odds + 1 / odds + weight)
+    return shares
+
+
+def fit_draws(scores: NDArray[np.float64], games: NDArray[np.int64]) -> float:
+    """The likeliest share of draws at equality, 0 to 1.
+
+    scores: float64[M] expected in matches, above 0 and below 1; games: int64[M, 3] of them won,
+    drawn and lost, at least one.
+    """
+    if games[:, 1].sum() == 0:
+        return 0.0
+
+    def cost(at_equality: float) -> float:
+        drawn = draw_shares(scores, at_equality)
+        shares = np.stack([scores - drawn / 2, drawn, 1 - scores - drawn / 2], axis=1)
+        return -float((games * np.log(np.maximum(shares, np.finfo(float).tiny))).sum())
+
+    found = minimize_scalar(cost, bounds=(NEARLY, 1 - NEARLY), method="bounded")
+    return float(found.x)

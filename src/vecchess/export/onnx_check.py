@@ -1,0 +1,92 @@
+"""Whether onnxruntime gives the bits of our reference backend, on positions of random games."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.planes import history_of
+from vecchess.errors import NetworkError
+from vecchess.inference.backends import open_backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.exit import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.selfplay.questions import random_questions
+from vecchess.snn.coding import coded_steps
+from vecchess.snn.integer_net import IntegerNet
+
+BATCH = 64
+
+
+class Parity(NamedTuple):
+    """What a comparison came to."""
+
+    positions: int
+    numbers: int
+    """Accumulators compared: of all legal moves, and of win, draw and loss."""
+    different: int
+    """How many of them differ."""
+
+
+def check_parity(
+    net: IntegerNet, model: bytes, num_steps: int, num_positions: int = 256, seed: int = 0
+) -> Parity:
+    """Ask ``model``, an ONNX file of ``net`` over ``num_steps`` steps, and the reference backend.
+
+    Each position is from a random game of its own, with the positions before it. Raises
+    NetworkError where onnxruntime refuses the file.
+    """
+    requests = random_questions(num_positions, seed, history_of(net.config.num_planes))
+    _ask_reference(net, requests, num_steps)
+    session = open_session(model)
+    numbers = different = 0
+    for first in range(0, num_positions, BATCH):
+        rows = slice(first, first + BATCH)
+        policy, value = ask_onnx(session, net, requests.planes[rows], num_steps)
+        count = requests.num_legal[rows, None]
+        listed = np.arange(requests.legal.shape[1]) < count
+        ours = requests.policy[rows][listed].astype(np.float32)
+        theirs = policy[np.nonzero(listed)[0], requests.legal[rows][listed]]
+        unequal = (ours != theirs).sum() + (requests.wdl[rows].astype(np.float32) != value).sum()
+        numbers, different = numbers + ours.size + value.size, different + int(unequal)
+    return Parity(num_positions, numbers, different)
+
+
+def open_session(model: bytes) -> Any:
+    """An ``onnxruntime.InferenceSession`` on the processor. Raises NetworkError."""
+    import onnxruntime
+
+    try:
+        return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its errors have no common base of their own
+        raise NetworkError(f"onnxruntime refuses the file: {error}") from None
+
+
+def ask_onnx(
+    session: Any, net: IntegerNet, planes: NDArray[np.uint64], num_steps: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Accumulators float32[B, 4672] and float32[B, 3] of ``planes``: uint64[B, P]."""
+    if net.config.is_rate_coded:
+        inputs = unpacked(coded_steps(planes, num_steps, net.config.input_rate))
+    else:
+        inputs = unpacked(planes)
+    policy, value = session.run(["policy", "value"], {"planes": inputs})
+    return policy, value
+
+
+def unpacked(planes: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """``uint64[..., P] -> float32[..., P, 8, 8]`` of 0 and 1."""
+    bits = planes[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+    boards: NDArray[np.float32] = bits.astype(np.float32).reshape(*planes.shape, 8, 8)
+    return boards
+
+
+def _ask_reference(net: IntegerNet, requests: Requests, num_steps: int) -> None:
+    """Fill in the answers to all questions, after exactly so many steps."""
+    cut = replace(net, config=net.config.model_copy(update={"time_steps": num_steps}))
+    slots = min(BATCH, requests.num_rows)
+    engine = SlotEngine(open_backend("reference", cut, slots, ExitRule.never()), requests)
+    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+    while not engine.is_idle:
+        engine.step()

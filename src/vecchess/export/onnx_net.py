@@ -1,0 +1,153 @@
+"""A network as one ONNX file: all its time steps, one after the other.
+
+    planes   float32[B, P, 8, 8], 0 or 1: the bits of ``encode_planes``, square a1 first
+             float32[T, B, P, 8, 8] where the input is rate-coded: ``coding.coded_steps``
+    policy   float32[B, 4672], by action code      accumulators after T steps: whole numbers of
+    value    float32[B, 3], win, draw, loss        2^-F, the same bits everywhere
+
+A logit is an accumulator / T * its scale, which the file's metadata has, with all else that is
+known of the network.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from vecchess import __version__
+from vecchess.chess.planes import history_of
+from vecchess.errors import ConfigError
+from vecchess.export.onnx_graph import Graph
+from vecchess.export.onnx_layers import Layers
+from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.topology import hidden_layers
+
+OPSET = 17
+IR_VERSION = 9
+"""With opset 17, what onnxruntime has read since 1.15."""
+SCHEMA = 1
+"""Of the metadata."""
+
+
+def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
+    """``net`` over T = ``num_steps`` time steps, its own number by default; checked by onnx.
+
+    Raises ConfigError for more steps than it was proved exact for, NetworkError where it is not.
+    """
+    most = net.config.time_steps
+    steps = most if num_steps is None else num_steps
+    if not 1 <= steps <= most:
+        raise ConfigError(f"--steps {steps}: this network is proved exact for 1 to {most}")
+    net.check().require_exact()
+    tower = _Tower(net)
+    tower.run(steps)
+    graph = helper.make_graph(
+        tower.graph.nodes,
+        f"vecchess {net.sha256[:12]}",
+        [_described("planes", _input_shape(net, steps))],
+        [_described("policy", ["B", NUM_ACTIONS]), _described("value", ["B", NUM_OUTCOMES])],
+        list(tower.graph.constants.values()),
+    )
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="vecchess",
+        producer_version=__version__,
+    )
+    helper.set_model_props(model, _metadata(net, steps))
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+@dataclass
+class _Tower:
+    """One time step after the other, as ``SpikingNet.advance`` takes them."""
+
+    net: IntegerNet
+    graph: Graph = field(default_factory=Graph)
+    membranes: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.layers = Layers(self.net, self.graph)
+
+    def run(self, num_steps: int) -> None:
+        """All steps, down to the outputs."""
+        rate_coded = self.net.config.is_rate_coded
+        inflow = "" if rate_coded else self._inflow("planes")
+        policies, values = [], []
+        for step in range(num_steps):
+            if rate_coded:
+                now = self.graph.constant(f"step_{step}", np.array(step, np.int64))
+                inflow = self._inflow(self.graph.add("Gather", "planes", now, axis=0))
+            policy, value = self._heads(self._tower(inflow))
+            policies.append(policy)
+            values.append(value)
+        self.graph.add("Sum", *policies, name="policy")
+        self.graph.add("Sum", *values, name="value")
+
+    def _inflow(self, planes: str) -> str:
+        """The current of [B, P, 8, 8]."""
+        boards = self.graph.add("Transpose", planes, perm=[0, 2, 3, 1])
+        return self.layers.currents("stem", self.layers.patches(boards))
+
+    def _tower(self, inflow: str) -> str:
+        """The current that the heads' neurons hear."""
+        hidden = hidden_layers(self.net.config)
+        buffers = [inflow, inflow]
+        for index, layer in enumerate(hidden):
+            source, target = index % 2, 1 - index % 2
+            heard = self.layers.patches(self._fire(layer.name, buffers[source]))
+            current = self.layers.currents(layer.name, heard)
+            if layer.adds:
+                current = self.graph.add("Add", buffers[target], current)
+            buffers[target] = current
+        return buffers[len(hidden) % 2]
+
+    def _heads(self, current: str) -> tuple[str, str]:
+        """What one step adds to the accumulators of policy and value."""
+        layers, spikes = self.layers, self._fire("heads", current)
+        if self.net.config.kind == "plain":
+            pooled = layers.spikes_on_board(spikes)
+            return layers.currents("policy", pooled), layers.currents("value.outcome", pooled)
+        policy = layers.by_channel(layers.currents("policy", spikes), NUM_MOVE_PLANES)
+        fired = self._fire("value.outcome", layers.currents("value.squeeze", spikes))
+        squares = layers.by_square(fired, self.net.config.value_channels)
+        return policy, layers.currents("value.outcome", squares)
+
+    def _fire(self, name: str, current: str) -> str:
+        """Spikes of the neurons that layer ``name`` hears."""
+        spikes, after = self.layers.fire(current, self.membranes.get(name))
+        if after is not None:
+            self.membranes[name] = after
+        return spikes
+
+
+def _input_shape(net: IntegerNet, steps: int) -> list[str | int]:
+    board: list[str | int] = ["B", net.config.num_planes, 8, 8]
+    return [steps, *board] if net.config.is_rate_coded else board
+
+
+def _described(name: str, shape: list[str | int]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def _metadata(net: IntegerNet, steps: int) -> dict[str, str]:
+    """Text by name; numbers as Python writes them, so that they come back to the bit."""
+    config = net.config
+    facts = {
+        "schema": SCHEMA,
+        "sha256": net.sha256,
+        "time_steps": steps,
+        "grid_bits": config.grid_bits,
+        "policy_scale": net.policy_scale,
+        "value_scale": net.value_scale,
+        "kind": config.kind,
+        "neuron": config.neuron,
+        "input_rate": config.input_rate,
+        "num_planes": config.num_planes,
+        "history": history_of(config.num_planes),
+    }
+    return {f"vecchess.{name}": str(value) for name, value in facts.items()}

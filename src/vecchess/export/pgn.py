@@ -1,0 +1,82 @@
+"""Recorded games as PGN, by way of python-chess: seven tags, then what vecchess knows besides."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+import chess
+import chess.pgn
+
+from vecchess.chess.uci import to_chess_move
+from vecchess.export.comments import comment
+from vecchess.export.game import RESULTS, RecordedGame
+from vecchess.export.place import text_file
+from vecchess.export.source import Source, Watch
+
+_SHA_LENGTH = 64
+
+
+def export_pgn(
+    source: Source, out: Path, comments: bool = True, watch: Watch = lambda done, total: None
+) -> int:
+    """Write the games of ``source`` to ``out`` ("-": stdout); returns how many.
+
+    ``comments``: with what was thought of the positions, see ``comments``. Raises ConfigError for a
+    place that cannot be, DataError where the disk refuses; ``out`` is replaced whole or not at all.
+    """
+    with text_file(out) as file:
+        return write_pgn(source.games(watch), file, comments)
+
+
+def write_pgn(games: Iterable[RecordedGame], file: TextIO, comments: bool) -> int:
+    """Write ``games`` to ``file``; returns how many. Those of Chess960 carry its Variant tag."""
+    num_games = 0
+    for game in games:
+        print(to_pgn(game, comments).accept(_exporter()), file=file, end="\n\n")
+        num_games += 1
+    return num_games
+
+
+def _exporter() -> chess.pgn.StringExporter:
+    """PGN's export format has lines of less than 80 characters."""
+    return chess.pgn.StringExporter(columns=79)
+
+
+def to_pgn(game: RecordedGame, comments: bool) -> chess.pgn.Game:
+    """A game as python-chess keeps it."""
+    board = game.start_board()
+    written = chess.pgn.Game(_tags(game))
+    if game.chess960 or board.fen() != chess.STARTING_FEN:
+        written.setup(board)
+    node: chess.pgn.GameNode = written
+    for ply, move in enumerate(game.moves):
+        if comments:
+            node.comment = comment(game, ply, board.turn)
+        played = to_chess_move(board, int(move))
+        node = node.add_main_variation(played)
+        board.push(played)
+    return written
+
+
+def _tags(game: RecordedGame) -> dict[str, str]:
+    name = _player(game)
+    tags = {
+        "Event": "?" if game.seed is None else "vecchess self-play",
+        "Site": "?",
+        "Date": "????.??.??",
+        "Round": str(game.number),
+        "White": name,
+        "Black": name,
+        "Result": RESULTS[game.result],
+        "PlyCount": str(game.num_plies),
+        "Termination": game.termination.name.lower().replace("_", " "),
+        "NetSha": " ".join(game.nets),
+    }
+    return tags if game.seed is None else tags | {"Seed": str(game.seed)}
+
+
+def _player(game: RecordedGame) -> str:
+    """Our networks by the first digits of their hash, others by the name they were given."""
+    first = game.nets[0]
+    ours = game.seed is not None or len(first) == _SHA_LENGTH
+    return f"vecchess {first[:12]}" if ours else first

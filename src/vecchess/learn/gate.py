@@ -1,0 +1,70 @@
+"""The gate: a candidate is published when a match accepts that it is stronger than the best so far.
+
+As AlphaGo Zero (Silver et al. 2017) and KataGo's gatekeeper do it, with a sequential test in place
+of a fixed score. Learning goes on from the candidate's weights either way.
+"""
+
+from typing import Any
+
+from vecchess.arena.match import LANES, NoGames, play_match
+from vecchess.arena.players import Room, open_player
+from vecchess.config import MatchConfig, TrainConfig
+from vecchess.learn.aside import MustStop, aside
+from vecchess.learn.evaluate import RANDOM_PLIES, facts_of, queries
+from vecchess.learn.publish import latest
+from vecchess.learn.ranks import Ranks
+from vecchess.selfplay.devices import Device, num_cores
+from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.snn.integer_net import IntegerNet
+from vecchess.store.run_folder import RunFolder
+
+CANDIDATE = "candidate.safetensors"
+
+
+class Gate:
+    """Lets candidates through, or not: rank 0 plays, the others wait."""
+
+    def __init__(self, config: TrainConfig, run: RunFolder, ranks: Ranks, device: Device) -> None:
+        """``device`` is rank 0's."""
+        self._config, self._run, self._ranks, self._device = config, run, ranks, device
+
+    def judge(
+        self, candidate: IntegerNet | None, iteration: int, stop: StopSignals
+    ) -> dict[str, Any] | None:
+        """What the match against the best network came to, on all ranks, with ``admitted``.
+
+        None where somebody asked to stop meanwhile. ``candidate`` is looked at on rank 0 alone.
+        """
+
+        def work(must_stop: MustStop) -> dict[str, Any]:
+            assert candidate is not None
+            return self._play(candidate, iteration, must_stop)
+
+        return aside(self._ranks, stop, work)
+
+    def _play(self, candidate: IntegerNet, iteration: int, must_stop: MustStop) -> dict[str, Any]:
+        config, best = self._config, latest(self._run)
+        if candidate.sha256 == best.sha256:
+            return {"admitted": True, "games": 0}
+        file = self._run.path / CANDIDATE
+        candidate.save(file)
+        settings = MatchConfig(
+            games=config.gate_games,
+            seed=config.seed + iteration,
+            sprt=config.gate,
+            random_plies=RANDOM_PLIES,
+            chess960=config.game.chess960,
+        )
+        threads = max(1, num_cores() // 2)
+        room = Room(min(LANES, config.gate_games), self._device, config.backend, threads)
+        query, seed = queries(config)[-1], settings.seed
+        new, old = (open_player(f"net:{net}{query}", seed, room) for net in (file, best.file))
+        try:
+            result = play_match(new, old, settings, lambda _: must_stop())
+        except NoGames:  # asked to stop: nobody waits for an answer
+            return {}
+        finally:
+            file.unlink(missing_ok=True)
+        assert result.tally.sprt is not None
+        admitted = result.tally.sprt.state == "accepted"
+        return {"admitted": admitted, "opponent": best.name} | facts_of(result)

@@ -1,0 +1,200 @@
+"""Joint ratings: against another algorithm, at their limits, and what they refuse."""
+
+import json
+from math import log10, sqrt
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.arena.hunter import elo_by_hunter
+from vecchess.arena.bradley_terry import BradleyTerry
+from vecchess.arena.draws import draw_shares, fit_draws
+from vecchess.arena.meetings import Meeting, Table
+from vecchess.arena.ratings import rate
+from vecchess.arena.score import STANDARD_ERRORS, Score, expected_score
+from vecchess.errors import ConfigError
+
+
+def random_meetings(seed: int, players: int) -> list[Meeting]:
+    """Some of all possible meetings, in a chain at least, in either direction, some twice."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for other in range(1, players):
+        for one in range(other):
+            if other - one > 1 and rng.random() < 0.4:
+                continue
+            counts = rng.multinomial(rng.integers(1, 60), rng.dirichlet([1, 1, 1])).tolist()
+            names = [f"p{one}", f"p{other}"]
+            rng.shuffle(names)
+            found += [Meeting(names[0], names[1], *counts)] * int(rng.integers(1, 3))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_another_algorithm_finds_the_same_ratings(seed: int) -> None:
+    meetings = random_meetings(seed, 3 + 2 * seed)
+    found = rate(meetings, anchor="p1")
+    table = Table.of(meetings)
+    model = BradleyTerry(table, table.players.index("p1"))
+    model.fit()
+    assert model.virtual.sum() == pytest.approx(found.virtual_draws)
+    expected = elo_by_hunter(table.meetings, "p1", model.virtual.tolist())
+    for name, elo in zip(found.players, found.elo, strict=True):
+        assert elo == pytest.approx(expected[name], abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_virtual_draws_maximise_firths_likelihood(seed: int) -> None:
+    table = Table.of(random_meetings(seed, 4))
+    model = BradleyTerry(table, 0)
+
+    def penalised(strengths: NDArray[np.float64]) -> float:
+        ahead = model.contrasts @ strengths
+        likelihood = model.won @ ahead - model.played @ np.logaddexp(0, ahead)
+        known = model.played * np.exp(ahead) / (1 + np.exp(ahead)) ** 2
+        return float(
+            likelihood + np.linalg.slogdet((model.contrasts.T * known) @ model.contrasts)[1] / 2
+        )
+
+    found = model.fit()
+    for direction in np.eye(3):
+        for step in (-1e-3, 1e-3):
+            assert penalised(found + step * direction) < penalised(found)
+
+
+def test_ratings_of_many_players_with_few_games_are_hardly_biased() -> None:
+    rng = np.random.default_rng(3)
+    truth = np.array([0, 200, 500])
+    found = np.zeros(3)
+    for _ in range(150):
+        meetings = []
+        for one, other in (0, 1), (0, 2), (1, 2):
+            won = rng.binomial(12, expected_score(truth[one] - truth[other]))
+            meetings.append(Meeting(str(one), str(other), int(won), 0, 12 - int(won)))
+        found += rate(meetings).elo / 150
+    assert found == pytest.approx(truth, abs=25)
+
+
+def meeting_of(first: str, second: str, *ptnml: int) -> Meeting:
+    points = np.repeat([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 1], [1, 1]], ptnml, axis=0)
+    return Meeting.of(first, second, Score.of(points.ravel()))
+
+
+def test_two_players_are_rated_as_their_match_says() -> None:
+    ptnml = (34, 54, 63, 64, 75)
+    meeting = meeting_of("new", "old", *ptnml)
+    found = rate([meeting], anchor="old")
+    assert found.elo[0] == pytest.approx(55.58, abs=0.1)  # as fastchess says: test_score.py
+    width = STANDARD_ERRORS * found.standard_errors[0]
+    assert width == pytest.approx(27.65, rel=0.01)
+    assert found.players == ("new", "old")
+    assert found.games.tolist() == [580, 580]
+    assert found.scores.sum() == pytest.approx(1)
+
+
+def test_correlation_within_pairs_counts() -> None:
+    # the same 100 games: alone, in pairs where colours decide, in pairs where openings do not
+    alone = rate([Meeting("a", "b", 50, 0, 50)])
+    opposed = rate([Meeting("a", "b", 50, 0, 50, (0, 0, 50, 0, 0))])
+    alike = rate([Meeting("a", "b", 50, 0, 50, (25, 0, 0, 0, 25))])
+    assert alone.elo[1] == opposed.elo[1] == alike.elo[1] == 0.0
+    error = alone.standard_errors[1]
+    assert error == pytest.approx(400 / np.log(10) * sqrt(4 / 100), rel=0.02)
+    assert alike.standard_errors[1] == pytest.approx(sqrt(2) * error, rel=0.05)
+    assert opposed.standard_errors[1] < 0.3 * error
+
+
+def test_draws_narrow_the_errors() -> None:
+    decided, drawn = (rate([Meeting("a", "b", n, 100 - 2 * n, n)]) for n in (50, 5))
+    assert drawn.standard_errors[1] < 0.4 * decided.standard_errors[1]
+
+
+def test_who_lost_everything_has_a_rating() -> None:
+    found = rate([Meeting("best", "random", 200, 0, 0, (0, 0, 0, 0, 100))])
+    assert found.anchor == "random"
+    assert found.elo[0] == pytest.approx(400 * log10(200.5 / 0.5), abs=0.1)
+    low = found.elo[0] - STANDARD_ERRORS * found.standard_errors[0]
+    # 200 independent games all won: Wilson's bound is 200 / 203.84, 687 Elo
+    assert 400 < low < 700
+    assert found.draws_at_equality == 0
+
+
+def test_ratings_of_many() -> None:
+    meetings = [
+        meeting_of("net", "greedy", 2, 5, 20, 30, 43),
+        meeting_of("greedy", "random", 0, 5, 10, 30, 55),
+        meeting_of("random", "slow", 10, 20, 40, 20, 10),
+    ]
+    found = rate(meetings)
+    assert (found.anchor, found.elo[2]) == ("random", 0.0)
+    assert found.elo[0] > found.elo[1] > 100
+    # errors add up along a chain: what one match says is independent of the others
+    near, far = found.errors[1, 2], found.errors[0, 2]
+    assert far == pytest.approx(sqrt(near**2 + found.errors[0, 1] ** 2))
+    assert found.los[0, 1] > 0.99
+    assert np.allclose(found.los + found.los.T, 1)
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["anchor"] == {"player": "random", "elo": 0.0}
+    assert told["ratings"][0]["player"] == "net"
+    assert (
+        told["ratings"][0]["elo_low"] < told["ratings"][0]["elo"] < told["ratings"][0]["elo_high"]
+    )
+    assert told["covariance"][0][0] == pytest.approx(
+        told["ratings"][0]["standard_error"] ** 2, 0.01
+    )
+
+
+def test_neither_anchor_nor_order_nor_sides_matter() -> None:
+    meetings = random_meetings(9, 5)
+    found = rate(meetings)
+    other = rate([one.exchanged() for one in reversed(meetings)], anchor="p3", anchor_elo=1500)
+    assert other.elo[other.players.index("p3")] == 1500
+    order = [other.players.index(name) for name in found.players]
+    assert np.allclose(found.differences, other.differences[np.ix_(order, order)], atol=1e-3)
+    assert np.allclose(found.errors, other.errors[np.ix_(order, order)], atol=1e-3)
+
+
+def test_pieces_of_a_match_are_the_match() -> None:
+    whole = rate([meeting_of("a", "b", 2, 4, 10, 6, 8)])
+    pieces = rate([meeting_of("a", "b", 2, 4, 0, 0, 0), meeting_of("b", "a", 8, 6, 10, 0, 0)])
+    assert np.array_equal(whole.elo, pieces.elo)
+    assert np.array_equal(whole.covariance, pieces.covariance)
+
+
+def test_the_share_of_draws_is_found_again() -> None:
+    scores = np.array([0.5, 0.6, 0.8, 0.95])
+    for share in (0.05, 0.5, 0.9):
+        drawn = draw_shares(scores, share)
+        assert drawn[0] == pytest.approx(share)
+        assert (np.diff(drawn) < 0).all()
+        assert (drawn / 2 < 1 - scores).all()
+        assert draw_shares(1 - scores, share) == pytest.approx(drawn)
+        wins, losses = scores - drawn / 2, 1 - scores - drawn / 2
+        # Davidson's form: draws by the geometric mean of wins and losses, the same for all
+        assert drawn / np.sqrt(wins * losses) == pytest.approx(2 * share / (1 - share))
+        games = (1e6 * np.stack([wins, drawn, losses], axis=1)).round().astype(np.int64)
+        assert fit_draws(scores, games) == pytest.approx(share, abs=1e-3)
+    assert fit_draws(scores[:1], np.array([[0, 9, 0]])) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("meetings", "says"),
+    [
+        ([], "no games"),
+        ([Meeting("a", "b", 0, 0, 0)], "no games"),
+        ([Meeting("a", "a", 1, 0, 0)], "against itself"),
+        ([Meeting("a", "b", -1, 2, 0)], "below 0"),
+        ([Meeting("a", "b", 1, 0, 1, (0, 0, 0, 0, 1))], "not those of its games"),
+        ([Meeting("a", "b", 1, 0, 1, (0, 1))], "not those of its games"),
+        ([Meeting("a", "b", 1, 0, 1), Meeting("c", "d", 1, 0, 0)], "connect c, d with a"),
+    ],
+)
+def test_what_cannot_be_rated(meetings: list[Meeting], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Table.of(meetings)
+
+
+def test_an_anchor_has_to_have_played() -> None:
+    with pytest.raises(ConfigError, match="'c' has no games: choose a, b"):
+        rate([Meeting("a", "b", 1, 0, 1)], anchor="c")

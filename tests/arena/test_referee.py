@@ -1,0 +1,76 @@
+"""Games that end because nobody doubts how they will."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vecchess.arena.match import play_match
+from vecchess.arena.player import Replies, Turns
+from vecchess.arena.simple import RandomPlayer
+from vecchess.config import Adjudication, MatchConfig
+from vecchess.errors import ConfigError
+
+
+class Sure(RandomPlayer):
+    """Plays anything, and expects the same score all the time."""
+
+    def __init__(self, seed: int, value: float, from_ply: int = 0) -> None:
+        super().__init__(seed)
+        self._value, self._from_ply, self._plies = value, from_ply, {}
+
+    def ask(self, turns: Turns) -> None:
+        self._plies |= dict(zip(turns.lanes.tolist(), turns.plies.tolist(), strict=True))
+        super().ask(turns)
+
+    def replies(self) -> Replies:
+        found = super().replies()
+        for place, lane in enumerate(found.lanes.tolist()):
+            if self._plies[lane] >= self._from_ply:
+                found.values[place] = self._value
+        return found
+
+
+def endings(first: RandomPlayer, second: RandomPlayer, **rules: Any) -> tuple[dict[str, int], Any]:
+    settings = MatchConfig(games=8, random_plies=4, adjudication=Adjudication(**rules))
+    result = play_match(first, second, settings)
+    return result.tally.facts()["terminations"], result
+
+
+def test_who_expects_to_lose_has_lost_after_some_turns() -> None:
+    hopeless, hopeful = Sure(1, 0.01, from_ply=8), Sure(2, 0.99)
+    why, result = endings(hopeless, hopeful, resign_below=0.05, resign_turns=3)
+    assert why == {"resignation": 8}
+    assert result.score.losses == 8
+    lengths = sorted(len(game.moves) for game in result.tally.games)
+    assert lengths == [13] * 4 + [14] * 4  # the third own move from ply 8 on, first or second
+
+
+def test_nobody_is_taken_to_resign_by_default() -> None:
+    why, _ = endings(Sure(1, 0.0), Sure(2, 1.0))
+    assert "resignation" not in why
+
+
+def test_draws_need_both_sides_to_agree() -> None:
+    rules = {"adjudicate_draw_within": 0.1, "adjudicate_draw_plies": 10}
+    why, result = endings(Sure(1, 0.52), Sure(2, 0.5), **rules)
+    assert why == {"adjudication": 8}
+    assert result.score.draws == 8
+    assert {len(game.moves) for game in result.tally.games} == {14}
+    why, _ = endings(Sure(1, 0.5), Sure(2, 0.9), **rules)
+    assert "adjudication" not in why
+    why, _ = endings(Sure(1, 0.5), RandomPlayer(2), **rules)
+    assert "adjudication" not in why
+
+
+def test_tablebases_that_are_not_there(tmp_path: Any) -> None:
+    with pytest.raises(ConfigError, match="no tables"):
+        endings(RandomPlayer(), RandomPlayer(), syzygy=tmp_path)
+
+
+def test_values_are_kept_with_the_games() -> None:
+    _, result = endings(Sure(1, 0.25), RandomPlayer(2))
+    game = result.tally.games[0]
+    assert (game.values[4::2] == np.float32(0.25)).all()
+    assert np.isnan(game.values[:4]).all()
+    assert np.isnan(game.values[5::2]).all()

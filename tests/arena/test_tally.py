@@ -1,0 +1,65 @@
+"""What counts of the games of a match, in whatever order they end."""
+
+import numpy as np
+
+from vecchess.arena.record import Forfeit, MatchGame
+from vecchess.arena.sprt import Sprt
+from vecchess.arena.tally import Tally
+from vecchess.chess.chess960 import start_positions
+from vecchess.chess.rules import Termination
+
+
+def game(number: int, first_points: float, ending: int = Termination.CHECKMATE) -> MatchGame:
+    is_white = number % 2 == 0
+    moves = np.array([number, 2, 3], np.uint16)
+    return MatchGame(
+        number=number,
+        start=start_positions(1)[0],
+        opening_plies=0,
+        moves=moves,
+        values=np.full(3, np.nan, np.float32),
+        visits=np.zeros(3, np.int32),
+        ending=ending,
+        white_points=first_points if is_white else 1 - first_points,
+        first_is_white=is_white,
+    )
+
+
+def test_pairs_count_in_the_order_of_their_numbers() -> None:
+    tally = Tally()
+    tally.add([game(3, 1.0), game(2, 0.5), game(1, 0.0)])
+    assert (tally.num_ended, tally.games, tally.score) == (3, [], None)
+    tally.add([game(0, 1.0)])
+    assert [g.number for g in tally.games] == [0, 1, 2, 3]
+    assert tally.score is not None
+    assert tally.score.ptnml == (0, 0, 1, 1, 0)
+    tally.add([game(6, 1.0), game(7, 1.0), game(4, 1.0)])
+    assert len(tally.games) == 4
+    tally.add_rest()  # game 5 never came
+    assert [g.number for g in tally.games] == [0, 1, 2, 3, 6, 7]
+    assert tally.score.score == 0.75
+
+
+def test_a_test_decides_the_same_in_any_order() -> None:
+    games = [game(number, 1.0) for number in range(400)]
+    found = []
+    for order in (range(400), np.random.default_rng(0).permutation(400).tolist()):
+        tally = Tally(Sprt(0, 50))
+        for number in order:
+            tally.add([games[number]])
+        tally.add_rest()
+        assert tally.is_decided
+        found.append([g.number for g in tally.games])
+    assert found[0] == found[1]
+    assert 2 < len(found[0]) < 400
+
+
+def test_facts() -> None:
+    tally = Tally()
+    tally.add([game(0, 0.0, Forfeit.TIME), game(1, 0.5, Termination.STALEMATE)])
+    facts = tally.facts()
+    assert facts["terminations"] == {"stalemate": 1, "time": 1}
+    assert facts["forfeits"] == [{"game": 0, "loser": "first", "why": "time"}]
+    assert (facts["games"], facts["distinct_games"], facts["distinct_openings"]) == (2, 2, 1)
+    assert facts["white_score"] == 0.25
+    assert "sprt" not in facts
