@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import to_board
 from vecchess.chess.make import make
+from vecchess.chess.movegen import legal_moves
 from vecchess.chess.uci import to_chess_move
 
 
@@ -52,8 +53,8 @@ def _legal(
         code = int(actions_to_moves(position, np.array([action]))[0])
     except ValueError:
         return None
-    move = to_chess_move(board, code)
-    return move if move in board.legal_moves else None
+    moves, num_moves = legal_moves(position)
+    return to_chess_move(board, code) if code in moves[0, : num_moves[0]] else None
 
 
 def _number(board: chess.Board) -> str:
