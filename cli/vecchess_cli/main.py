@@ -16,6 +16,7 @@ from vecchess_cli import (
     match,
     net,
     ray,
+    replay,
     selfplay,
     train,
     tune,
@@ -38,6 +39,7 @@ app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
 app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
+app.command("replay")(replay.replay)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)

@@ -32,6 +32,7 @@ def test_a_row_a_game(tmp_path: Path) -> None:
     assert [int(row["game"]) for row in rows] == list(range(8))
     assert {row["seed"] for row in rows} == {str(SEED)}
     assert {row["networks"] for row in rows} == {"net"}
+    assert [int(row["fingerprint"], 16) for row in rows] == records.fingerprint.tolist()
     assert {row["start_fen"] for row in rows} == {chess.STARTING_FEN}
     total = {name: sum(int(row[name]) for row in rows) for name in ("plies", "searched")}
     assert total == {"plies": stats.plies, "searched": stats.searched_plies}
@@ -83,5 +84,5 @@ def test_what_there_is_not_is_left_empty() -> None:
     found = next(iter(games_of(records)))
     game = RecordedGame(found.records, found.walk, 0, None, False)
     row = next(game_rows(game))
-    assert [row[name] for name in ("seed", "mean_steps", "mean_visits")] == ["", "", ""]
+    assert [row[name] for name in ("seed", "mean_steps", "mean_visits", "fingerprint")] == [""] * 4
     assert (row["networks"], row["judged"]) == ("pgn", 0)

@@ -131,6 +131,8 @@ def test_self_play_makes_the_same_games() -> None:
     ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE), seats=2)
     theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
     assert ours.digest() == theirs.digest()
+    assert np.array_equal(ours.fingerprint, theirs.fingerprint)
+    assert np.array_equal(ours.tag, theirs.tag)
 
 
 def test_eight_positions_of_a_game() -> None:

@@ -161,7 +161,7 @@ def test_ten_million_positions_fit_in_two_gigabytes() -> None:
     made = made_up(list(range(games)), searched=False)
     num = games * plies
     columns = {name: np.resize(getattr(made, name), num) for name in ("action", "win", "draw")}
-    columns |= {name: np.ones(num, getattr(made, name).dtype) for name in ("prob", "steps")}
+    columns |= {name: np.ones(num, getattr(made, name).dtype) for name in ("prob", "steps", "tag")}
     searches = no_targets(num) | {
         "target_offsets": np.arange(num + 1) * 20,
         "target_action": np.zeros(num * 20, np.uint16),

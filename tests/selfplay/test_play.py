@@ -3,7 +3,7 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.kernels import exposed
@@ -13,7 +13,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.selfplay import ply_log
-from vecchess.selfplay.ply_log import unpack_plies
+from vecchess.selfplay.ply_log import MAX_STEPS, num_tags, unpack_plies
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     PLAYTHROUGH,
@@ -203,23 +203,26 @@ def test_a_start_with_a_clock_keeps_it(tmp_path: Path) -> None:
 
 
 @given(
+    most_steps=st.integers(0, MAX_STEPS),
+    shares=st.lists(st.floats(0, 1), min_size=2, max_size=2),
     action=st.integers(0, 4671),
-    steps=st.integers(0, 31),
     win=st.integers(0, VALUE_UNIT),
     draw=st.integers(0, VALUE_UNIT),
     prob=st.floats(2.0**-32, 1.0, width=32),
 )
-def test_a_ply_fits_48_bits(action: int, steps: int, win: int, draw: int, prob: float) -> None:
-    word = int(pack_ply(action, steps, win, draw, np.float32(prob)))
+@example(MAX_STEPS, [1, 1], 4671, 0, VALUE_UNIT, 1.0)
+@example(0, [0, 1], 0, VALUE_UNIT, 0, 2.0**-30)
+def test_a_ply_fits_48_bits(
+    most_steps: int, shares: list[float], action: int, win: int, draw: int, prob: float
+) -> None:
+    steps, tag = round(shares[0] * most_steps), round(shares[1] * (num_tags(most_steps) - 1))
+    draw = min(draw, VALUE_UNIT - win)
+    word = int(pack_ply(action, steps, win, draw, np.float32(prob), tag, most_steps))
     assert word < 1 << 48
     plies = np.array([[word & 0xFFFF, word >> 16 & 0xFFFF, word >> 32]], np.uint16)
-    back = unpack_plies(plies)
-    assert [int(back[name][0]) for name in ("action", "steps", "win", "draw")] == [
-        action,
-        steps,
-        win,
-        draw,
-    ]
+    back = unpack_plies(plies, most_steps)
+    names = ("action", "steps", "win", "draw", "tag")
+    assert [int(back[name][0]) for name in names] == [action, steps, win, draw, tag]
     assert abs(float(back["prob"][0]) - max(prob, 2.0**-24)) <= prob / 256
 
 

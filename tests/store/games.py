@@ -14,7 +14,7 @@ def made_up(
     nets: tuple[str, ...] = ("a" * 64,),
     searched: bool = True,
 ) -> GameRecords:
-    draw = np.random.default_rng(seed)
+    draw, witness = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     games = len(numbers)
     lengths = draw.integers(1, 90, games)
     plies = int(lengths.sum())
@@ -30,6 +30,8 @@ def made_up(
         win=draw.integers(0, 512, plies).astype(np.uint16),
         draw=draw.integers(0, 512, plies).astype(np.uint16),
         prob=draw.random(plies).astype(np.float32),
+        fingerprint=witness.integers(1, 2**63, games).astype(np.uint64),
+        tag=witness.integers(0, 29, plies).astype(np.uint8),
         span_offsets=np.arange(games + 1, dtype=np.int64),
         span_ply=np.zeros(games, np.int32),
         span_net=draw.integers(0, len(nets), games).astype(np.int32),

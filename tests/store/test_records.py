@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.store.games import made_up, same
 from vecchess.errors import DataError
-from vecchess.store.records import SEARCH_COLUMNS, GameRecords, concatenate
+from vecchess.store.records import SEARCH_COLUMNS, WITNESS_COLUMNS, GameRecords, concatenate
 from vecchess.store.stats import GameStats
 
 
@@ -37,6 +37,14 @@ def test_the_digest_sees_a_single_search(column: str) -> None:
     digest = games.digest()
     getattr(games, column)[3] = 1
     assert games.digest() != digest
+
+
+@pytest.mark.parametrize("column", WITNESS_COLUMNS)
+def test_the_digest_is_that_of_the_games_whoever_bears_witness(column: str) -> None:
+    games = made_up(list(range(5)))
+    digest = games.digest()
+    getattr(games, column)[3] += 1
+    assert games.digest() == digest
 
 
 def test_games_without_search_keep_their_digest() -> None:
@@ -72,7 +80,10 @@ def test_the_digest_sees_the_network() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    ["action", "start", "offsets", "span_net", "span_offsets", "termination", *SEARCH_COLUMNS],
+    [
+        *("action", "start", "offsets", "span_net", "span_offsets", "termination"),
+        *(*SEARCH_COLUMNS, *WITNESS_COLUMNS),
+    ],
 )
 def test_columns_that_do_not_fit_are_refused(column: str) -> None:
     games = made_up(list(range(5)))

@@ -86,6 +86,16 @@ def test_the_run_folder(reference: Path) -> None:
     assert status["sha256"] == newest(reference)
 
 
+def test_the_games_can_be_played_again(reference: Path) -> None:
+    """Those of each generation by its own network."""
+    again = vecchess(
+        "replay", reference, "--verify-all", 16, "--gpus", "cpu", "--slots", 3, "--json"
+    )
+    told = last_json(again)
+    assert (told["games"], told["identical"]) == (16, 16)
+    assert list(told["networks"].values()) == [8, 8]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_run_goes_on_as_if_nothing_had_been(
     reference: Path, tmp_path: Path, little: list[object], number: signal.Signals
@@ -276,6 +286,8 @@ def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objecti
     assert {match["opponent"] for match in summary["matches"]} == {"random", "greedy"}
     learnt = [line for line in facts(run) if line["kind"] == "learn"]
     assert all(np.isfinite(line["loss"]) for line in learnt)
+    again = last_json(vecchess("replay", run, "--verify-all", 16, "--gpus", "cpu", "--json"))
+    assert (again["identical"], len(again["networks"])) == (16, 2)
 
 
 def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:

@@ -11,6 +11,7 @@ A row a game:
     mean_visits                        simulations, over searches
     total_steps                        time steps for all answers, those inside searches among them
     playthrough, .._would_resign       1 where resigning was forbidden; where a side would have
+    fingerprint                        hash of all answers of the network, 16 hexadecimal digits
 
 A row a ply, before which the position stood:
 
@@ -38,6 +39,7 @@ from vecchess.export.place import text_file
 from vecchess.export.source import Source, Watch
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
+    NO_FINGERPRINT,
     PLAYTHROUGH,
     VALUE_UNIT,
     WHITE_WOULD_RESIGN,
@@ -50,7 +52,7 @@ NOTHING = ""
 GAME_COLUMNS = (
     *("game", "start_fen", "chess960", "seed", "networks", "result", "termination", "plies"),
     *("judged", "searched", "full_searches", "mean_steps", "mean_visits", "total_steps"),
-    *("playthrough", "white_would_resign", "black_would_resign"),
+    *("playthrough", "white_would_resign", "black_would_resign", "fingerprint"),
 )
 PLY_COLUMNS = (
     *("game", "ply", "fen", "move", "network", "win", "draw", "score", "probability"),
@@ -83,6 +85,7 @@ def game_rows(game: RecordedGame) -> Iterator[Row]:
     """The one row of a game, see ``GAME_COLUMNS``."""
     steps, visits = game.column("steps"), game.column("visits")
     resign = int(game.records.resign[game.index])
+    witness = int(game.records.fingerprint[game.index])
     yield {
         "game": game.number,
         "start_fen": game.start_board().fen(en_passant="legal"),
@@ -101,6 +104,7 @@ def game_rows(game: RecordedGame) -> Iterator[Row]:
         "playthrough": int(resign & PLAYTHROUGH > 0),
         "white_would_resign": int(resign & WHITE_WOULD_RESIGN > 0),
         "black_would_resign": int(resign & BLACK_WOULD_RESIGN > 0),
+        "fingerprint": NOTHING if witness == NO_FINGERPRINT else f"{witness:016x}",
     }
 
 

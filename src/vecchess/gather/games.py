@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_board
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
-from vecchess.store.records import VALUE_UNIT, GameRecords, no_targets
+from vecchess.store.records import VALUE_UNIT, GameRecords, no_targets, no_witness
 
 _PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
 
@@ -89,7 +89,8 @@ def to_records(games: list[Game], source: str) -> GameRecords:
     """
     lengths = [len(game.actions) for game in games]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    columns = no_targets(int(offsets[-1])) | _judgement_columns(games, offsets)
+    columns = no_targets(int(offsets[-1])) | no_witness(len(games), int(offsets[-1]))
+    columns |= _judgement_columns(games, offsets)
     return GameRecords(
         numbers=np.array([game.number for game in games], np.int64),
         start=np.stack([game.start for game in games]),

@@ -74,7 +74,9 @@ def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Sh
     tree = config.tree
     policy_scale, value_scale = backend.policy_scale, backend.value_scale
     starts = start_table(config.game)
-    rules = make_rules(config.game, tree, config.seed, starts, policy_scale, value_scale)
+    rules = make_rules(
+        config.game, tree, config.seed, starts, policy_scale, value_scale, backend.time_steps
+    )
     if tree.search == "none":
         return partial(Mover, rules, sha256)
     limits = TreeLimits.of(tree)

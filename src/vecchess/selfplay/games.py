@@ -11,7 +11,7 @@ from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.inference.requests import Requests
 from vecchess.search.sampling import LOG2_E
 from vecchess.selfplay.pages import NO_PAGE
-from vecchess.selfplay.ply_log import PLY_WORDS
+from vecchess.selfplay.ply_log import PLY_WORDS, num_tags
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
 
@@ -28,7 +28,8 @@ class GameTable(NamedTuple):
     logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
     colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
-    target_pages: int32[G, 2] and target_words: int32[G] of the log of searches.
+    fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
+    target_words: int32[G] of the log of searches.
     """
 
     position: NDArray[np.uint64]
@@ -41,6 +42,7 @@ class GameTable(NamedTuple):
     resign: NDArray[np.uint8]
     low_turns: NDArray[np.uint8]
     level_plies: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
     target_pages: NDArray[np.int32]
     target_words: NDArray[np.int32]
 
@@ -59,6 +61,7 @@ class GameTable(NamedTuple):
             resign=np.zeros(num_games, np.uint8),
             low_turns=np.zeros((num_games, 2), np.uint8),
             level_plies=np.zeros(num_games, np.uint8),
+            fingerprint=np.zeros(num_games, np.uint64),
             target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
             target_words=np.zeros(num_games, np.int32),
         )
@@ -88,9 +91,10 @@ class Rules(NamedTuple):
     seed: uint64. starts: uint64[starts, 8], one drawn for each game. policy_scale:
     float32[max_plies] log2 of the odds for one unit of accumulator over one time step, with the
     temperature of that ply in it (0: take the best). value_scale: float32 likewise. The limits
-    are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once. Where moves are
-    searched: temperature: float64[max_plies] by ply; simulations of full and fast searches; how
-    many of 2**64 random words make a search full.
+    are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once. most_steps: time
+    steps a logged ply may have, 0 where moves are searched; num_tags: see ``ply_log``. Where moves
+    are searched: temperature: float64[max_plies] by ply; simulations of full and fast searches;
+    how many of 2**64 random words make a search full.
     """
 
     seed: np.uint64
@@ -108,6 +112,8 @@ class Rules(NamedTuple):
     full_sims: int
     fast_sims: int
     full_share: np.uint64
+    most_steps: int
+    num_tags: int
 
 
 def make_rules(
@@ -117,8 +123,13 @@ def make_rules(
     starts: NDArray[np.uint64],
     policy_scale: float,
     value_scale: float,
+    time_steps: int,
 ) -> Rules:
-    """Rules of the games of one run; the scales are the network's, logits per accumulator."""
+    """Rules of the games of one run; the scales are the network's, logits per accumulator.
+
+    time_steps: T, the most that the network takes.
+    """
+    most_steps = time_steps if tree.search == "none" else 0
     temperature = np.ones(config.max_plies)
     for ply, value in parse_temperature(config.temperature):
         temperature[ply:] = value
@@ -138,14 +149,19 @@ def make_rules(
         full_sims=tree.sims,
         fast_sims=tree.fast_sims,
         full_share=_words_below(tree.full_share),
+        most_steps=most_steps,
+        num_tags=num_tags(most_steps),
     )
 
 
-def rescaled(rules: Rules, policy_scale: float, value_scale: float) -> Rules:
-    """The same rules with the scales of another network, logits per accumulator."""
+def rescaled(rules: Rules, policy_scale: float, value_scale: float, time_steps: int) -> Rules:
+    """The same rules with the scales of another network, logits per accumulator, and its T."""
+    most_steps = time_steps if rules.most_steps else 0
     return rules._replace(
         policy_scale=_policy_scale(rules.temperature, policy_scale),
         value_scale=_value_scale(value_scale),
+        most_steps=most_steps,
+        num_tags=num_tags(most_steps),
     )
 
 
@@ -170,7 +186,7 @@ class Finished(NamedTuple):
 
     logged: uint16[plies, 3] (``ply_log``), words: uint32[W] (``target_log``), and for each game
     number: int64[n], start: int32[n], plies: int32[n], num_words: int32[n], result: int8[n]
-    White's, termination: uint8[n], resign: uint8[n].
+    White's, termination: uint8[n], resign: uint8[n], fingerprint: uint64[n].
     """
 
     logged: NDArray[np.uint16]
@@ -182,6 +198,7 @@ class Finished(NamedTuple):
     result: NDArray[np.int8]
     termination: NDArray[np.uint8]
     resign: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
 
     @classmethod
     def with_room(cls, num_games: int, num_plies: int, num_words: int = 0) -> "Finished":
@@ -196,4 +213,5 @@ class Finished(NamedTuple):
             result=np.zeros(num_games, np.int8),
             termination=np.zeros(num_games, np.uint8),
             resign=np.zeros(num_games, np.uint8),
+            fingerprint=np.zeros(num_games, np.uint64),
         )

@@ -88,14 +88,16 @@ class Mover:
         """Sums since the start of what searches did; empty where moves are not searched."""
         return {}
 
-    def take_network(self, net_sha: str, policy_scale: float, value_scale: float) -> None:
+    def take_network(
+        self, net_sha: str, policy_scale: float, value_scale: float, time_steps: int
+    ) -> None:
         """Play the games to come with another network. All seats are vacant, no call runs.
 
-        The scales are logits per accumulator unit and step.
+        The scales are logits per accumulator unit and step; ``time_steps`` is T.
         """
         assert (self.games.number == VACANT).all(), "a network is replaced while games go on"
         self._net_sha = net_sha
-        self.rules = rescaled(self.rules, policy_scale, value_scale)
+        self.rules = rescaled(self.rules, policy_scale, value_scale, time_steps)
 
     def play(self, rows: Rows) -> tuple[Rows, Rows]:
         """Play on in ``rows`` (int32[K]: answered or vacant).
@@ -169,7 +171,7 @@ class Mover:
         done = self._done
         offsets = np.concatenate([[0], np.cumsum(done.plies[:num_games])]).astype(np.int64)
         word_offsets = np.concatenate([[0], np.cumsum(done.num_words[:num_games])])
-        columns = unpack_plies(done.logged[:num_plies])
+        columns = unpack_plies(done.logged[:num_plies], self.rules.most_steps)
         columns |= unpack_targets(done.words, word_offsets.astype(np.int64), offsets)
         self._records.append(
             GameRecords(
@@ -178,6 +180,7 @@ class Mover:
                 result=done.result[:num_games].copy(),
                 termination=done.termination[:num_games].copy(),
                 resign=done.resign[:num_games].copy(),
+                fingerprint=done.fingerprint[:num_games].copy(),
                 offsets=offsets,
                 span_offsets=np.arange(num_games + 1, dtype=np.int64),
                 span_ply=np.zeros(num_games, np.int32),

@@ -13,6 +13,7 @@ from vecchess.inference.requests import POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
 from vecchess.search.sampling import draw_unbatched, weigh_unbatched
+from vecchess.selfplay.fingerprint import fold_answer_unbatched, tag_unbatched
 from vecchess.selfplay.games import VACANT
 from vecchess.selfplay.ply_log import pack_ply_unbatched
 from vecchess.selfplay.seats import (
@@ -77,19 +78,22 @@ def _play_seat(
         task = BEGIN
     while True:
         code = ONGOING
-        steps, win, draw, choice, prob = 0, 0, 0, 0, np.float32(0.0)
+        steps, win, draw, choice, prob, tag = 0, 0, 0, 0, np.float32(0.0), np.uint64(0)
         if task == BEGIN:
             set_up_unbatched(games, rules, seat)
         elif task == RANDOM:
             choice, prob = draw_randomly_unbatched(games, requests, rules, seat, attempt)
         else:
+            games.fingerprint[seat] = fold_answer_unbatched(games.fingerprint[seat], requests, seat)
+            tag = tag_unbatched(games.fingerprint[seat], rules.num_tags)
             steps, win, draw = _value(requests, rules, seat, weights)
             code = give_up_unbatched(games, rules, seat, win, draw)
             choice, prob = _draw_by_policy(games, requests, rules, seat, steps, weights)
         if code == ONGOING:
             if task != BEGIN:
-                word = pack_ply_unbatched(requests.legal[seat, choice], steps, win, draw, prob)
-                move_unbatched(tables, games, log, seat, requests.legal[seat, choice], word)
+                action = requests.legal[seat, choice]
+                word = pack_ply_unbatched(action, steps, win, draw, prob, tag, rules.most_steps)
+                move_unbatched(tables, games, log, seat, action, word)
                 cursor[PLAYED] += 1
             code = ask_unbatched(tables, games, requests, rules, seat, moves)
         if code != ONGOING and task == ANSWER:

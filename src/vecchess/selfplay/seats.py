@@ -27,6 +27,7 @@ from vecchess.chess.rules import (
 from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline
 from vecchess.rng import random_below, random_u64
+from vecchess.selfplay.fingerprint import START
 from vecchess.selfplay.games import VACANT
 from vecchess.selfplay.ply_log import (
     append_ply_unbatched,
@@ -36,6 +37,7 @@ from vecchess.selfplay.ply_log import (
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
+    NO_FINGERPRINT,
     PLAYTHROUGH,
     VALUE_UNIT,
     WHITE_WOULD_RESIGN,
@@ -184,6 +186,7 @@ def set_up_unbatched(games: Any, rules: Any, seat: Any) -> None:
         for word in range(games.past.shape[2]):
             games.past[seat, index, word] = 0
     games.ply[seat] = 0
+    games.fingerprint[seat] = np.uint64(START)
 
 
 @inline
@@ -199,6 +202,7 @@ def finish_unbatched(
     finished.result[done] = outcome * (1 - 2 * colour)
     finished.termination[done] = code
     finished.resign[done] = games.resign[seat]
+    finished.fingerprint[done] = max(games.fingerprint[seat], np.uint64(NO_FINGERPRINT + 1))
     first, last = games.pages[seat, 0], games.pages[seat, 1]
     take_plies_unbatched(log, first, last, plies, finished.logged, cursor[PLIES_DONE])
     cursor[GAMES_DONE] += 1

@@ -133,7 +133,9 @@ class SelfplayServer:
         self.engine.counters = counters
         self.network = network
         for mover in self.movers:
-            mover.take_network(network.sha256, backend.policy_scale, backend.value_scale)
+            mover.take_network(
+                network.sha256, backend.policy_scale, backend.value_scale, backend.time_steps
+            )
 
     def take_finished(self) -> list[GameRecords]:
         """Games that ended since the last call."""

@@ -22,9 +22,11 @@ from vecchess.search.layout import (
     LANE_KEY,
     LANE_STATE,
     lane_at,
+    node_at,
     tree_at,
 )
 from vecchess.search.reuse import begin_search_unbatched, follow_unbatched
+from vecchess.selfplay.fingerprint import fold_root_unbatched, tag_unbatched
 from vecchess.selfplay.games import VACANT
 from vecchess.selfplay.ply_log import PAGE_PLIES, pack_ply_unbatched
 from vecchess.selfplay.seats import (
@@ -117,9 +119,8 @@ def _play_seat(
         elif task == RANDOM:
             choice, prob = draw_randomly_unbatched(games, requests, rules, seat, attempt)
             action = requests.legal[seat, choice]
-            move_unbatched(
-                tables, games, log, seat, action, pack_ply_unbatched(action, 0, 0, 0, prob)
-            )
+            word = pack_ply_unbatched(action, 0, 0, 0, prob, 0, rules.most_steps)
+            move_unbatched(tables, games, log, seat, action, word)
             cursor[PLAYED] += 1
         elif load_i32(lane_at(forest, seat), LANE_STATE) == LANE_ANSWERED:
             code, outcome = _take_verdict(forest, seat)
@@ -181,6 +182,9 @@ def _play_decision(
     """Play the move of a search that is over, unless the side gives up; returns why, or ONGOING."""
     decision = load_i64(forest, descriptor.DECISION)
     decide_unbatched(forest, tree_at(forest, seat))
+    root = node_at(forest, load_i32(tree_at(forest, seat), record.ROOT))
+    games.fingerprint[seat] = fold_root_unbatched(games.fingerprint[seat], forest, root)
+    tag = tag_unbatched(games.fingerprint[seat], rules.num_tags)
     win = (load_i32(decision, decide.WIN) * VALUE_UNIT + (1 << 23)) >> 24
     draw = (load_i32(decision, decide.DRAW) * VALUE_UNIT + (1 << 23)) >> 24
     draw = min(draw, VALUE_UNIT - win)
@@ -190,7 +194,7 @@ def _play_decision(
     _log_search(games, targets, forest, seat, decision)
     action = load_i32(decision, decide.ACTION)
     prob = np.float32(load_f32(decision, decide.PROB))
-    word = pack_ply_unbatched(action, 0, win, draw, prob)
+    word = pack_ply_unbatched(action, 0, win, draw, prob, tag, rules.most_steps)
     move_unbatched(tables, games, log, seat, np.uint16(action), word)
     cursor[PLAYED] += 1
     follow_unbatched(forest, seat, load_i32(decision, decide.EDGE))

@@ -52,9 +52,11 @@ class Thinker(Mover):
         self._targets = target_log()
         self._cache = cache
 
-    def take_network(self, net_sha: str, policy_scale: float, value_scale: float) -> None:
+    def take_network(
+        self, net_sha: str, policy_scale: float, value_scale: float, time_steps: int
+    ) -> None:
         """See ``Mover``. What the old network said of positions is forgotten."""
-        super().take_network(net_sha, policy_scale, value_scale)
+        super().take_network(net_sha, policy_scale, value_scale, time_steps)
         assert (self.forest.records[:, record.ROOT] == NO_NODE).all(), "a tree outlived its game"
         self.forest.take_scales(policy_scale, value_scale)
         if (

@@ -1,7 +1,8 @@
 """Finished games as arrays: what a shard holds, and what every reader gets.
 
     games   numbers[G] start[G, 8] result[G] termination[G] resign[G]    one entry a game
-    plies   action[..] steps[..] win[..] draw[..] prob[..]               games one after another
+            fingerprint[G]
+    plies   action[..] steps[..] win[..] draw[..] prob[..] tag[..]       games one after another
             visits[..] full[..] thought[..]                              zero where none searched
     targets target_action[..] target_prob[..]                            plies one after another
     spans   span_net[..] span_ply[..]                             which network, from which ply on
@@ -21,9 +22,9 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError
 from vecchess.shapes import POSITION_WORDS
 
-SCHEMA = 2
-READABLE = (1, SCHEMA)
-"""Schemas that are read: 1 knew no search."""
+SCHEMA = 3
+READABLE = (1, 2, SCHEMA)
+"""Schemas that are read: 1 knew no search, 1 and 2 no fingerprints."""
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
 
@@ -39,6 +40,7 @@ GAME_COLUMNS = {
     "result": np.int8,
     "termination": np.uint8,
     "resign": np.uint8,
+    "fingerprint": np.uint64,
 }
 PLY_COLUMNS = {
     "action": np.uint16,
@@ -46,6 +48,7 @@ PLY_COLUMNS = {
     "win": np.uint16,
     "draw": np.uint16,
     "prob": np.float32,
+    "tag": np.uint8,
     "visits": np.uint32,
     "full": np.uint8,
     "thought": np.uint32,
@@ -53,6 +56,10 @@ PLY_COLUMNS = {
 TARGET_COLUMNS = {"target_action": np.uint16, "target_prob": np.uint16}
 SEARCH_COLUMNS = ("visits", "full", "thought", "target_offsets", *TARGET_COLUMNS)
 """What only a search fills in; all zero or empty without one."""
+WITNESS_COLUMNS = ("fingerprint", "tag")
+"""Hashes of the answers the moves came from; all zero where they are not known."""
+NO_FINGERPRINT = 0
+"""Of a game of others, or one that was recorded before there were fingerprints."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +71,13 @@ class GameRecords:
     result: int8[G]          1 White won, 0 draw, -1 Black won
     termination: uint8[G]    ``chess.rules.Termination``
     resign: uint8[G]         bits PLAYTHROUGH, WHITE_WOULD_RESIGN, BLACK_WOULD_RESIGN
+    fingerprint: uint64[G]   hash of all answers (``selfplay/fingerprint.py``); 0: not known
     offsets: int64[G + 1]    first ply of each game in the columns below
     action: uint16[plies]    move played, as action code, mover's view
     steps: uint8[plies]      time steps the network took; 0 where it was not asked
     win, draw: uint16[plies] value of the position in 1/511, mover's view; the root's if searched
     prob: float32[plies]     probability with which the move was drawn, to 1 part in 256
+    tag: uint8[plies]        a few bits of the fingerprint up to this ply; 0 where nobody was asked
     visits: uint32[plies]    simulations of the root when its search ended; 0: not searched
     full: uint8[plies]       1 after a full search, 0 after a fast one or none
     thought: uint32[plies]   time steps the network took for all answers of the search
@@ -89,12 +98,14 @@ class GameRecords:
     result: NDArray[np.int8]
     termination: NDArray[np.uint8]
     resign: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
     offsets: NDArray[np.int64]
     action: NDArray[np.uint16]
     steps: NDArray[np.uint8]
     win: NDArray[np.uint16]
     draw: NDArray[np.uint16]
     prob: NDArray[np.float32]
+    tag: NDArray[np.uint8]
     visits: NDArray[np.uint32]
     full: NDArray[np.uint8]
     thought: NDArray[np.uint32]
@@ -143,12 +154,12 @@ class GameRecords:
         """sha256 of everything played, game by game in the order of the numbers.
 
         Independent of which worker played a game and of how games were put into shards. The
-        columns of a search count where there is anything in them: games that were played without
-        one have the digest that they had under schema 1.
+        columns of a search count where there is anything in them, those that only bear witness
+        never: the same games have the same digest under every schema.
         """
         ordered = self.by_number()
         digest = hashlib.sha256()
-        left_out = {"nets", "span_net"}
+        left_out = {"nets", "span_net", *WITNESS_COLUMNS}
         if not any(getattr(self, name).any() for name in SEARCH_COLUMNS):
             left_out.update(SEARCH_COLUMNS)
         for column in fields(self):
@@ -190,6 +201,14 @@ def no_targets(num_plies: int) -> dict[str, NDArray[Any]]:
         "target_offsets": np.zeros(num_plies + 1, np.int64),
         "target_action": np.zeros(0, np.uint16),
         "target_prob": np.zeros(0, np.uint16),
+    }
+
+
+def no_witness(num_games: int, num_plies: int) -> dict[str, NDArray[Any]]:
+    """The columns of so many games and plies whose answers nobody hashed."""
+    return {
+        "fingerprint": np.zeros(num_games, np.uint64),
+        "tag": np.zeros(num_plies, np.uint8),
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.records import READABLE, SCHEMA, GameRecords, no_targets
+from vecchess.store.records import READABLE, SCHEMA, GameRecords, no_targets, no_witness
 
 PARTIAL_PREFIX = ".partial-"
 """A file of this name was being written when its writer ended; it is never read."""
@@ -77,7 +77,7 @@ def write_shard(path: Path, records: GameRecords) -> str:
 def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
     """Read a shard; raises DataError where it is missing, damaged or not what was written.
 
-    A shard of schema 1 holds games without search.
+    A shard of schema 1 holds games without search, one of schema 2 games without fingerprints.
     """
     try:
         data = path.read_bytes()
@@ -95,6 +95,8 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
             raise DataError(f"it has schema {schema}; this vecchess reads up to {SCHEMA}")
         if schema == 1:
             columns |= no_targets(len(columns["action"]))
+        if schema < 3:
+            columns |= no_witness(len(columns["numbers"]), len(columns["action"]))
         columns["nets"] = tuple(str(net) for net in columns["nets"])
         records = GameRecords(**columns)
         records.validate()

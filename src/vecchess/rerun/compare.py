@@ -1,0 +1,124 @@
+"""Where a game that was played again first differs from what was recorded."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.rules import Termination
+from vecchess.store.records import NO_FINGERPRINT, WITNESS_COLUMNS, GameRecords
+
+PLY_NAMES = ("action", "steps", "win", "draw", "prob", "visits", "full", "thought", "tag")
+GAME_NAMES = ("result", "termination", "resign", "fingerprint")
+TARGET = "target"
+"""Stands for the policy target of a ply."""
+LENGTH = "length"
+START = "start"
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is not what it was."""
+
+    what: str
+    """A column of ``GameRecords``, or TARGET, or LENGTH in plies."""
+    recorded: Value
+    now: Value
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where a game is not the recorded one."""
+
+    game: int
+    """Its number."""
+    ply: int | None
+    """None: every ply is the same, but not what is known of the game as a whole."""
+    changes: tuple[Change, ...]
+    """All that differs there."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def is_witnessed(records: GameRecords) -> NDArray[np.bool_]:
+    """bool[G]: whether the accumulators behind a game are known, by their hash."""
+    known: NDArray[np.bool_] = records.fingerprint != NO_FINGERPRINT
+    return known
+
+
+def first_difference(recorded: GameRecords, now: GameRecords) -> Difference | None:
+    """Compare two records of one game each; None where they are bit-identical.
+
+    Hashes that were not recorded are not compared.
+    """
+    number = int(recorded.numbers[0])
+    if not np.array_equal(recorded.start, now.start):
+        words = [
+            " ".join(f"{word:x}" for word in game.start[0].tolist()) for game in (recorded, now)
+        ]
+        return Difference(number, 0, (Change(START, *words),))
+    hidden = () if is_witnessed(recorded).all() else WITNESS_COLUMNS
+    shared = min(len(recorded.action), len(now.action))
+    changed = {
+        name: np.flatnonzero(getattr(recorded, name)[:shared] != getattr(now, name)[:shared])
+        for name in PLY_NAMES
+        if name not in hidden
+    }
+    changed[TARGET] = _unequal_targets(recorded, now, shared)
+    first = min((int(plies[0]) for plies in changed.values() if len(plies)), default=shared)
+    if first < shared:
+        names = [name for name, plies in changed.items() if first in plies[:1]]
+        changes = [
+            Change(name, *(_at(game, name, first) for game in (recorded, now))) for name in names
+        ]
+        return Difference(number, first, tuple(changes))
+    return _of_the_whole(recorded, now, hidden)
+
+
+def _of_the_whole(
+    recorded: GameRecords, now: GameRecords, hidden: tuple[str, ...]
+) -> Difference | None:
+    """What differs of games whose common plies are the same."""
+    lengths = [len(game.action) for game in (recorded, now)]
+    changes = [Change(LENGTH, *lengths)] if lengths[0] != lengths[1] else []
+    for name in GAME_NAMES:
+        values = [_at(game, name, 0) for game in (recorded, now)]
+        if name not in hidden and values[0] != values[1]:
+            changes.append(Change(name, *values))
+    ply = min(lengths) if lengths[0] != lengths[1] else None
+    return Difference(int(recorded.numbers[0]), ply, tuple(changes)) if changes else None
+
+
+def _unequal_targets(recorded: GameRecords, now: GameRecords, shared: int) -> NDArray[np.int64]:
+    """int64[K]: the first ply whose policy target differs, if one does."""
+    ends = [game.target_offsets[1 : shared + 1] for game in (recorded, now)]
+    uneven = np.flatnonzero(ends[0] != ends[1])[:1]
+    even = int(uneven[0]) if len(uneven) else shared  # plies whose targets are of one length
+    entries = int(recorded.target_offsets[even])
+    hits = np.flatnonzero(
+        (recorded.target_action[:entries] != now.target_action[:entries])
+        | (recorded.target_prob[:entries] != now.target_prob[:entries])
+    )
+    if len(hits):
+        return np.searchsorted(ends[0], hits[:1], side="right")
+    return uneven
+
+
+def _at(game: GameRecords, name: str, index: int) -> Value:
+    """An entry of a column, or a ply's target, as people and JSON can take it."""
+    if name == TARGET:
+        span = slice(*game.target_offsets[index : index + 2])
+        entries = zip(game.target_action[span], game.target_prob[span], strict=True)
+        return " ".join(f"{action}:{prob}" for action, prob in entries)
+    value = getattr(game, name)[index]
+    if name == "termination":
+        return Termination(value).name.lower().replace("_", " ")
+    if name == "fingerprint":
+        return f"{int(value):016x}"
+    plain: int | float = value.item()
+    return plain

@@ -1,0 +1,78 @@
+"""The recorded games of one run, found by their numbers without reading all of them."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import ConfigError, DataError
+from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import Say, ShardFile, read_numbers, read_shards
+
+
+class RecordedGames:
+    """Which game lies in which shard of a run, those of its other machines included."""
+
+    def __init__(self, run: RunFolder, say: Say) -> None:
+        """Look into every shard. ``say`` hears of those that cannot be read; they are left out.
+
+        Raises DataError where the run has no game that can be read.
+        """
+        self._run, self._say = run, say
+        self._shards: list[tuple[ShardFile, NDArray[np.int64]]] = []
+        listed = [shard for folder in folders_of(run) for shard in folder.manifest().shards]
+        for shard in listed:
+            try:
+                self._shards.append((shard, read_numbers(shard.path)))
+            except DataError as error:
+                say(f"a shard is left out: {error}")
+        if not self._shards:
+            lack = "no recorded games that can be read" if listed else "no recorded games yet"
+            raise DataError(f"{run.path} has {lack}")
+        self.numbers = np.sort(np.concatenate([numbers for _, numbers in self._shards]))
+        """int64[G], ascending: the games there are."""
+
+    def one(self, number: int) -> GameRecords:
+        """Game ``number`` alone. Raises ConfigError where there is none, DataError as ``read``."""
+        if number not in self.numbers:
+            raise ConfigError(
+                f"{self._run.path} has no game {number}: there are {len(self.numbers):,}, "
+                f"from {self.numbers[0]} to {self.numbers[-1]}"
+            )
+        return self.read(np.array([number]))
+
+    def some(self, count: int, seed: int) -> GameRecords:
+        """``count`` games drawn at random, all of them where there are no more; see ``read``."""
+        chosen = self.numbers
+        if count < len(chosen):
+            chosen = np.random.default_rng(seed).choice(chosen, count, replace=False)
+        return self.read(chosen)
+
+    def read(self, numbers: NDArray[np.int64]) -> GameRecords:
+        """The games with ``numbers``, ascending. A shard that turns out to be damaged is left out.
+
+        Raises DataError where none of the games can be read.
+        """
+        holding = [shard for shard, held in self._shards if np.isin(held, numbers).any()]
+        parts = [
+            records.take(np.flatnonzero(np.isin(records.numbers, numbers)))
+            for records in read_shards(holding, self._say)
+        ]
+        if not parts:
+            raise DataError(f"{self._run.path}: no shard with these games can be read")
+        return concatenate(parts).by_number()
+
+
+def existing_run(path: Path) -> RunFolder:
+    """The run at ``path``. Raises ConfigError where there is none, or games of others."""
+    run = RunFolder(path)
+    if not run.is_there and (path / MANIFEST_NAME).is_file() and Manifest(path).entries:
+        raise ConfigError(f"{path} holds games of others: there is no network to play them again")
+    return RunFolder.existing(path)
+
+
+def folders_of(run: RunFolder) -> list[RunFolder]:
+    """The run, and what its other machines wrote into it."""
+    return [run, *(RunFolder(path) for path in sorted(run.path.glob("machines/*")))]
