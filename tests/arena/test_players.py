@@ -1,5 +1,6 @@
 """What each player chooses in a position, alone and among others."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -107,6 +108,8 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> str:
         "greedy",
         "net:{}",
         "net:{}?temperature=1",
+        "net:{}?T=2&exits=off",
+        "minimax:2",
         "net:{}?search=gumbel&sims=4&temperature=1",
         "net:{}?search=puct&sims=4",
     ],
@@ -139,6 +142,20 @@ def test_a_policy_is_drawn_from_at_its_temperature(net: str) -> None:
     hot = chosen(open_player(f"net:{net}?temperature=2"), fens)
     assert cold.count(best) > 150 > hot.count(best)
     assert len(set(hot)) > 10
+
+
+def test_steps_and_exits_are_those_asked_for(net: str) -> None:
+    """What a network says after 2 steps is what it says when it has no more."""
+    network = IntegerNet.load(Path(net))
+    short = replace(
+        network, config=network.config.model_copy(update={"time_steps": 2}), exit_rule=None
+    )
+    file = Path(net).with_name("short")
+    short.save(file)
+    fens = some_fens(20)
+    wanted = chosen(open_player(f"net:{file}?exits=off"), fens)
+    assert chosen(open_player(f"net:{net}?T=2&exits=off"), fens) == wanted
+    assert chosen(open_player(f"net:{net}?exits=off"), fens) != wanted
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +211,10 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
         ("net:tiny?search=alphabeta", "search: Input should be 'none', 'gumbel' or 'puct'"),
         ("net:tiny?search=puct&sims=0", "sims: .* greater than or equal to 1"),
         ("net:tiny?sims=5", "sims needs a search"),
+        ("net:tiny?T=0", "T: .* greater than or equal to 1"),
+        ("net:tiny?T=255", "time_steps: "),
+        ("net:tiny?exits=perhaps", "exits: "),
+        ("minimax:", "plies from 1 to"),
         ("net:tiny?temperature=-1", "temperature: "),
         ("net:tiny?search=gumbel&sims=16000000", "gumbel takes"),
     ],

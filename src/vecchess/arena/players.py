@@ -36,6 +36,7 @@ from vecchess.selfplay.assemble import BUILT_IN_NETS, open_net, open_network
 from vecchess.selfplay.devices import CPU, Device, Share, see_only
 from vecchess.selfplay.nets import load_net
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.presets import NetConfig
 
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
 NET, UCI = "net:", "uci:"
@@ -156,11 +157,12 @@ def _backend(net: str, options: NetOptions, seed: int, room: Room) -> tuple[Back
 
 
 def _with_steps(network: IntegerNet, steps: int | None) -> IntegerNet:
-    """The network with another number of time steps; raises NetworkError where that is not
-    proved exact."""
+    """The network with another number of time steps; raises ConfigError for a number that will
+    not do, NetworkError where it is not proved exact."""
     if steps is None or steps == network.config.time_steps:
         return network
-    changed = replace(network, config=replace(network.config, time_steps=steps))
+    config = build(NetConfig, network.config.model_dump() | {"time_steps": steps})
+    changed = replace(network, config=config)
     if not changed.check().exact:
         raise NetworkError(f"T={steps}: the network cannot be proved exact for so many steps")
     return changed
