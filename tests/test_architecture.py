@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "vecchess"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["doctor"],
-    ["bench", "calibrate", "analyse", "fleet", "export", "rerun"],
+    ["bench", "calibrate", "analyse", "fleet", "export", "evaluate", "rerun"],
     ["learn"],
     ["arena"],
     ["selfplay"],

@@ -7,6 +7,7 @@ nothing; some virtual variance keeps it honest. So the interval stays within 0 a
 width, also where all pairs are alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, log10, sqrt
 from statistics import NormalDist
@@ -47,14 +48,22 @@ class Score:
     def of(cls, points: NDArray[np.float64]) -> "Score":
         """points: float64[G] of 0, 1/2, 1, G even and above 0, the games of a pair side by side."""
         pairs = points.reshape(-1, 2).sum(axis=1)
-        ptnml = np.bincount((2 * pairs).astype(np.int64), minlength=5)
-        score = float(points.mean())
-        trials = len(pairs) / variance_share(ptnml, score)
+        wins, draws, losses = (int((points == worth).sum()) for worth in (1, 0.5, 0))
+        return cls.counted(wins, draws, losses, np.bincount((2 * pairs).astype(int), minlength=5))
+
+    @classmethod
+    def counted(
+        cls, wins: int, draws: int, losses: int, ptnml: Sequence[int] | NDArray[np.int64]
+    ) -> "Score":
+        """Of games that were counted before, at least one pair of them; ptnml: int64[5]."""
+        counts = np.array(ptnml, np.int64)
+        score = (wins + draws / 2) / (wins + draws + losses)
+        trials = int(counts.sum()) / variance_share(counts, score)
         return cls(
-            wins=int((points == 1).sum()),
-            draws=int((points == 0.5).sum()),
-            losses=int((points == 0).sum()),
-            ptnml=tuple(ptnml.tolist()),
+            wins=wins,
+            draws=draws,
+            losses=losses,
+            ptnml=tuple(counts.tolist()),
             score=score,
             interval=_wilson(score, trials),
             los=NormalDist().cdf((score - 0.5) * 2 * sqrt(trials)),

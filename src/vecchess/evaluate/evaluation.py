@@ -1,0 +1,121 @@
+"""What an evaluation found: who took part, who scored what against whom, ratings of all."""
+
+import json
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vecchess.arena.ratings import Ratings, rate
+from vecchess.errors import ConfigError, DataError
+from vecchess.evaluate.contender import Contender
+from vecchess.evaluate.encounter import Encounter
+from vecchess.evaluate.milestones import milestones
+
+SCHEMA = 1
+ANCHOR = "random"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Contenders and their encounters."""
+
+    contenders: tuple[Contender, ...]
+    """Those that are rated first, then their opponents."""
+    num_rated: int
+    encounters: tuple[Encounter, ...]
+
+    @property
+    def rated(self) -> tuple[Contender, ...]:
+        """Those that the evaluation is about, as far as they played."""
+        return tuple(one for one in self.contenders[: self.num_rated] if self._has_played(one))
+
+    def _has_played(self, contender: Contender) -> bool:
+        return any(contender.identity in encounter.players for encounter in self.encounters)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """By identity."""
+        return {contender.identity: contender.name for contender in self.contenders}
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """Of all who played, by name. The anchor, at 0 Elo, is "random" where it played, else the
+        first opponent. Raises ConfigError where too little was played to rate anybody."""
+        names, meetings = self.names, []
+        for encounter in self.encounters:
+            meeting = encounter.meeting
+            first, second = names[meeting.first], names[meeting.second]
+            counts = (meeting.wins, meeting.draws, meeting.losses)
+            meetings.append(type(meeting)(first, second, *counts, meeting.ptnml))
+        return rate(meetings, self._anchor())
+
+    def _anchor(self) -> str | None:
+        played = [one.name for one in self.contenders if self._has_played(one)]
+        opponents = [name for name in played if name not in {one.name for one in self.rated}]
+        return ANCHOR if ANCHOR in played else next(iter(opponents or played), None)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the numbers worth less than they seem, in lines for people."""
+        found = []
+        for encounter in self.encounters:
+            games, names = encounter.meeting.games, self._pair(encounter)
+            if encounter.distinct_games < games:
+                found.append(
+                    f"{names}: only {encounter.distinct_games:,} of {games:,} games are distinct, "
+                    f"from {encounter.distinct_openings:,} openings: intervals are too narrow"
+                )
+            if not encounter.is_complete:
+                found.append(f"{names}: ended early, after {games:,} games")
+        return found
+
+    def _pair(self, encounter: Encounter) -> str:
+        meeting = encounter.meeting
+        return f"{self.names[meeting.first]} against {self.names[meeting.second]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON. Raises ConfigError as ``ratings`` does."""
+        marks = {
+            one.name: [m.to_dict() for m in milestones(one, [*self.encounters], self.ratings)]
+            for one in self.rated
+        }
+        return {
+            "schema": SCHEMA,
+            "players": [one.to_dict() for one in self.contenders],
+            "num_rated": self.num_rated,
+            **self.ratings.to_dict(),
+            "milestones": marks,
+            "pairs": [encounter.to_dict() for encounter in self.encounters],
+            "warnings": self.warnings,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "Evaluation":
+        """What ``to_dict`` made; raises DataError for anything else."""
+        try:
+            if values["schema"] != SCHEMA:
+                raise DataError(f"it has schema {values['schema']}; this vecchess reads {SCHEMA}")
+            contenders = tuple(_contender(facts) for facts in values["players"])
+            encounters = tuple(Encounter.from_dict(facts) for facts in values["pairs"])
+            found = cls(contenders, int(values["num_rated"]), encounters)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"it is no evaluation: {error!r}") from None
+        unknown = {who for one in encounters for who in one.players} - set(found.names)
+        if unknown:
+            raise DataError(f"it does not say who {', '.join(sorted(unknown))} is")
+        return found
+
+
+def read_evaluation(file: Path) -> Evaluation:
+    """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
+    try:
+        return Evaluation.from_dict(json.loads(file.read_text()))
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+    except (ValueError, DataError) as error:
+        raise ConfigError(f"{file} was not written by vecchess eval: {error}") from None
+
+
+def _contender(facts: dict[str, Any]) -> Contender:
+    return Contender(**{field.name: facts[field.name] for field in fields(Contender)})

@@ -1,0 +1,62 @@
+"""The ladder: opponents that never change, from the weakest up, for networks to climb.
+
+Counts of nodes make Stockfish the same on every machine. Its limited strengths get nodes as well,
+enough for the depths at which they choose (its ``search.cpp``: 1 + skill level, which is 0 and 4
+here); ``UCI_Elo`` is a name, no rating: it was calibrated with a clock, against engines.
+"""
+
+from collections.abc import Callable, Sequence
+
+from vecchess.errors import ConfigError
+from vecchess.gather.process import find_engine, start_engine
+
+LADDER = "ladder"
+"""Stands for all of them where opponents are named."""
+ENGINE = "stockfish"
+SIMPLE_RUNGS = ("random", "greedy", "minimax:2", "minimax:3")
+NODES = (1, 100, 1000)
+ELO_STEP = 500
+"""From the lowest limited strength to the other."""
+ELO_NODES = 2000, 5000
+"""Of the lowest strength and of the other."""
+Say = Callable[[str], object]
+
+
+def simple_ladder() -> list[str]:
+    """The lower part, which needs nothing installed: spellings."""
+    return list(SIMPLE_RUNGS)
+
+
+def whole_ladder(say: Say) -> list[str]:
+    """All of it, as far as it can play here; ``say`` hears what is left out and why."""
+    try:
+        return [*SIMPLE_RUNGS, *_engine_rungs()]
+    except ConfigError as error:
+        say(f"the ladder ends at {SIMPLE_RUNGS[-1]}: {error}")
+        return simple_ladder()
+
+
+def _engine_rungs() -> list[str]:
+    """Spellings of Stockfish's; raises ConfigError where there is none."""
+    engine = start_engine(find_engine(ENGINE))
+    option = engine.options.get("UCI_Elo")
+    engine.close()
+    by_nodes = [f"uci:{ENGINE}?nodes={nodes}&hash=1" for nodes in NODES]
+    if option is None or option.min is None:
+        return by_nodes
+    weak, strong = (
+        f"uci:{ENGINE}?elo={option.min + step}&nodes={nodes}&hash=1"
+        for step, nodes in zip((0, ELO_STEP), ELO_NODES, strict=True)
+    )
+    return [weak, by_nodes[0], strong, *by_nodes[1:]]
+
+
+def opponents(against: Sequence[str], ladder: Callable[[], list[str]]) -> list[str]:
+    """Spellings in the order given, each once; "ladder" stands for the rungs of ``ladder``, as
+    does naming nobody."""
+    named = [rung for text in against or [LADDER] for rung in _meant(text, ladder)]
+    return list(dict.fromkeys(named))
+
+
+def _meant(text: str, ladder: Callable[[], list[str]]) -> list[str]:
+    return ladder() if text == LADDER else [text]

@@ -1,0 +1,77 @@
+"""What a network that learns chess from nothing passes one after the other."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vecchess.arena.ratings import Ratings
+from vecchess.arena.score import STANDARD_ERRORS
+from vecchess.evaluate.contender import Contender
+from vecchess.evaluate.encounter import Encounter, joint, score_of
+
+SCORES = (("random", 0.70), ("random", 0.85), ("greedy", 0.50), ("minimax:2", 0.50))
+FIRST_ELO, ELO_STEP, LEAST_ELO = 400, 200, 800
+"""Marks of the rating: every step from the first on, to the first that is not reached, and up to
+the last of these at least."""
+
+State = Literal["reached", "within reach", "not reached"]
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """A mark, and where a player is with its 95 % interval: points a game, or Elo."""
+
+    name: str
+    target: float
+    value: float
+    low: float
+    high: float
+
+    @property
+    def state(self) -> State:
+        """Reached only where the whole interval lies above the mark, within reach where it holds
+        it."""
+        if self.low > self.target:
+            return "reached"
+        return "within reach" if self.high >= self.target else "not reached"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        digits = 4 if self.target < 1 else 1
+        interval = [round(self.low, digits), round(self.high, digits)]
+        return {
+            "milestone": self.name,
+            "target": self.target,
+            "value": round(self.value, digits),
+            "interval": interval,
+            "state": self.state,
+        }
+
+
+def milestones(player: Contender, encounters: list[Encounter], ratings: Ratings) -> list[Milestone]:
+    """Those whose games were played; ratings count where ``random`` is their anchor, at 0."""
+    return [*_by_score(player, encounters), *_by_elo(player, ratings)]
+
+
+def _by_score(player: Contender, encounters: list[Encounter]) -> list[Milestone]:
+    found = []
+    for opponent, target in SCORES:
+        meeting = joint(encounters, player.identity, opponent)
+        if meeting is not None:
+            score = score_of(meeting)
+            name = f"{target:.0%} against {opponent}"
+            found.append(Milestone(name, target, score.score, *score.interval))
+    return found
+
+
+def _by_elo(player: Contender, ratings: Ratings) -> list[Milestone]:
+    if ratings.anchor != "random" or player.name not in ratings.players:
+        return []
+    place = ratings.players.index(player.name)
+    elo = float(ratings.elo[place])
+    width = STANDARD_ERRORS * float(ratings.standard_errors[place])
+    found: list[Milestone] = []
+    target = FIRST_ELO
+    while target <= LEAST_ELO or found[-1].state == "reached":
+        found.append(Milestone(f"{target} Elo above random", target, elo, elo - width, elo + width))
+        target += ELO_STEP
+    return found

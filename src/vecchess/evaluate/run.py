@@ -1,0 +1,43 @@
+"""From spellings to an evaluation: what ``vecchess eval NET`` does."""
+
+from collections.abc import Sequence
+
+from vecchess.arena.openings import match_openings
+from vecchess.config import MatchConfig
+from vecchess.errors import ConfigError
+from vecchess.evaluate.contender import Contender, distinct, introduce
+from vecchess.evaluate.evaluation import Evaluation
+from vecchess.evaluate.notebook import Notebook
+from vecchess.evaluate.tournament import Asked, Watcher, each_against, play_pairings
+
+
+def evaluate(
+    rated: Sequence[str],
+    against: Sequence[str],
+    config: MatchConfig,
+    notebook: Notebook,
+    watcher: Watcher,
+    asked_to_stop: Asked = lambda: False,
+) -> Evaluation:
+    """Play those that are ``rated`` against each other and the opponents, all by their spellings.
+
+    ``config`` is that of each pair's match. What was played so far is what counts once somebody
+    asks to stop. Raises ConfigError and NetworkError for who cannot play, before anything is
+    played.
+    """
+    match_openings(config)
+    contenders = introduced([*rated, *against], config)
+    num_rated = len({one.identity for one in contenders if one.spelling in rated})
+    ladder = contenders[num_rated:]
+    if len(contenders) < 2:
+        raise ConfigError(f"{contenders[0].name} would play itself: name an --against")
+    pairings = each_against(contenders[:num_rated], ladder, config)
+    played = play_pairings(pairings, config.seed, notebook, watcher, asked_to_stop)
+    return Evaluation(tuple(contenders), num_rated, tuple(played))
+
+
+def introduced(spellings: Sequence[str], config: MatchConfig) -> list[Contender]:
+    """Who these are, each once, in their order."""
+    return distinct(
+        introduce(spelling, config.seed, config.gpus, config.backend) for spelling in spellings
+    )

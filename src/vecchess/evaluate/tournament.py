@@ -1,0 +1,89 @@
+"""Plays one pairing after the other; what was played before is not played again."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+from typing import Protocol
+
+from vecchess.arena.match import NoGames, Standing, play_match
+from vecchess.arena.run import opened
+from vecchess.config import MatchConfig
+from vecchess.evaluate.contender import Contender
+from vecchess.evaluate.encounter import Encounter
+from vecchess.evaluate.notebook import Notebook
+from vecchess.evaluate.pairing import Pairing
+
+Asked = Callable[[], object]
+"""True, or a reason, once somebody asks to stop."""
+
+
+class Watcher(Protocol):
+    """Looks on while pairings are played."""
+
+    def begin(self, pairing: Pairing, number: int, total: int) -> None:
+        """A pairing is next, the ``number``-th, from 1, of ``total``."""
+        ...
+
+    def update(self, standing: Standing) -> None:
+        """Where its match stands, several times a second."""
+        ...
+
+    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+        """What it came to; ``is_recalled`` where it had been played before."""
+        ...
+
+
+def play_pairings(
+    pairings: Sequence[Pairing],
+    seed: int,
+    notebook: Notebook,
+    watcher: Watcher,
+    asked_to_stop: Asked,
+) -> list[Encounter]:
+    """What each of ``pairings`` came to, in their order; fewer where somebody asks to stop.
+
+    seed: of the players. What was played of the pairing that is stopped is the last. Raises what
+    a player raises.
+    """
+    found: list[Encounter] = []
+    for number, pairing in enumerate(pairings, 1):
+        if asked_to_stop():
+            break
+        watcher.begin(pairing, number, len(pairings))
+        encounter = notebook.recall(pairing)
+        is_recalled = encounter is not None
+        if encounter is None:
+            encounter = _play(pairing, seed, watcher, asked_to_stop)
+            if encounter is None:
+                break
+            notebook.keep(pairing, encounter)
+        found.append(encounter)
+        watcher.end(encounter, is_recalled)
+    return found
+
+
+def _play(pairing: Pairing, seed: int, watcher: Watcher, asked_to_stop: Asked) -> Encounter | None:
+    """None where it was stopped before a pair of games was over."""
+
+    def look(standing: Standing) -> bool:
+        watcher.update(standing)
+        return bool(asked_to_stop())
+
+    texts = [pairing.first.spelling, pairing.second.spelling]
+    players_config = pairing.config.model_copy(update={"seed": seed})
+    with opened(texts, players_config) as (first, second):
+        try:
+            return Encounter.of(pairing, play_match(first, second, pairing.config, look))
+        except NoGames:
+            return None
+
+
+def each_against(
+    rated: Sequence[Contender], ladder: Sequence[Contender], config: MatchConfig
+) -> list[Pairing]:
+    """Who plays whom: each that is rated plays the ladder and the others that are rated; the
+    ladder's rungs play those next to them, so that it hangs together by itself as well."""
+    known = {one.identity for one in rated}
+    rungs = [one for one in ladder if one.identity not in known]
+    whom = [(one, rung) for one in rated for rung in rungs]
+    whom += [*combinations(rated, 2), *pairwise(rungs)]
+    return [Pairing.of(one, other, config) for one, other in whom]

@@ -1,0 +1,80 @@
+"""Who is who: a network by its weights, an engine by what it calls itself."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.evaluate.players import small_net
+from vecchess.errors import ConfigError, NetworkError, VecchessError
+from vecchess.evaluate.contender import Contender, distinct, introduce, spell
+
+
+@pytest.mark.parametrize(
+    ("given", "spelling"),
+    [
+        (("a.safetensors",), "net:a.safetensors"),
+        (("a.safetensors", "none"), "net:a.safetensors"),
+        (("tiny", "puct", 800), "net:tiny?search=puct&sims=800"),
+        (("material", "gumbel"), "net:material?search=gumbel"),
+        (("net:a?T=2",), "net:a?T=2"),
+        (("minimax:3",), "minimax:3"),
+        (("random",), "random"),
+    ],
+)
+def test_a_network_is_spelled_by_its_file_and_search(given: tuple[str, ...], spelling: str) -> None:
+    assert spell(*given) == spelling  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        (("tiny", None, 8), "--sims needs a search"),
+        (("greedy", "puct"), "says how it plays"),
+        (("net:tiny?T=2", None, 8), "says how it plays"),
+    ],
+)
+def test_settings_that_belong_to_nothing(given: tuple[str, ...], part: str) -> None:
+    with pytest.raises(ConfigError, match=part):
+        spell(*given)  # type: ignore[arg-type]
+
+
+def test_a_network_is_known_by_its_weights(tmp_path: Path) -> None:
+    one, copy, other = (tmp_path / f"{name}.safetensors" for name in ("one", "copy", "other"))
+    small_net(1).save(one)
+    shutil.copy(one, copy)
+    small_net(2).save(other)
+    found = [introduce(f"net:{file}", seed=0) for file in (one, copy, other)]
+    assert [who.name for who in found] == ["one policy", "copy policy", "other policy"]
+    assert found[0].identity == found[1].identity != found[2].identity
+    assert distinct(found) == [found[0], found[2]]
+    searched = introduce(f"net:{one}?search=gumbel&sims=2", seed=0)
+    assert searched.name == "one gumbel 2"
+    assert searched.identity == f"{found[0].identity}?search=gumbel&sims=2"
+
+
+def test_names_that_are_shared_are_told_apart() -> None:
+    nets = [Contender("latest policy", "net:x", f"net:{sha}", True) for sha in ("abcdef99", "1234")]
+    assert [who.name for who in distinct(nets)] == ["latest policy #abcdef", "latest policy #1234"]
+    engines = [Contender("E nodes=1", "", f"uci:E?{more}nodes=1", True) for more in ("", "hash=1&")]
+    assert [who.name for who in distinct(engines)] == ["uci:E?nodes=1", "uci:E?hash=1&nodes=1"]
+
+
+@pytest.mark.stockfish
+def test_an_engine_is_known_by_its_own_name() -> None:
+    who = introduce("uci:stockfish?nodes=1&hash=1", seed=0)
+    assert who.name.startswith("Stockfish ")
+    assert who.name.endswith(" nodes=1")
+    assert who.identity == f"uci:{who.name.removesuffix(' nodes=1')}?hash=1&nodes=1"
+    assert who.is_repeatable
+    assert not introduce("uci:stockfish?elo=1500&nodes=1&hash=1", seed=0).is_repeatable
+
+
+@pytest.mark.parametrize(
+    "spelling", ["rnadom", "net:no-such-file", "minimax:99", "uci:no-such-engine?nodes=1"]
+)
+def test_who_cannot_play_is_refused(spelling: str) -> None:
+    with pytest.raises(VecchessError) as raised:
+        introduce(spelling, seed=0)
+    assert isinstance(raised.value, ConfigError | NetworkError)
+    assert raised.value.exit_code == 2

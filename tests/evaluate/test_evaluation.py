@@ -1,0 +1,135 @@
+"""What is made of results: ratings, milestones, warnings, reports."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluate.fakes import contender, encounter, evaluation
+from vecchess.arena.ratings import rate
+from vecchess.errors import ConfigError
+from vecchess.evaluate.evaluation import Evaluation, read_evaluation
+from vecchess.evaluate.milestones import Milestone, milestones
+
+WHOLE = evaluation(
+    ["net", "random", "greedy"],
+    1,
+    encounter("net", "random", (0, 0, 2, 8, 40)),
+    encounter("net", "greedy", (4, 8, 26, 8, 4)),
+    encounter("greedy", "random", (0, 0, 0, 5, 45)),
+)
+
+
+def test_all_players_are_rated_together() -> None:
+    by_hand = rate([one.meeting for one in WHOLE.encounters], "random")
+    assert WHOLE.ratings.players == by_hand.players
+    assert (WHOLE.ratings.elo == by_hand.elo).all()
+    facts = WHOLE.to_dict()
+    assert facts["anchor"] == {"player": "random", "elo": 0.0}
+    assert [row["player"] for row in facts["ratings"]][-1] == "random"
+    assert facts["pairs"][0]["wins"] == 88
+    assert facts["warnings"] == []
+
+
+def test_without_random_the_first_opponent_is_the_anchor() -> None:
+    found = evaluation(["net", "greedy"], 1, encounter("greedy", "net", (1, 0, 0, 0, 3)))
+    assert found.ratings.anchor == "greedy"
+    assert found.to_dict()["milestones"]["net"] == [
+        {
+            "milestone": "50% against greedy",
+            "target": 0.5,
+            "value": 0.25,
+            "interval": [0.0456, 0.6994],
+            "state": "within reach",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "state"),
+    [
+        (0.69, 0.9, "within reach"),
+        (0.7, 0.9, "within reach"),
+        (0.71, 0.9, "reached"),
+        (0.5, 0.7, "within reach"),
+        (0.5, 0.69, "not reached"),
+    ],
+)
+def test_a_milestone_is_reached_where_the_whole_interval_says_so(
+    low: float, high: float, state: str
+) -> None:
+    assert Milestone("", 0.7, (low + high) / 2, low, high).state == state
+
+
+def test_milestones_of_a_strong_player_go_on_to_the_first_it_has_not_reached() -> None:
+    found = {mark.name: mark for mark in milestones(*_of(WHOLE))}
+    assert found["85% against random"].state == "reached"
+    assert found["50% against greedy"].state == "within reach"
+    assert "50% against minimax:2" not in found
+    elo = [mark for mark in found.values() if mark.target >= 400]
+    assert [mark.target for mark in elo] == [400, 600, 800]
+    strong = evaluation(["net", "random"], 1, encounter("net", "random", (0, 0, 0, 0, 5000)))
+    marks = [mark for mark in milestones(*_of(strong)) if mark.target >= 400]
+    assert len(marks) > 3
+    assert all(mark.state == "reached" for mark in marks[:-1])
+    assert marks[-1].state != "reached"
+
+
+def _of(found: Evaluation) -> Any:
+    return found.rated[0], [*found.encounters], found.ratings
+
+
+def test_repeated_and_missing_games_are_warned_of() -> None:
+    found = evaluation(
+        ["net", "random"],
+        1,
+        replace(encounter("net", "random", (0, 0, 1, 0, 1)), is_complete=False),
+        encounter("net", "random", (0, 0, 20, 0, 0), distinct_games=2),
+    )
+    early, repeated = found.warnings
+    assert early == "net against random: ended early, after 4 games"
+    assert "only 2 of 40 games are distinct, from 20 openings" in repeated
+
+
+def test_who_has_not_played_is_not_rated() -> None:
+    found = evaluation(["a", "b", "random"], 2, encounter("a", "random", (0, 0, 1, 0, 1)))
+    assert [who.name for who in found.rated] == ["a"]
+    assert list(found.to_dict()["milestones"]) == ["a"]
+
+
+def test_a_report_comes_back_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(WHOLE.to_dict()))
+    assert read_evaluation(file) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("values", "part"),
+    [
+        ({}, "schema"),
+        ({"schema": 9}, "it has schema 9"),
+        ([], "was not written by vecchess eval"),
+        (WHOLE.to_dict() | {"players": []}, "does not say who .* is"),
+        (WHOLE.to_dict() | {"pairs": [{}]}, "not the result of a pair"),
+    ],
+)
+def test_files_that_are_no_reports(values: Any, part: str, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(values))
+    with pytest.raises(ConfigError, match=part) as raised:
+        read_evaluation(file)
+    assert str(file) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_report_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_evaluation(tmp_path / "none.json")
+
+
+def test_identity_and_name_are_two_things() -> None:
+    players = (contender("tiny policy", "net:abc"), contender("random"))
+    found = Evaluation(players, 1, (encounter("net:abc", "random", (0, 0, 0, 0, 4)),))
+    assert found.ratings.players == ("tiny policy", "random")

@@ -1,0 +1,117 @@
+"""What decides the games of a pair, and results that are kept by it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluate.fakes import contender, encounter
+from vecchess.config import MatchConfig
+from vecchess.errors import DataError
+from vecchess.evaluate.encounter import Encounter, joint, once, score_of
+from vecchess.evaluate.notebook import Notebook
+from vecchess.evaluate.pairing import Pairing
+
+CONFIG = MatchConfig(games=4)
+KEPT = encounter("net:1", "greedy", (0, 0, 1, 0, 1))
+
+
+def pairing(one: str = "greedy", other: str = "net:1", **settings: Any) -> Pairing:
+    config = MatchConfig(**({"games": 4} | settings))
+    return Pairing.of(contender(one), contender(other), config)
+
+
+def test_who_is_named_first_does_not_matter() -> None:
+    assert pairing("greedy", "net:1") == pairing("net:1", "greedy")
+    assert pairing().first.identity == "net:1", "a network before others"
+    assert pairing("random", "greedy").first.identity == "greedy"
+
+
+def test_every_pair_has_openings_in_an_order_of_its_own() -> None:
+    seeds = {pairing(*who).config.seed for who in (("a", "b"), ("a", "c"), ("b", "c"))}
+    assert len(seeds | {pairing("a", "b", seed=1).config.seed}) == 4
+
+
+def test_a_token_stands_for_what_decides_the_games(tmp_path: Path) -> None:
+    book = tmp_path / "book.epd"
+    book.write_text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n")
+    usual = pairing().token
+    for other in (
+        pairing("random"),
+        pairing(seed=1),
+        pairing(random_plies=4),
+        pairing(chess960=True),
+        pairing(max_plies=100),
+        pairing(openings=book),
+    ):
+        assert other.token != usual
+    assert pairing(games=40, threads=3, concurrency=2, gpus="cpu").token == usual
+
+
+def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
+    notebook = Notebook(tmp_path / "new folder")
+    assert notebook.recall(pairing()) is None
+    notebook.keep(pairing(), KEPT)
+    assert notebook.recall(pairing()) == KEPT
+    assert notebook.recall(pairing(games=6)) is None
+    assert notebook.recall(pairing(seed=1)) is None
+    assert Notebook(tmp_path / "new folder", edition="next").recall(pairing()) is None
+    assert Notebook(tmp_path / "new folder", recall=False).recall(pairing()) is None
+
+
+def test_what_was_ended_early_is_not_kept(tmp_path: Path) -> None:
+    Notebook(tmp_path).keep(pairing(), replace(KEPT, is_complete=False))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
+    notebook = Notebook(tmp_path)
+    notebook.keep(pairing(), KEPT)
+    (file,) = tmp_path.iterdir()
+    whole = file.read_text()
+    values = json.loads(whole)
+    stranger = {"result": values["result"] | {"second": "somebody else"}}
+    for damaged in ("", whole[:40], "[]", json.dumps(values | stranger)):
+        file.write_text(damaged)
+        assert notebook.recall(pairing()) is None
+    notebook.keep(pairing(), KEPT)
+    assert notebook.recall(pairing()) == KEPT
+
+
+def test_a_folder_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    Notebook(tmp_path / "file" / "folder").keep(pairing(), KEPT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"wins": 9},
+        {"wins": -1},
+        {"wins": "2"},
+        {"ptnml": [0, 0, 2, 0]},
+        {"ptnml": [0, 0, 0, 0, 0], "wins": 0, "draws": 0},
+        {"mean_plies": "long"},
+    ],
+)
+def test_counts_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
+    values = KEPT.to_dict()
+    assert Encounter.from_dict(values) == KEPT
+    with pytest.raises(DataError):
+        Encounter.from_dict(values | change)
+
+
+def test_of_the_same_games_the_longer_record_counts() -> None:
+    short = encounter("a", "b", (0, 0, 1, 0, 0), token="same")
+    long = encounter("a", "b", (0, 0, 3, 0, 1), token="same")
+    other = encounter("b", "a", (1, 0, 0, 0, 0))
+    found = once([short, long, other, short])
+    assert found == [long, other]
+    meeting = joint(found, "a", "b")
+    assert meeting is not None
+    assert (meeting.wins, meeting.draws, meeting.losses) == (4, 6, 0)
+    assert meeting.ptnml == (0, 0, 3, 0, 2)
+    assert score_of(meeting).score == 0.7
+    assert joint(found, "a", "c") is None
