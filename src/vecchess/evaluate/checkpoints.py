@@ -1,0 +1,52 @@
+"""The networks of a run, in the order in which they were learnt."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vecchess.errors import ConfigError
+
+_NUMBERED = re.compile(r"-s(\d+)-d(\d+)$")
+"""``learn.publish`` names networks so: samples learnt, positions played."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A network of a run. Numbers are None where its name has none."""
+
+    file: Path
+    samples: int | None
+    positions: int | None
+
+    @classmethod
+    def of(cls, file: Path) -> "Checkpoint":
+        """The network in ``file``."""
+        found = _NUMBERED.search(file.stem)
+        samples, positions = map(int, found.groups()) if found else (None, None)
+        return cls(file, samples, positions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"file": str(self.file), "samples": self.samples, "positions": self.positions}
+
+
+def checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
+    """Every ``every``-th network of a run, by the samples in its name, else by its time; the first
+    and the newest always. Raises ConfigError where there are fewer than two."""
+    files = sorted((run / "nets").glob("*.safetensors"))
+    found = [Checkpoint.of(file) for file in files]
+    if len(found) < 2:
+        raise ConfigError(f"{run} has {len(found)} networks in {run / 'nets'}: two make a history")
+    if all(one.samples is not None for one in found):
+        found.sort(key=lambda one: (one.samples, one.positions))
+    else:
+        found.sort(key=lambda one: one.file.stat().st_mtime)
+    return thinned(found, every)
+
+
+def thinned(found: Sequence[Checkpoint], every: int) -> list[Checkpoint]:
+    """Counted from the newest, so that it is among them; the first as well."""
+    kept = list(found[::-1][::every][::-1])
+    return kept if kept[0] is found[0] else [found[0], *kept]
