@@ -10,7 +10,9 @@ from vecchess_cli import (
     analyse,
     bench,
     calibrate,
+    compare,
     doctor,
+    eval,
     export,
     gather,
     match,
@@ -40,6 +42,8 @@ app.add_typer(ray.app, name="ray")
 app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)
+app.command("eval")(eval.evaluate)
+app.command("compare")(compare.compare)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)

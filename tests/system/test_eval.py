@@ -1,0 +1,108 @@
+"""``vecchess eval`` and ``compare`` as a user runs them."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.evaluate.players import small_net
+from tests.system.commands import last_json, start, vecchess
+from vecchess.jit import cache_dir
+from vecchess_cli.main import run
+
+NUMBA_CACHE = str(cache_dir().parent)
+"""Kernels stay where they are compiled already when a test moves the user's cache."""
+
+
+def test_a_network_is_rated_reported_and_compared(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": NUMBA_CACHE}
+    settings = ["--against", "random", "--against", "greedy", "--games", 2, "--out", report]
+    done = vecchess("eval", "material", *settings, "--json", env=env | {"VECCHESS_MAX_PLIES": "90"})
+    facts = last_json(done)
+    assert facts == json.loads(report.read_text())
+    assert facts["anchor"] == {"player": "random", "elo": 0.0}
+    assert {row["player"] for row in facts["ratings"]} == {"material policy", "random", "greedy"}
+    assert facts["settings"]["max_plies"] == 90
+    assert facts["stopped_by"] == ""
+    assert "3/3  greedy - random" in done.stderr
+    assert "400 Elo above random" in done.stderr
+    assert len(list((tmp_path / "cache" / "vecchess" / "arena").iterdir())) == 3
+
+    done = vecchess("compare", report, report, "--json")
+    joint = last_json(done)
+    assert joint["ratings"] == facts["ratings"]
+    assert joint["found_in"] == {"material policy": [str(report)] * 2}
+    assert "score against" in done.stderr
+
+
+def test_the_history_of_a_run_is_rated_and_drawn(tmp_path: Path) -> None:
+    (tmp_path / "nets").mkdir()
+    for seed in (1, 2):
+        small_net(seed).save(tmp_path / "nets" / f"run-s{100 * seed}-d0.safetensors")
+    env = {"VECCHESS_MAX_PLIES": "61"}
+    done = vecchess("eval", "--history", tmp_path, "--games", 2, "--against", "random", env=env)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads((tmp_path / "eval" / "history.json").read_text())
+    assert [point["samples"] for point in facts["curve"]] == [100, 200]
+    assert len(list((tmp_path / "eval" / "pairs").iterdir())) == 3
+    drawn = tmp_path / "eval" / "history.png"
+    assert f"drawn in {drawn}" in done.stderr if drawn.exists() else "no plot" in done.stderr
+
+
+def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", NUMBA_CACHE)
+    settings = ["--against", "random", "--against", "minimax:4", "--games", 400]
+    process = start("eval", "greedy", *settings, "--json")
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    while line and "1/3" not in line:
+        line = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    facts = json.loads(out)
+    assert facts["stopped_by"] == "SIGINT"
+    assert len(facts["pairs"]) < 3
+    assert "stopped by SIGINT: rated by what was played" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["eval"], "give a NET, or a run with --history RUN"),
+        (["eval", "tiny", "--history", "."], "not both"),
+        (["eval", "tiny", "--every", "2"], "--every belong to --history"),
+        (["eval", "tiny", "--with-policy"], "--with-policy belongs to a NET with --search"),
+        (["eval", "tiny", "--sims", "8"], "--sims needs a search"),
+        (["eval", "tiny", "--games", "3"], "games: 3 cannot be played in pairs"),
+        (["eval", "tiny", "--out", "no/such/folder/x.json"], "there is no folder"),
+        (["eval", "tiny", "--out", "."], ". is a folder"),
+        (["eval", "no-such-net", "--against", "random"], "there is no network file no-such-net"),
+        (["eval", "tiny", "--search", "alphabeta", "--against", "random"], "'gumbel' or 'puct'"),
+        (["eval", "greedy", "--against", "rnadom"], "there is no player 'rnadom'"),
+        (["eval", "greedy", "--openings", "none.epd"], "none.epd"),
+        (["eval", "--history", "no/such/run"], "no/such/run has 0 networks"),
+        (["compare", "no-such-report.json"], "cannot read no-such-report.json"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str],
+    part: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["vecchess", *arguments])
+    assert run() == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("vecchess: error: ")
+    assert part in last
+
+
+def test_sprt_is_no_setting_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["vecchess", "eval", "greedy"])
+    monkeypatch.setenv("VECCHESS_SPRT", "0,5")
+    assert run() == 2
