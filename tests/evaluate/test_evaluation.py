@@ -93,6 +93,23 @@ def test_repeated_and_missing_games_are_warned_of() -> None:
     assert "only 2 of 40 games are distinct, from 20 openings" in repeated
 
 
+def test_results_that_no_ratings_explain_are_named() -> None:
+    """Rock, paper, scissors, and a fourth who plays them evenly."""
+    wins, even = (0, 0, 0, 20, 80), (20, 20, 20, 20, 20)
+    circle = [encounter(one, other, wins) for one, other in ("ab", "bc", "ca")]
+    others = [encounter(one, "random", even) for one in "abc"]
+    found = evaluation([*"abc", "random"], 3, *circle, *others)
+    assert {(one.first, one.second) for one in found.misfits} == {
+        ("a", "b"),
+        ("b", "c"),
+        ("c", "a"),
+    }
+    assert found.misfits[0].score == 0.95
+    assert found.misfits[0].expected == pytest.approx(0.5)
+    assert found.to_dict()["misfits"][0]["score"] == 0.95
+    assert "ratings do not explain 3 of 6 pairs, above all a against b: 95.0%" in found.warnings[-1]
+
+
 def test_who_has_not_played_is_not_rated() -> None:
     found = evaluation(["a", "b", "random"], 2, encounter("a", "random", (0, 0, 1, 0, 1)))
     assert [who.name for who in found.rated] == ["a"]

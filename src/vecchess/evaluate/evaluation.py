@@ -1,15 +1,17 @@
 """What an evaluation found: who took part, who scored what against whom, ratings of all."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vecchess.arena.meetings import Meeting
 from vecchess.arena.ratings import Ratings, rate
 from vecchess.errors import ConfigError, DataError
 from vecchess.evaluate.contender import Contender
 from vecchess.evaluate.encounter import Encounter
+from vecchess.evaluate.fit import Misfit, misfits
 from vecchess.evaluate.milestones import milestones
 
 SCHEMA = 1
@@ -42,13 +44,22 @@ class Evaluation:
     def ratings(self) -> Ratings:
         """Of all who played, by name. The anchor, at 0 Elo, is "random" where it played, else the
         first opponent. Raises ConfigError where too little was played to rate anybody."""
-        names, meetings = self.names, []
+        return rate(self._meetings, self._anchor())
+
+    @cached_property
+    def _meetings(self) -> list[Meeting]:
+        """By names, where encounters have identities."""
+        names, found = self.names, []
         for encounter in self.encounters:
             meeting = encounter.meeting
             first, second = names[meeting.first], names[meeting.second]
-            counts = (meeting.wins, meeting.draws, meeting.losses)
-            meetings.append(type(meeting)(first, second, *counts, meeting.ptnml))
-        return rate(meetings, self._anchor())
+            found.append(replace(meeting, first=first, second=second))
+        return found
+
+    @cached_property
+    def misfits(self) -> list[Misfit]:
+        """Pairs that ratings do not explain, the worst first. Raises as ``ratings`` does."""
+        return misfits(self._meetings, self.ratings)
 
     def _anchor(self) -> str | None:
         played = [one.name for one in self.contenders if self._has_played(one)]
@@ -57,7 +68,8 @@ class Evaluation:
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the numbers worth less than they seem, in lines for people."""
+        """What makes the numbers worth less than they seem, in lines for people. Raises as
+        ``ratings`` does."""
         found = []
         for encounter in self.encounters:
             games, names = encounter.meeting.games, self._pair(encounter)
@@ -68,6 +80,11 @@ class Evaluation:
                 )
             if not encounter.is_complete:
                 found.append(f"{names}: ended early, after {games:,} games")
+        if self.misfits:
+            found.append(
+                f"one number does not say all of a player: ratings do not explain "
+                f"{len(self.misfits)} of {len(self.encounters)} pairs, above all {self.misfits[0]}"
+            )
         return found
 
     def _pair(self, encounter: Encounter) -> str:
@@ -86,6 +103,7 @@ class Evaluation:
             "num_rated": self.num_rated,
             **self.ratings.to_dict(),
             "milestones": marks,
+            "misfits": [one.to_dict() for one in self.misfits],
             "pairs": [encounter.to_dict() for encounter in self.encounters],
             "warnings": self.warnings,
         }
