@@ -35,7 +35,9 @@ def show_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     _print(console, _ratings(evaluation, evaluation.rated))
     console.print(_footnote(evaluation))
     for player in evaluation.rated:
-        _print(console, _milestones(evaluation, player))
+        table = _milestones(evaluation, player)
+        if table.row_count:
+            _print(console, table)
     _warn(console, evaluation)
 
 
@@ -171,7 +173,7 @@ def _warn(console: "Console", evaluation: "Evaluation") -> None:
 
 
 def _interval(low: float, high: float) -> str:
-    return f"{low:.0f} .. {high:.0f}"
+    return f"{round(low)} .. {round(high)}"
 
 
 def _table(*heads: str) -> Table:
