@@ -175,7 +175,8 @@ def test_the_share_of_draws_is_found_again() -> None:
         assert drawn / np.sqrt(wins * losses) == pytest.approx(2 * share / (1 - share))
         games = (1e6 * np.stack([wins, drawn, losses], axis=1)).round().astype(np.int64)
         assert fit_draws(scores, games) == pytest.approx(share, abs=1e-3)
-    assert fit_draws(scores[:1], np.array([[0, 9, 0]])) == pytest.approx(1, abs=1e-3)
+    # nine draws, and the one decided game that is always added
+    assert fit_draws(scores[:1], np.array([[0, 9, 0]])) == pytest.approx(0.9, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -198,3 +199,10 @@ def test_what_cannot_be_rated(meetings: list[Meeting], says: str) -> None:
 def test_an_anchor_has_to_have_played() -> None:
     with pytest.raises(ConfigError, match="'c' has no games: choose a, b"):
         rate([Meeting("a", "b", 1, 0, 1)], anchor="c")
+
+
+def test_draws_alone_leave_an_error() -> None:
+    drawn = Score.of(np.full(10, 0.5))
+    ratings = rate([Meeting.of("one", "other", drawn)], anchor="one")
+    assert ratings.draws_at_equality < 1
+    assert 10 < ratings.standard_errors[1] < 100

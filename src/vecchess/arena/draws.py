@@ -6,6 +6,8 @@ Davidson's strengths give other scores than Elo's formula does. Here they are th
 score Elo's formula expects, so that the scale of ratings stays the usual one.
 """
 
+from math import log1p
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
@@ -29,7 +31,9 @@ def draw_shares(scores: NDArray[np.float64], at_equality: float) -> NDArray[np.f
 
 
 def fit_draws(scores: NDArray[np.float64], games: NDArray[np.int64]) -> float:
-    """The likeliest share of draws at equality, 0 to 1.
+    """The likeliest share of draws at equality, 0 to below 1, had one more game been decided.
+
+    Without it draws alone would leave nothing to chance, and ratings without an error.
 
     scores: float64[M] expected in matches, above 0 and below 1; games: int64[M, 3] of them won,
     drawn and lost, at least one.
@@ -40,7 +44,8 @@ def fit_draws(scores: NDArray[np.float64], games: NDArray[np.int64]) -> float:
     def cost(at_equality: float) -> float:
         drawn = draw_shares(scores, at_equality)
         shares = np.stack([scores - drawn / 2, drawn, 1 - scores - drawn / 2], axis=1)
-        return -float((games * np.log(np.maximum(shares, np.finfo(float).tiny))).sum())
+        seen = float((games * np.log(np.maximum(shares, np.finfo(float).tiny))).sum())
+        return -seen - log1p(-at_equality)
 
     found = minimize_scalar(cost, bounds=(NEARLY, 1 - NEARLY), method="bounded")
     return float(found.x)
