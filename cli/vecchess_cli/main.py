@@ -18,6 +18,7 @@ from vecchess_cli import (
     selfplay,
     train,
     tune,
+    uci,
 )
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
@@ -36,6 +37,7 @@ app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
 app.command("analyse")(analyse.analyse)
+app.command("uci")(uci.uci)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)

@@ -6,6 +6,7 @@ from vecchess.config.load import build, load_config, read_toml, resolve, to_toml
 from vecchess.config.selfplay import PlayConfig, SelfplayConfig
 from vecchess.config.train import LossConfig, OptimiserConfig, TrainConfig
 from vecchess.config.tree import SearchConfig, TreeConfig
+from vecchess.config.uci import UciConfig
 
 __all__ = [
     "AnalyseConfig",
@@ -17,6 +18,7 @@ __all__ = [
     "SelfplayConfig",
     "TrainConfig",
     "TreeConfig",
+    "UciConfig",
     "build",
     "load_config",
     "parse_temperature",
