@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "vecchess"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["doctor"],
+    ["uci"],
     ["bench", "calibrate", "analyse", "fleet", "export", "evaluate", "rerun"],
     ["learn"],
     ["arena"],

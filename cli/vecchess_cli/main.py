@@ -22,6 +22,7 @@ from vecchess_cli import (
     selfplay,
     train,
     tune,
+    uci,
 )
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
@@ -44,6 +45,7 @@ app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)
 app.command("eval")(eval.evaluate)
 app.command("compare")(compare.compare)
+app.command("uci")(uci.uci)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)

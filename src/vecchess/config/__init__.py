@@ -7,6 +7,7 @@ from vecchess.config.match import Adjudication, MatchConfig
 from vecchess.config.selfplay import PlayConfig, SelfplayConfig
 from vecchess.config.train import LossConfig, OptimiserConfig, TrainConfig
 from vecchess.config.tree import SearchConfig, TreeConfig
+from vecchess.config.uci import UciConfig
 
 __all__ = [
     "Adjudication",
@@ -20,6 +21,7 @@ __all__ = [
     "SelfplayConfig",
     "TrainConfig",
     "TreeConfig",
+    "UciConfig",
     "build",
     "load_config",
     "parse_temperature",

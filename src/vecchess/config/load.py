@@ -18,13 +18,20 @@ from vecchess.config.analyse import AnalyseConfig
 from vecchess.config.match import MatchConfig
 from vecchess.config.selfplay import SelfplayConfig
 from vecchess.config.train import TrainConfig
+from vecchess.config.uci import UciConfig
 from vecchess.errors import ConfigError
 
 ENV_PREFIX = "VECCHESS_"
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
 """Variables with our prefix that are no settings: the tests read this one."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
-MODELS: tuple[type[BaseModel], ...] = (SelfplayConfig, TrainConfig, AnalyseConfig, MatchConfig)
+MODELS: tuple[type[BaseModel], ...] = (
+    SelfplayConfig,
+    TrainConfig,
+    AnalyseConfig,
+    MatchConfig,
+    UciConfig,
+)
 """All models that commands fill with ``load_config``: together they say which variables exist."""
 
 

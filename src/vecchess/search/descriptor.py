@@ -107,6 +107,8 @@ DEPTH = 71
 """sum of the depths of all simulations"""
 NODES_MADE = 72
 EDGES_MADE = 73
+DEEPEST = 74
+"""depth of the deepest simulation since somebody wrote 0 here"""
 
 NUM_WORDS = 80
 GUMBEL, PUCT = 1, 2

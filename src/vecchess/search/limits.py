@@ -10,6 +10,9 @@ from vecchess.shapes import MAX_MOVES
 
 ALLOWED_EDGES = 64
 """Room for so many edges a node, twice what middlegames have; beyond it nodes stay leaves."""
+USUAL_EDGES = 40
+"""What a node takes on average, with what pages leave empty: nodes and edges then run out at
+about the same time."""
 NODE_PAGE_BYTES = NODE_BYTES * NODES_A_PAGE
 EDGE_PAGE_BYTES = EDGE_BYTES * EDGES_A_PAGE
 MOST_EDGES = 2**31
@@ -50,6 +53,19 @@ class TreeLimits:
                 f"give at least {-(-least.nbytes * (num_trees + 1) // MEGABYTE)}"
             )
         return replace(limits, edge_pages=pages)
+
+    @classmethod
+    def of_memory(cls, nbytes: int) -> "TreeLimits":
+        """As large as ``nbytes`` and the numbers of nodes and edges allow.
+
+        Half of it is room for the part that is kept from one move to the next, while it is copied.
+        """
+        share = nbytes // 2
+        nodes = share // (NODE_BYTES + USUAL_EDGES * EDGE_BYTES)
+        nodes = min(nodes, MOST_EDGES // (2 * USUAL_EDGES) - NODES_A_PAGE)
+        limits = cls(nodes, 0)
+        pages = (share - limits.node_bytes) // EDGE_PAGE_BYTES
+        return cls(nodes, min(pages, MOST_EDGES // (2 * EDGES_A_PAGE) - 1))
 
     def check(self, config: SearchConfig, num_trees: int, most_in_forest: int) -> None:
         """Raise ConfigError where so many trees may exceed ``tree_mb`` or the memory.

@@ -32,3 +32,10 @@ def decode_priors(codes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Priors of codes, int64[K] -> float64[K]."""
     bits = ((codes + _BASE) << 12).astype(np.uint32)
     return bits.view(np.float32).astype(np.float64)
+
+
+def encode_priors(priors: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Codes of priors, float64[K] in 0 .. 1 -> int64[K]."""
+    bits = priors.astype(np.float32).view(np.uint32).astype(np.int64)
+    codes: NDArray[np.int64] = np.maximum(1, ((bits + 0x800) >> 12) - _BASE)
+    return codes

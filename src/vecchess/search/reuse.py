@@ -19,7 +19,7 @@ from vecchess.chess.bits import (
     store_f64,
     store_i32,
 )
-from vecchess.jit import inline, part, paste
+from vecchess.jit import inline, kernel, part, paste
 from vecchess.search import descriptor, record
 from vecchess.search.arena import (
     count_up,
@@ -190,3 +190,9 @@ def _forget(forest, child, parent, edge):  # type: ignore[no-untyped-def]
     store_i32(edge, EDGE_VISITS, 0)
     mean = np.float64(load_i64(parent, VALUE_SUM)) / np.float64(load_i32(parent, VISITS) * UNIT)
     store_f32(edge, EDGE_VALUE, mean)
+
+
+@kernel
+def follow_move(forest, index, choice):  # type: ignore[no-untyped-def]
+    """``follow_unbatched`` from Python."""
+    follow_unbatched(forest, index, choice)

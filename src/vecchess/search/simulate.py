@@ -151,6 +151,8 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
     if leaf == NO_NODE:
         return np.int64(NOTHING)
     count_up(forest, descriptor.DEPTH, depth)
+    if depth > load_i64(forest, descriptor.DEEPEST):
+        store(forest, descriptor.DEEPEST, depth)
     node = node_at(forest, leaf)
     if load_i32(node, VISITS) > 0:  # seen before, and nothing below it
         count_up(forest, descriptor.TERMINALS, 1)

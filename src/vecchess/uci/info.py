@@ -1,0 +1,83 @@
+"""What the engine says of a search: ``info`` and ``bestmove`` lines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import tan
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vecchess.search.lines import Line
+
+ScoreType = str
+CENTIPAWN_SLOPE = 1.5637541897
+"""lc0: 90 * tan(1.5637541897 * (win - loss)), in its search/classic/search.cc."""
+CENTIPAWN_UNIT = 90
+NO_MOVE = "(none)"
+"""Stockfish's word for what a side without moves plays."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a search did so far. nodes: simulations in the tree, simulations: those of this search.
+
+    depth: mean depth of these, seldepth: of the deepest. hashfull: of the tree, in 1/1000.
+    """
+
+    depth: int
+    seldepth: int
+    nodes: int
+    simulations: int
+    hashfull: int
+    tbhits: int
+    seconds: float
+
+
+def score(line: "Line", kind: ScoreType, show_wdl: bool) -> str:
+    """``score`` and what follows it, for the side to move."""
+    words = f"score mate {line.mate}" if line.mate is not None else f"score cp {points(line, kind)}"
+    return f"{words} {wdl(line)}" if show_wdl else words
+
+
+def points(line: "Line", kind: ScoreType) -> int:
+    """A score of the given type, named as in lc0: cp, or 1/100 % or 1/10,000."""
+    outlook = line.outlook
+    balance = outlook.win - outlook.loss
+    if kind == "win_percentage":
+        return round(5000 * (1 + balance))
+    if kind == "Q":
+        return round(10_000 * outlook.value)
+    if kind == "W-L":
+        return round(10_000 * balance)
+    return round(CENTIPAWN_UNIT * tan(CENTIPAWN_SLOPE * balance))
+
+
+def wdl(line: "Line") -> str:
+    """Wins, draws and losses in 1/1000, which sum to 1000."""
+    win, loss = round(1000 * line.outlook.win), round(1000 * line.outlook.loss)
+    loss = min(loss, 1000 - win)
+    return f"wdl {win} {1000 - win - loss} {loss}"
+
+
+def info_line(
+    progress: Progress,
+    line: "Line",
+    rank: int,
+    moves: Sequence[str],
+    kind: ScoreType,
+    show_wdl: bool,
+) -> str:
+    """One ``info`` line: the move of rank ``rank``, from 1, and what follows it."""
+    speed = round(progress.simulations / max(progress.seconds, 1e-6))
+    return (
+        f"info depth {progress.depth} seldepth {progress.seldepth} multipv {rank} "
+        f"{score(line, kind, show_wdl)} nodes {progress.nodes} nps {speed} "
+        f"hashfull {progress.hashfull} tbhits {progress.tbhits} "
+        f"time {int(1000 * progress.seconds)} pv {' '.join(moves)}"
+    )
+
+
+def best_move(moves: Sequence[str]) -> str:
+    """``bestmove``, with the reply that is expected, if there is one."""
+    if not moves:
+        return f"bestmove {NO_MOVE}"
+    return f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else "")

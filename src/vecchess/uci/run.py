@@ -1,0 +1,68 @@
+"""A conversation with a GUI over two file descriptors, from settings to its end."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock
+
+from vecchess.config import UciConfig
+from vecchess.errors import NetworkError
+from vecchess.uci.reader import Lines, read_lines
+from vecchess.uci.session import Session
+
+STDIN, STDOUT = 0, 1
+BUILT_IN = ("material", "constant")
+
+
+def run(config: UciConfig, command: Sequence[str] = (), stdin: int = STDIN) -> None:
+    """Speak UCI until ``quit`` or the end of ``stdin``; with a ``command``, do just that.
+
+    Raises NetworkError where the network of ``config`` cannot be there.
+    """
+    check_net_name(config.net)
+    lines: Lines = SimpleQueue()
+    session = Session(config, _Speaker(lines).say)
+    try:
+        if command:
+            session.execute(" ".join(command))
+            session.wait()
+        else:
+            read_lines(stdin, lines)
+            _converse(session, lines)
+    finally:
+        if not session.close():
+            os._exit(1)  # something still compiles, or a device hangs: nobody waits for it
+
+
+def check_net_name(net: str) -> None:
+    """Raise NetworkError where there cannot be such a network; no file is opened yet."""
+    from vecchess.snn.presets import PRESETS
+
+    known = (*BUILT_IN, *PRESETS)
+    if net not in known and not Path(net).is_file():
+        names = ", ".join(known)
+        raise NetworkError(f'there is no network file "{net}", nor a network named so ({names})')
+
+
+def _converse(session: Session, lines: Lines) -> None:
+    while (item := lines.get()) is not None:
+        came_s, line = item
+        if not session.execute(line, came_s):
+            return
+
+
+class _Speaker:
+    """Writes lines as a whole and at once; where nobody reads any more the conversation is over."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines, self._lock = lines, Lock()
+
+    def say(self, line: str) -> None:
+        data = line.encode("utf-8", "replace") + b"\n"
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(STDOUT, data) :]
+            except OSError:
+                self._lines.put(None)

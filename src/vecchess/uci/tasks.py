@@ -1,0 +1,147 @@
+"""What the searcher does besides searching: count leaves, judge a position, bench."""
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import chess
+import numpy as np
+
+from vecchess.chess.fen import from_board
+from vecchess.chess.perft import perft
+from vecchess.config import UciConfig
+from vecchess.search import descriptor, layout, record
+from vecchess.search.lines import Line, root_outlook
+from vecchess.search.priors import decode_priors
+from vecchess.search.session import SearchSession
+from vecchess.uci.commands import Position
+from vecchess.uci.engine import Engine, Say
+from vecchess.uci.errand import Job
+from vecchess.uci.game import Game, set_up, write_move
+from vecchess.uci.info import points, wdl
+from vecchess.uci.positions import BENCH_FENS
+from vecchess.uci.thinking import Load
+from vecchess.uci.words import names_of
+
+BENCH_SIMS = 1000
+BENCH_LANES = 8
+SHOWN_MOVES = 8
+UNSTOPPABLE_DEPTH = 4
+"""Leaves so far down are counted without a look at whether to stop."""
+MOST_DEPTH = 100
+
+
+class Perft(Job):
+    """``go perft``: leaves below each move, as Stockfish prints them."""
+
+    def __init__(self, game: Game, depth: int, chess960: bool, say: Say) -> None:
+        """``depth`` >= 1. ``say`` hears the lines."""
+        super().__init__()
+        self._game, self._depth, self._say = game, depth, say
+        self._chess960 = chess960 or game.writes_chess960
+
+    def run(self, engine: Engine) -> None:
+        """Count, move by move; after ``stop`` the sum is of what was counted."""
+        board, total = self._game.board.copy(stack=False), 0
+        for move in list(board.legal_moves):
+            if self._stopped.is_set():
+                break
+            name = write_move(board, move, self._chess960)
+            board.push(move)
+            leaves = self._leaves(board, self._depth - 1)
+            board.pop()
+            total += leaves
+            self._say(f"{name}: {leaves}")
+        for line in ("", f"Nodes searched: {total}", ""):
+            self._say(line)
+
+    def _leaves(self, board: chess.Board, depth: int) -> int:
+        if depth <= UNSTOPPABLE_DEPTH:
+            return perft(from_board(board), depth)
+        total = 0
+        for move in list(board.legal_moves):
+            if self._stopped.is_set():
+                break
+            board.push(move)
+            total += self._leaves(board, depth - 1)
+            board.pop()
+        return total
+
+
+class Bench(Job):
+    """``bench``: the fixed positions. Its nodes are a signature of the search.
+
+    They are counted as alpha-beta programs count them, moves made on the board: all of the ways
+    down the tree. So they change with every choice, as simulations, which are given, would not.
+    """
+
+    def __init__(self, config: UciConfig, load: Load, sims: int, say: Say) -> None:
+        """``sims``: simulations of each position. ``say`` hears the lines."""
+        super().__init__()
+        self._config, self._load, self._sims, self._say = config, load, sims, say
+
+    def run(self, engine: Engine) -> None:
+        """Search one position after the other, each as if it were the first."""
+        session, nodes, seconds = engine.session(self._load(engine, self._config)), 0, 0.0
+        for number, fen in enumerate(BENCH_FENS, 1):
+            if self._stopped.is_set():
+                break
+            self._say(f"\nPosition: {number}/{len(BENCH_FENS)} ({fen})")
+            engine.clear()
+            game = set_up(Position(fen))
+            engine.set_up(game)
+            start, before = perf_counter(), int(session.forest.words[descriptor.DEPTH])
+            self._search(session)
+            seconds += perf_counter() - start
+            made = int(session.forest.words[descriptor.DEPTH]) - before
+            nodes += made
+            self._say(f"info nodes {made} string moves made by {session.visits} simulations")
+        engine.clear()
+        self._say("\n===========================")
+        self._say(f"Total time (ms) : {round(1000 * seconds)}")
+        self._say(f"Nodes searched  : {nodes}")
+        self._say(f"Nodes/second    : {round(nodes / max(seconds, 1e-6))}")
+
+    def _search(self, session: SearchSession) -> None:
+        session.begin(self._sims, BENCH_LANES)
+        while not session.is_over:
+            session.carry_on(session.compute())
+            if self._stopped.is_set():
+                session.end()
+
+
+class Evaluation(Job):
+    """``eval``: what the network says of the position, without a search."""
+
+    def __init__(self, game: Game, config: UciConfig, load: Load, say: Say) -> None:
+        """``say`` hears the lines."""
+        super().__init__()
+        self._game, self._config, self._load, self._say = game, config, load, say
+
+    def run(self, engine: Engine) -> None:
+        """Ask the network once; the tree is dropped."""
+        if not any(self._game.board.legal_moves):
+            self._say("\nFinal evaluation: none (game over)\n")
+            return
+        engine.session(self._load(engine, self._config))
+        session = engine.set_up(self._game)
+        session.look()
+        for line in self._lines(session, str(engine.facts.get("net"))):
+            self._say(line)
+        session.forget()
+
+    def _lines(self, session: SearchSession, net: str) -> Iterator[str]:
+        outlook = root_outlook(session.forest, 0)
+        line = Line((), 0, outlook, 0.0, 0, None)
+        steps = int(session.forest.records.view(np.int64)[0, record.THOUGHT])
+        yield f"\nNetwork {net}, {steps} time step{'s' if steps != 1 else ''}"
+        yield f"Side to move: {wdl(line)}, cp {points(line, 'centipawn')}"
+        words = session.root_edges[:, layout.PRIOR_ACTION].copy().view(np.uint32).astype(np.int64)
+        words = np.sort(words)[::-1][:SHOWN_MOVES]
+        priors = decode_priors(words >> 16)
+        for word, prior in zip(words.tolist(), priors.tolist(), strict=True):
+            action = word & layout.ACTION_MASK
+            chess960 = self._config.chess960
+            name = names_of(self._game, session.position, (action,), chess960)[0]
+            yield f"Policy {name:5} {100 * prior:5.1f} %"
+        side = 1 if self._game.board.turn == chess.WHITE else -1
+        yield f"\nFinal evaluation {side * points(line, 'centipawn') / 100:+.2f} (white side)\n"

@@ -1,0 +1,158 @@
+"""The tree an engine keeps: the same as a new one where it must be, and never in the way."""
+
+import chess
+import numpy as np
+import pytest
+
+from vecchess.chess.action import actions_to_moves
+from vecchess.chess.fen import from_board
+from vecchess.chess.material import MATERIAL_WEIGHTS
+from vecchess.config import TreeConfig
+from vecchess.inference.material import MaterialBackend
+from vecchess.search import layout
+from vecchess.search.batch import BatchSearch
+from vecchess.search.limits import TreeLimits
+from vecchess.search.lines import best_lines
+from vecchess.search.priors import decode_priors, encode_priors
+from vecchess.search.session import STALE, SearchSession
+from vecchess.shapes import MAX_MOVES
+
+CONFIG = TreeConfig(search="puct")
+DEAD = "7k/8/6K1/8/8/8/8/8 w - - 0 1"
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+
+
+def new_session(lanes: int = 4, megabytes: int = 64) -> SearchSession:
+    backend = MaterialBackend(lanes, MATERIAL_WEIGHTS)
+    return SearchSession(CONFIG, TreeLimits.of_memory(megabytes << 20), backend, lanes)
+
+
+def search(
+    session: SearchSession, sims: int, lanes: int = 0, actions: list[int] | None = None
+) -> None:
+    session.begin(sims, lanes, actions or ())
+    while not session.is_over:
+        session.carry_on(session.compute())
+
+
+def play_best(session: SearchSession) -> int:
+    line = best_lines(session.forest, 0, 1)[0]
+    session.play(int(actions_to_moves(session.position[None], [line.actions[0]])[0]))
+    return line.visits
+
+
+@pytest.mark.parametrize("lanes", [1, 5])
+def test_a_search_is_that_of_a_batch(lanes: int) -> None:
+    session, position = new_session(lanes), from_board(chess.Board(KIWIPETE))
+    session.set_up(position)
+    search(session, 700)
+    backend = MaterialBackend(lanes, MATERIAL_WEIGHTS)
+    batch = BatchSearch(TreeConfig(search="puct", sims=700), backend, 1, lanes=lanes)
+    found = batch.run(position[None])
+    edges = session.root_edges
+    assert session.visits == found.visits[0] == 700
+    assert edges[:, layout.EDGE_VISITS].tolist() == found.edge_visits.tolist()
+    assert session.decide() == found.action[0]
+
+
+def test_fewer_lanes_than_there_could_be() -> None:
+    visits = []
+    for most in (2, 32):
+        session = new_session(most)
+        session.set_up(from_board(chess.Board(KIWIPETE)))
+        for _ in range(2):
+            session.forget()
+            search(session, 300, lanes=2)
+            visits.append(session.root_edges[:, layout.EDGE_VISITS].tolist())
+    assert visits[0] == visits[1] == visits[2] == visits[3]
+
+
+def test_what_is_kept_counts_and_the_rest_is_given_back() -> None:
+    session = new_session()
+    session.set_up(from_board(chess.Board()))
+    for _ in range(30):
+        search(session, 2000)
+        kept = play_best(session)
+        assert session.visits == kept - 1, "the first visit of a move is its own answer"
+    touched = session.forest.bytes_touched
+    for _ in range(30):
+        search(session, 2000)
+        play_best(session)
+    assert session.forest.bytes_touched <= 2 * touched
+
+
+def test_moves_that_were_not_searched_begin_anew() -> None:
+    session = new_session()
+    session.set_up(from_board(chess.Board()))
+    search(session, 5)
+    seen = {line.actions[0] for line in best_lines(session.forest, 0, MAX_MOVES)}
+    words = session.root_edges[:, layout.PRIOR_ACTION] & layout.ACTION_MASK
+    other = next(int(action) for action in words if int(action) not in seen)
+    session.play(int(actions_to_moves(session.position[None], [other])[0]))
+    assert session.visits == 0
+    search(session, 10)
+    assert session.visits == 10
+
+
+def test_a_root_with_some_moves_only() -> None:
+    session = new_session()
+    session.set_up(from_board(chess.Board(KIWIPETE)))
+    search(session, 50)
+    words = session.root_edges[:, layout.PRIOR_ACTION] & layout.ACTION_MASK
+    chosen = [int(words[3]), int(words[7]), int(words[11])]
+    search(session, 200, actions=chosen)
+    words = session.root_edges[:, layout.PRIOR_ACTION].copy().view(np.uint32).astype(np.int64)
+    assert sorted(words & layout.ACTION_MASK) == sorted(chosen)
+    assert decode_priors(words >> 16).sum() == pytest.approx(1.0, abs=1e-3)
+    assert session.root_edges[:, layout.EDGE_VISITS].sum() == session.visits == 200
+
+
+def test_priors_are_encoded_as_by_the_kernel() -> None:
+    priors = np.maximum(np.random.default_rng(0).random(1000) ** 8, 2.0**-31)
+    codes = encode_priors(priors)
+    assert np.abs(decode_priors(codes) / priors - 1).max() <= 2**-11
+    assert encode_priors(decode_priors(codes)).tolist() == codes.tolist()
+    assert encode_priors(np.zeros(1)).tolist() == [1]
+
+
+def test_it_can_be_stopped_where_nothing_asks_the_network() -> None:
+    """All moves of a dead position are draws: simulations without a question, any number."""
+    session = new_session()
+    session.set_up(from_board(chess.Board(DEAD)))
+    session.begin(1 << 30)
+    for _ in range(20):
+        session.carry_on(session.compute())
+    assert not session.is_over
+    session.end()
+    session.carry_on(session.compute())
+    assert session.is_over
+
+
+def test_it_ends_where_every_line_does() -> None:
+    session = new_session()
+    session.set_up(from_board(chess.Board(DEAD)))
+    for _ in range(2):
+        search(session, 1 << 30)
+        assert not session.is_proven
+    assert 2 * STALE < session.visits < 3 * STALE
+
+
+def test_a_full_tree_ends_the_search() -> None:
+    session = new_session(megabytes=1)
+    session.set_up(from_board(chess.Board(KIWIPETE)))
+    search(session, 1 << 30)
+    assert session.fullness == pytest.approx(1.0, abs=0.02)
+    search(session, 1 << 30)
+    assert session.visits > 500
+
+
+def test_clocks_beyond_the_fifty_moves() -> None:
+    for clock in (99, 100, 101, 5000):
+        session = new_session()
+        session.set_up(from_board(chess.Board(f"7k/8/6K1/8/8/8/P7/R7 w - - {clock} 90")))
+        search(session, 200)
+        play_best(session)
+        if chess.Board(f"7k/8/6K1/8/8/8/P7/R7 w - - {clock} 90").is_game_over():
+            continue
+        search(session, 50)
+        assert session.visits >= 50 or session.is_proven

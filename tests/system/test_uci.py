@@ -1,0 +1,98 @@
+"""``vecchess uci`` as a program: how it starts, what it takes on the command line, how it ends."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.system.commands import vecchess
+
+UCI = [sys.executable, "-m", "vecchess_cli.main", "uci"]
+
+
+def start() -> "subprocess.Popen[str]":
+    pipe = subprocess.PIPE
+    return subprocess.Popen(UCI, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
+
+
+def hear(process: "subprocess.Popen[str]", answer: str) -> list[str]:
+    """Lines up to one that begins so."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or not lines[-1].startswith(answer):
+        lines.append(process.stdout.readline().rstrip("\n"))
+        assert process.poll() is None, lines
+    return lines
+
+
+def tell(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line + "\n")
+
+
+def test_a_command_on_the_command_line() -> None:
+    done = vecchess("uci", "bench", 2)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2].startswith("Nodes searched  : ")
+    again = vecchess("uci", "bench", 2)
+    assert again.stdout.splitlines()[-2] == done.stdout.splitlines()[-2]
+    perft = vecchess("uci", "go", "perft", 3)
+    assert "Nodes searched: 8902" in perft.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--net", "nowhere.safetensors"], "there is no network file"),
+        (["--hash-mb", 3], "hash_mb"),
+        (["--search", "alphabeta"], "search"),
+    ],
+)
+def test_what_cannot_be_started(options: list[object], part: str) -> None:
+    done = vecchess("uci", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("vecchess: error: ")
+    assert part in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_it_answers_before_anything_heavy_is_imported() -> None:
+    program = (
+        "import sys; from vecchess.config import UciConfig; "
+        "from vecchess.uci.session import Session; said = []; "
+        "session = Session(UciConfig(), said.append); session.execute('uci'); "
+        "print(said[-1], [name for name in ('torch', 'numba') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "uciok []\n", done.stderr
+
+
+@pytest.mark.parametrize("end", ["quit", "end of input", "stdout closed", "Ctrl-C"])
+def test_ends_while_it_searches(end: str) -> None:
+    with start() as process:
+        tell(process, "isready")
+        hear(process, "readyok")
+        tell(process, "go infinite")
+        hear(process, "info depth")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if end == "quit":
+            tell(process, "quit")
+            assert hear_rest(process)[-1].startswith("bestmove ")
+        elif end == "end of input":
+            process.stdin.close()
+            assert hear_rest(process)[-1].startswith("bestmove ")
+        elif end == "stdout closed":
+            process.stdout.close()
+        else:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == (130 if end == "Ctrl-C" else 0)
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+def hear_rest(process: "subprocess.Popen[str]") -> list[str]:
+    """What is said to the end."""
+    assert process.stdout is not None
+    return process.stdout.read().splitlines()

@@ -1,0 +1,48 @@
+"""What cannot be opened, while other things change."""
+
+from pathlib import Path
+
+import pytest
+
+from vecchess.config import UciConfig
+from vecchess.errors import ConfigError
+from vecchess.uci.engine import Engine, tree_config
+from vecchess.uci.loader import Loader
+from vecchess.uci.options import Options
+
+
+def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
+    options, told = Options(UciConfig(hash_mb=16)), list[str]()
+    loader = Loader(options, told.append, lambda line: None)
+    engine = Engine(lambda line: None)
+    good = loader.load(engine, options.config)
+    options.set("WeightsFile", str(tmp_path / "missing"))
+    options.set("MultiPV", "3")
+    failing = options.config
+    options.set("SyzygyPath", str(tmp_path))
+    assert loader.load(engine, failing) == good.model_copy(update={"multipv": 3})
+    assert (options.config.net, options.config.multipv) == ("material", 3)
+    assert options.config.syzygy == tmp_path, "it was set later, and not tried yet"
+    assert len(told) == 1
+    assert told[0].startswith("error: there is no network file")
+
+
+def test_the_tree_stays_where_nothing_of_it_changes() -> None:
+    engine, config = Engine(lambda line: None), UciConfig(hash_mb=16)
+    session = engine.session(config)
+    assert engine.session(config.model_copy(update={"multipv": 5})) is session
+    other = engine.session(config.model_copy(update={"c_puct": 2.0}))
+    assert other is not session
+    assert engine.session(config, "gumbel", 50) is not other
+    with pytest.raises(ConfigError):
+        engine.open(config.model_copy(update={"syzygy": Path("/nowhere")}))
+    assert engine.facts["net"] == "material"
+
+
+def test_what_the_tree_is_told() -> None:
+    config = UciConfig(c_puct=2.0, fpu_reduction=0.1, draw_score=-0.5, policy_temperature=1.5)
+    tree = tree_config(config, "gumbel", 64)
+    assert (tree.c_puct, tree.fpu_reduction, tree.policy_temperature) == (2.0, 0.1, 1.5)
+    assert (tree.search, tree.sims, tree.draw_score) == ("gumbel", 64, -0.5)
+    analysing = config.model_copy(update={"analyse_mode": True})
+    assert tree_config(analysing, "puct", 0).draw_score == 0.0
