@@ -9,7 +9,11 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "vecchess needs Python 3.11 or newer; $python is older. Try: make PYTHON=python3.11" >&2
     exit 1
 fi
-[ -x "$venv/bin/pip" ] && exit 0
+upgrade_pip() { "$venv/bin/pip" install --quiet --disable-pip-version-check "pip>=25.1"; }
+if [ -x "$venv/bin/pip" ]; then
+    upgrade_pip  # dependency groups need it
+    exit 0
+fi
 if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     echo "installing python3-venv" >&2
     if ! { root apt-get update -qq && root apt-get install -y -qq python3-venv; } >/dev/null; then
@@ -19,4 +23,4 @@ if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 fi
 rm -rf "$venv"
 "$python" -m venv "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+upgrade_pip
