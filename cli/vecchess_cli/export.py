@@ -45,6 +45,7 @@ def pgn(
 
     Example:  vecchess export pgn runs/first --out games.pgn
     """
+    _require_one(out, json)
     from vecchess.export.pgn import export_pgn
 
     with ProgressLine() as line:
@@ -82,6 +83,7 @@ def csv(
 
     Example:  vecchess export csv runs/first --out games.csv
     """
+    _require_one(out, json)
     from vecchess.export.table import export_csv
 
     with ProgressLine() as line:
@@ -105,6 +107,7 @@ def onnx(
 
     Example:  vecchess export onnx small.safetensors --out small.onnx
     """
+    _require_one(out, json)
     from vecchess.export.onnx_file import export_onnx
     from vecchess.snn.integer_net import IntegerNet
 
@@ -147,3 +150,11 @@ def _report(what: str, out: Path, facts: Mapping[str, object], json: bool) -> No
         people().print(f"wrote {what} to {out}", markup=False)
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
+
+
+def _require_one(out: Path, json: bool) -> None:
+    """Refuse two things for stdout, before anything is read."""
+    if json and str(out) == "-":
+        from vecchess.errors import ConfigError
+
+        raise ConfigError("--json and --out - both want stdout: drop one")

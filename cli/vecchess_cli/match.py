@@ -37,7 +37,7 @@ The exit code is 3 where --sprt does not accept its second hypothesis, or --leas
 Settings have a variable (VECCHESS_GAMES, ...) and a key in a --config file.
 Ctrl-C ends the match: the complete pairs are counted.
 """
-NEGATIVE, INTERRUPTED = 3, 130
+NEGATIVE = 3
 LINE_INTERVAL_S, LIVE_INTERVAL_S = 10.0, 0.2
 
 
@@ -49,12 +49,15 @@ def match(
         str | None, typer.Option(help='Test "elo0,elo1,alpha,beta", and stop when it decides.')
     ] = None,
     least: Annotated[
-        float | None, typer.Option(help="Exit with 3 unless the Elo difference reaches this.")
+        float | None,
+        typer.Option(
+            min=-3000, max=3000, help="Exit with 3 unless the Elo difference reaches this."
+        ),
     ] = None,
     openings: Openings = None,
     chess960: Chess960 = None,
     random_plies: Annotated[
-        int | None, typer.Option(help="Random plies at the start, instead of the book. [0]")
+        int | None, typer.Option(help="Random plies after --openings, or instead of the book. [0]")
     ] = None,
     seed: Seed = None,
     pgn: Annotated[Path | None, typer.Option(help="File that the games are added to.")] = None,
@@ -97,9 +100,14 @@ def match(
             console.print(line, markup=False)
 
     with ExitStack() as stack:
-        file = stack.enter_context(PgnFile(pgn, (first, second))) if pgn else None
-        stop = stack.enter_context(StopSignals(interrupts=True))
+        file = PgnFile(pgn, (first, second)) if pgn else None
+        stop = StopSignals(interrupts=True)
         show = stack.enter_context(_shown(console, quiet))
+
+        def begin() -> None:  # before it players are opened, which Ctrl-C may end as it is
+            if file is not None:
+                stack.enter_context(file)
+            stack.enter_context(stop)
 
         def look(standing: "Standing") -> bool:
             if file is not None:
@@ -107,19 +115,21 @@ def match(
             show(standing)
             return bool(stop.reason)
 
-        result = run_match(first, second, settings, say, look)
+        result = run_match(first, second, settings, say, look, begin)
     _print_result(result, console)
     if json:
         print_json(result.to_dict())
-    return _exit_code(result, least)
+    return _exit_code(result, least, stop.reason)
 
 
 match.__doc__ = EXAMPLES
 
 
-def _exit_code(result: "MatchResult", least: float | None) -> int:
-    if result.stopped_by == "user":
-        return INTERRUPTED
+def _exit_code(result: "MatchResult", least: float | None, stopped_by: str) -> int:
+    if stopped_by:
+        from vecchess.selfplay.run import exit_code
+
+        return exit_code(stopped_by)
     if result.tally.sprt is not None and result.tally.sprt.state != "accepted":
         return NEGATIVE
     if least is not None:

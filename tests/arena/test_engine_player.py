@@ -1,5 +1,6 @@
 """UCI engines as players: what they play, and what becomes of those that break the rules."""
 
+import subprocess
 import sys
 
 import pytest
@@ -115,11 +116,20 @@ def test_engines_that_will_not_do(engine: str, player: str, part: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_match_can_be_left(engine: str) -> None:
-    player = open_player(f"{engine} hang?nodes=7&timeout=30")
+def processes_of(spelling: str) -> list[str]:
+    command = spelling.removeprefix("uci:").partition("?")[0]
+    found = subprocess.run(["ps", "-ww", "-eo", "args="], capture_output=True, text=True)
+    return [line for line in found.stdout.splitlines() if line.strip() == command]
+
+
+@pytest.mark.parametrize("trick", ["hang?nodes=7&timeout=30", "crash?nodes=7"])
+def test_a_match_can_be_left_and_leaves_no_process(engine: str, trick: str) -> None:
+    player = open_player(f"{engine} {trick}")
+    assert len(processes_of(f"{engine} {trick}")) == 1
     with pytest.raises(NoGames):
         play_match(player, RandomPlayer(), MatchConfig(games=2, random_plies=4), lambda _: True)
     player.close()
+    assert processes_of(f"{engine} {trick}") == []
 
 
 @pytest.mark.stockfish

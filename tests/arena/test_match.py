@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vecchess.arena.match import MatchResult, play_match
+from vecchess.arena.match import MatchResult, num_lanes, play_match
 from vecchess.arena.player import Player, Turns
 from vecchess.arena.players import Room, open_player
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
@@ -84,6 +84,17 @@ def test_both_have_both_colours_in_each_opening(plies: int) -> None:
     for game in games:
         assert game.first_is_white == (one.colours[game.number] == {0})
         assert game.opening_plies == plies
+
+
+def test_as_many_games_at_a_time_as_suit_the_players() -> None:
+    any_number, few, many = RandomPlayer(), RandomPlayer(), RandomPlayer()
+    few.most_games, many.most_games = 3, 2048
+    settings = MatchConfig(games=4000)
+    assert num_lanes(settings, any_number, any_number) == 256
+    assert num_lanes(settings, any_number, few) == 3
+    assert num_lanes(settings, many, many) == 2048
+    assert num_lanes(MatchConfig(games=4000, concurrency=9), many, any_number) == 9
+    assert num_lanes(MatchConfig(games=20), many, any_number) == 20
 
 
 @pytest.mark.parametrize(

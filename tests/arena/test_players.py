@@ -214,6 +214,8 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
         ("net:tiny?T=0", "T: .* greater than or equal to 1"),
         ("net:tiny?T=255", "time_steps: "),
         ("net:tiny?exits=perhaps", "exits: "),
+        ("net:tiny?T=4&T=3", "T is given twice"),
+        ("net:tiny?search=puct&tree_mb=5", "unknown setting 'tree_mb'"),
         ("minimax:", "plies from 1 to"),
         ("net:tiny?temperature=-1", "temperature: "),
         ("net:tiny?search=gumbel&sims=16000000", "gumbel takes"),

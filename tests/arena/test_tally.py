@@ -54,6 +54,16 @@ def test_a_test_decides_the_same_in_any_order() -> None:
     assert 2 < len(found[0]) < 400
 
 
+def test_a_test_does_not_look_at_pairs_that_came_out_of_turn() -> None:
+    tally = Tally(Sprt(0, 200))
+    tally.add(game(number, 1.0) for number in range(2, 30))
+    tally.add_rest()
+    assert len(tally.games) == 28
+    assert tally.sprt is not None
+    assert abs(tally.sprt.llr) < 0.01
+    assert tally.sprt.state == "undecided"
+
+
 def test_facts() -> None:
     tally = Tally()
     tally.add([game(0, 0.0, Forfeit.TIME), game(1, 0.5, Termination.STALEMATE)])

@@ -1,6 +1,8 @@
 """Who is who: a network by its weights, an engine by what it calls itself."""
 
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,9 +67,27 @@ def test_an_engine_is_known_by_its_own_name() -> None:
     who = introduce("uci:stockfish?nodes=1&hash=1", seed=0)
     assert who.name.startswith("Stockfish ")
     assert who.name.endswith(" nodes=1")
-    assert who.identity == f"uci:{who.name.removesuffix(' nodes=1')}?hash=1&nodes=1"
+    engine = who.name.removesuffix(" nodes=1")
+    assert re.fullmatch(f"uci:{engine} #[0-9a-f]{{16}}\\?hash=1&nodes=1", who.identity)
     assert who.is_repeatable
-    assert not introduce("uci:stockfish?elo=1500&nodes=1&hash=1", seed=0).is_repeatable
+    for by_chance in ("elo=1500&nodes=1", "nodes=1&threads=2", "nodes=1&Skill Level=3"):
+        assert not introduce(f"uci:stockfish?{by_chance}&hash=1", seed=0).is_repeatable
+
+
+def test_engines_of_one_name_are_told_apart_by_their_commands() -> None:
+    program = f"{sys.executable} -m vecchess_cli.main uci"
+    ways = [f"uci:{program} --net {net}?nodes=1" for net in ("material", "constant", "material")]
+    one, other, again = (introduce(way, seed=0) for way in ways)
+    assert one.name == other.name
+    assert one.identity != other.identity
+    assert one == again
+
+
+def test_spellings_of_one_network_player_have_one_identity() -> None:
+    ways = ["", "&sims=64", "&sims=64&temperature=0&exits=on"]
+    found = {introduce(f"net:material?search=puct{way}", seed=0).identity for way in ways}
+    assert len(found) == 1
+    assert introduce("net:material?search=puct&sims=65", seed=0).identity not in found
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_mctx_agrees(
     config = TreeConfig(search="gumbel", sims=sims, considered=considered, solve=False, cache_mb=0)
     positions, keys = samples(NUM_POSITIONS, sims)
     questions = [
-        Question(config, position, history, 7, number, 40, temperature)
+        Question(config, position, history, seed=7, number=number, ply=40, temperature=temperature)
         for number, (position, history) in enumerate(zip(positions, keys, strict=True))
     ]
     theirs = _mctx(questions, monkeypatch)

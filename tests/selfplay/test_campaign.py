@@ -87,8 +87,8 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
         assert "killed by SIGKILL; 0 unfinished" in notes.deaths[0]
 
         notes.do = kill_one
-        fourth = campaign.play(files[1], range(100, 160))
-        assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 60, "")
+        fourth = campaign.play(files[1], range(100, 400))
+        assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 300, "")
         workers = list(campaign.workers.values())
     assert not any(worker.is_alive for worker in workers)
 

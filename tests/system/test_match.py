@@ -59,6 +59,7 @@ def test_the_exit_code_is_the_answer() -> None:
         (["random", "random", "--openings", "none.epd"], "cannot read openings none.epd"),
         (["random", "random", "--pgn", "none/games.pgn"], "cannot write games to none/games.pgn"),
         (["random", "random", "--chess960", "--openings", "x.epd"], "drop one"),
+        (["random", "random", "--least=-1e9"], "--least"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

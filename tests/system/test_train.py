@@ -96,7 +96,9 @@ def test_the_games_can_be_played_again(reference: Path) -> None:
     assert list(told["networks"].values()) == [8, 8]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_stopped_run_goes_on_as_if_nothing_had_been(
     reference: Path, tmp_path: Path, little: list[object], number: signal.Signals
 ) -> None:
@@ -216,6 +218,7 @@ def test_a_full_disk_ends_the_run_with_one_line(
     assert games(run).digest() == games(reference).digest()
 
 
+@pytest.mark.slow
 def test_a_network_that_sees_four_positions(tmp_path: Path, little: list[object]) -> None:
     """It plays, learns, goes on as if it had not been stopped, and can be analysed with."""
     whole, halves = tmp_path / "whole", tmp_path / "halves"
@@ -392,6 +395,7 @@ def gated(run: Path, little: list[object], test: str) -> list[dict[str, Any]]:
     return [line for line in lines_of(run) if line["kind"] == "gate"]
 
 
+@pytest.mark.slow
 def test_a_gate_admits_networks_that_are_strong_enough(
     reference: Path, tmp_path: Path, little: list[object]
 ) -> None:

@@ -17,7 +17,8 @@ SHIPPED = "openings.epd"
 
 
 def load_book(file: Path | None = None, seed: int = 0) -> NDArray[np.uint64]:
-    """uint64[N, 8]: the positions of an EPD, FEN or PGN file in an order that ``seed`` chooses.
+    """uint64[N, 8]: the positions of an EPD, FEN or PGN file in an order that ``seed`` chooses,
+    each once.
 
     None is the package's own book. Raises ConfigError with file and line for what cannot be read.
     """
@@ -26,5 +27,7 @@ def load_book(file: Path | None = None, seed: int = 0) -> NDArray[np.uint64]:
             positions = read_openings(shipped)
     else:
         positions = read_openings(file)
+    _, first = np.unique(positions, axis=0, return_index=True)
+    positions = positions[np.sort(first)]
     words = [random_word(seed, number, 0) for number in range(len(positions))]
     return positions[np.argsort(np.array(words, np.uint64), kind="stable")]

@@ -59,6 +59,8 @@ class EngineDesk:
         if self._engine is not None:
             self._engine.close()
         self._thread.join()
+        if self._engine is not None:  # it was about to be started again
+            self._engine.close()
 
     def _start(self) -> chess.engine.SimpleEngine:
         engine = start_engine(self._command)
@@ -87,6 +89,8 @@ class EngineDesk:
             if self._engine is None:
                 self._engine = self._start()
                 start = perf_counter()
+            if self._closing:
+                return self._gave_up(turn, Forfeit.CRASH)
             answer = self._think(self._engine, game)
         except TimeoutError:
             return self._gave_up(turn, Forfeit.STALL)

@@ -27,10 +27,12 @@ class EnginePlayer:
         self.most_games = processes if options.clock else None
         self._outbox: SimpleQueue[Replies | BaseException] = SimpleQueue()
         self._num_asked = 0
-        found, self._desks = find_engine(command), list[EngineDesk]()
+        self.command = find_engine(command)
+        """The program and its arguments."""
+        self._desks: list[EngineDesk] = []
         try:
             for _ in range(processes):
-                self._desks.append(EngineDesk(found, options, self._outbox))
+                self._desks.append(EngineDesk(self.command, options, self._outbox))
         except BaseException:
             self.close()
             raise

@@ -82,7 +82,8 @@ def play_match(
     tally = Tally(Sprt.parse(config.sprt) if config.sprt else None)
     lanes = num_lanes(config, first, second)
     start, stopped_by = monotonic(), "games"
-    table = Lanes((first, second), match_openings(config), config.games, lanes, config.adjudication)
+    openings = match_openings(config)
+    table = Lanes((first, second), openings, config.games, lanes, config.adjudication)
     try:
         for ended in table.games():
             tally.add(ended)
@@ -105,4 +106,4 @@ def play_match(
 def num_lanes(config: MatchConfig, *players: Player) -> int:
     """Games at a time: what ``config`` says or suits, and no more than each player can do with."""
     limits = [player.most_games for player in players if player.most_games is not None]
-    return min([config.concurrency or LANES, config.games, *limits])
+    return min([config.concurrency or max([LANES, *limits]), config.games, *limits])

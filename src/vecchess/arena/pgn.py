@@ -78,16 +78,17 @@ class PgnFile:
     """A file that games are added to as they end."""
 
     def __init__(self, path: Path, players: tuple[str, str]) -> None:
-        """Raises ConfigError where ``path`` cannot be written to. What it holds stays."""
-        self._players = players
-        try:
-            self._file = path.open("a")
-        except OSError as error:
-            raise ConfigError(f"cannot write games to {path}: {error.strerror}") from None
-        self._path = path
+        """Raises ConfigError where there is no folder for ``path``. Nothing is opened yet."""
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise ConfigError(f"cannot write games to {path}: it is no place for a file")
+        self._players, self._path = players, path
 
     def __enter__(self) -> "PgnFile":
-        """Itself."""
+        """Open the file; what it holds stays. Raises ConfigError where that is not allowed."""
+        try:
+            self._file = self._path.open("a")
+        except OSError as error:
+            raise ConfigError(f"cannot write games to {self._path}: {error.strerror}") from None
         return self
 
     def __exit__(

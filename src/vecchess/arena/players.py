@@ -43,6 +43,9 @@ NET, UCI = "net:", "uci:"
 SPELLINGS = (
     f"{', '.join(SIMPLE)}, minimax:2, net:FILE?search=gumbel&sims=64 or uci:ENGINE?nodes=1000"
 )
+SEARCH_SETTINGS = [name for name in SearchConfig.model_fields if name != "tree_mb"]
+"""What a spelling may say of a search. A limit on all trees together would make a game depend on
+how many are played."""
 SLOTS = 128
 """Of the CPU backend, at most."""
 
@@ -103,10 +106,22 @@ def is_network(text: str) -> bool:
     return text.startswith(NET)
 
 
+def net_settings(query: str) -> dict[str, Any]:
+    """What stands after the "?" of a network player, but for defaults: the same for two spellings
+    of one player. Raises ConfigError."""
+    options, tree = _read(_pairs(query))
+    return options.model_dump(exclude_defaults=True) | tree.model_dump(exclude_defaults=True)
+
+
 def _pairs(query: str) -> dict[str, str]:
-    """What stands after "?": settings by name."""
-    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
-    return {name: value for name, _, value in pairs}
+    """What stands after "?": settings by name; raises ConfigError where one is given twice."""
+    found: dict[str, str] = {}
+    for pair in query.split("&") if query else []:
+        name, _, value = pair.partition("=")
+        if name in found:
+            raise ConfigError(f"{name} is given twice")
+        found[name] = value
+    return found
 
 
 def _open_engine(command: str, given: dict[str, str], room: Room, name: str) -> EnginePlayer:
@@ -117,14 +132,7 @@ def _open_engine(command: str, given: dict[str, str], room: Room, name: str) -> 
 
 
 def _open_net(net: str, given: dict[str, str], seed: int, room: Room, name: str) -> Player:
-    own = {key: value for key, value in given.items() if key in NetOptions.model_fields}
-    search = {key: value for key, value in given.items() if key not in own}
-    for key in search:
-        if key not in SearchConfig.model_fields:
-            known = [*NetOptions.model_fields, *SearchConfig.model_fields]
-            raise ConfigError(f"unknown setting {key!r}; give {', '.join(known)}")
-    options = build(NetOptions, own)
-    tree = _tree(search)
+    options, tree = _read(given)
     backend, history = _backend(net, options, seed, room)
     if tree.search == "none":
         return PolicyPlayer(backend, room.lanes, seed, options.temperature, name, history)
@@ -132,6 +140,17 @@ def _open_net(net: str, given: dict[str, str], seed: int, room: Room, name: str)
     return SearchPlayer(
         tree, backend, room.lanes, seed, options.temperature, explore, name, history
     )
+
+
+def _read(given: dict[str, str]) -> tuple[NetOptions, TreeConfig]:
+    """The settings of a network player, and of its search."""
+    own = {key: value for key, value in given.items() if key in NetOptions.model_fields}
+    search = {key: value for key, value in given.items() if key not in own}
+    for key in search:
+        if key not in SEARCH_SETTINGS:
+            known = ", ".join([*NetOptions.model_fields, *SEARCH_SETTINGS])
+            raise ConfigError(f"unknown setting {key!r}; give {known}")
+    return build(NetOptions, own), _tree(search)
 
 
 def _tree(given: dict[str, str]) -> TreeConfig:

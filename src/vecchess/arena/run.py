@@ -8,7 +8,9 @@ from vecchess.arena.match import LANES, Look, MatchResult, num_lanes, play_match
 from vecchess.arena.openings import match_openings
 from vecchess.arena.player import Player
 from vecchess.arena.players import UCI, Room, is_network, open_player
+from vecchess.arena.sprt import Sprt
 from vecchess.config import MatchConfig
+from vecchess.search.tablebase import Tablebase
 from vecchess.selfplay.devices import CPU, num_cores, parse_gpus
 
 GPU_LANES = 2048
@@ -24,12 +26,18 @@ def run_match(
     config: MatchConfig,
     say: Say = lambda line: None,
     look: Look = lambda standing: False,
+    begin: Callable[[], object] = lambda: None,
 ) -> MatchResult:
     """Play a match between the players that two texts spell, see ``players``.
 
-    ``say`` hears what people should know. Raises ConfigError and NetworkError for players,
-    openings or settings that will not do, before anything is played.
+    ``say`` hears what people should know; ``begin`` is called when the players are there. Raises
+    ConfigError and NetworkError for players, openings or settings that will not do, before
+    anything is played.
     """
+    if config.sprt:
+        Sprt.parse(config.sprt)
+    if config.adjudication.syzygy:
+        Tablebase(config.adjudication.syzygy)
     num_openings = len(match_openings(config))
     if num_openings < config.games // 2:
         say(
@@ -40,6 +48,7 @@ def run_match(
         for player in players:
             if isinstance(player, EnginePlayer):
                 say(f"{player.name} is {player.engine_name}")
+        begin()
         say(f"{num_lanes(config, *players):,} games at a time")
         return play_match(players[0], players[1], config, look)
 

@@ -1,5 +1,6 @@
 """Who takes part: a player by its spelling, and what it is wherever it lies."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.arena.engine_player import EnginePlayer
-from vecchess.arena.players import NET, SIMPLE, UCI, Room, open_player
+from vecchess.arena.players import NET, SIMPLE, UCI, Room, net_settings, open_player
 from vecchess.errors import ConfigError
 from vecchess.selfplay.assemble import BUILT_IN_NETS
 from vecchess.selfplay.devices import parse_gpus
@@ -15,7 +16,7 @@ from vecchess.selfplay.nets import load_net
 
 HASH_DIGITS = 16
 SHORT_HASH = 6
-BY_CHANCE = ("elo", "movetime", "tc", "Skill Level", "UCI_LimitStrength")
+BY_CHANCE = {"elo", "movetime", "tc", "skill level", "uci_limitstrength"}
 """Settings with which an engine may not play the same game twice."""
 UNTOLD = ("hash", "threads", "timeout", "margin")
 """Settings of an engine that its name leaves out."""
@@ -50,27 +51,39 @@ def introduce(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto
     if head.startswith(NET):
         device = parse_gpus(gpus)[0]
         open_player(spelling, seed, Room(lanes=2, device=device, backend=backend)).close()
-        return _network(head.removeprefix(NET), spelling, settings, seed)
+        return _network(head.removeprefix(NET), spelling, query, seed)
     player = open_player(spelling, seed, Room(lanes=2))
     player.close()
     if isinstance(player, EnginePlayer):
-        return _engine(player.engine_name, spelling, settings)
+        return _engine(player, spelling, settings)
     return Contender(player.name, spelling, player.name, is_repeatable=True)
 
 
-def _network(file: str, spelling: str, settings: list[str], seed: int) -> Contender:
-    words = dict(setting.split("=", 1) for setting in settings)
-    search = " ".join((words.pop("search", "policy"), words.pop("sims", ""))).strip()
+def _network(file: str, spelling: str, query: str, seed: int) -> Contender:
+    words = net_settings(query)
+    known = sorted(f"{name}={value}" for name, value in words.items())
+    search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()
     name = " ".join([Path(file).stem, search, *(f"{key}={value}" for key, value in words.items())])
     what = file if file in BUILT_IN_NETS else load_net(file, seed).sha256[:HASH_DIGITS]
-    return Contender(name, spelling, _joined(f"{NET}{what}", settings), is_repeatable=True)
+    return Contender(name, spelling, _joined(f"{NET}{what}", known), is_repeatable=True)
 
 
-def _engine(engine: str, spelling: str, settings: list[str]) -> Contender:
+def _engine(player: EnginePlayer, spelling: str, settings: list[str]) -> Contender:
     told = [setting for setting in settings if setting.split("=")[0] not in UNTOLD]
-    by_chance = any(setting.split("=")[0] in BY_CHANCE for setting in settings)
-    identity = _joined(f"{UCI}{engine}", settings)
-    return Contender(" ".join([engine, *told]), spelling, identity, is_repeatable=not by_chance)
+    words = {name.lower(): value for name, _, value in (s.partition("=") for s in settings)}
+    by_chance = bool(words.keys() & BY_CHANCE) or words.get("threads", "1") != "1"
+    identity = _joined(f"{UCI}{player.engine_name} #{_digest(player.command)}", settings)
+    name = " ".join([player.engine_name, *told])
+    return Contender(name, spelling, identity, is_repeatable=not by_chance)
+
+
+def _digest(command: list[str]) -> str:
+    """Of a program and its arguments; files among them count by what is in them."""
+    digest = hashlib.sha256()
+    for word in command:
+        is_file = Path(word).is_file()
+        digest.update(Path(word).read_bytes() if is_file else word.encode())
+    return digest.hexdigest()[:HASH_DIGITS]
 
 
 def _joined(what: str, settings: list[str]) -> str:

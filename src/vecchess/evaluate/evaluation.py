@@ -122,6 +122,8 @@ class Evaluation:
         unknown = {who for one in encounters for who in one.players} - set(found.names)
         if unknown:
             raise DataError(f"it does not say who {', '.join(sorted(unknown))} is")
+        if not 0 < found.num_rated <= len(contenders):
+            raise DataError(f"it rates {found.num_rated} of {len(contenders)} players")
         return found
 
 
@@ -136,4 +138,8 @@ def read_evaluation(file: Path) -> Evaluation:
 
 
 def _contender(facts: dict[str, Any]) -> Contender:
-    return Contender(**{field.name: facts[field.name] for field in fields(Contender)})
+    found = Contender(**{field.name: facts[field.name] for field in fields(Contender)})
+    for name, value in vars(found).items():
+        if not isinstance(value, bool if name == "is_repeatable" else str):
+            raise ValueError(f"{name} of a player is {value!r}")
+    return found

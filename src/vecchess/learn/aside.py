@@ -8,6 +8,8 @@ from vecchess.learn.ranks import Ranks
 from vecchess.selfplay.stop_signals import StopSignals
 
 BEAT_S = 0.5
+LEAVE_S = 5.0
+"""Work that is told to leave has so long before it is left behind."""
 
 MustStop = Callable[[], bool]
 """Whether the work is not wanted any more."""
@@ -37,6 +39,8 @@ def aside(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] | None:
         if beat.stop:
             stop.ask(beat.stop)
             left.set()
+            if ranks.is_first:
+                thread.join(LEAVE_S)
             return None
         if ranks.is_first:
             thread.join(BEAT_S)

@@ -34,8 +34,8 @@ class Matches:
 
     def _all(self, must_stop: MustStop) -> dict[str, Any]:
         config, net = self._config, f"net:{latest(self._run).file}"
-        settings = MatchConfig(games=config.eval_games, seed=config.seed, random_plies=RANDOM_PLIES)
-        room = Room(min(LANES, config.eval_games), self._device, threads=num_cores())
+        settings = match_settings(config, config.eval_games, config.seed)
+        room = room_for(config, config.eval_games, self._device, networks=1)
         found = []
         for query in queries(config):
             player = open_player(net + query, config.seed, room)
@@ -45,6 +45,18 @@ class Matches:
                 names = {"player": _name(query), "opponent": opponent}
                 found.append(names | facts_of(result))
         return {"matches": found}
+
+
+def match_settings(config: TrainConfig, games: int, seed: int) -> MatchConfig:
+    """A match of a run's networks: from random openings, as its games are played."""
+    chess960 = config.game.chess960
+    return MatchConfig(games=games, seed=seed, random_plies=RANDOM_PLIES, chess960=chess960)
+
+
+def room_for(config: TrainConfig, games: int, device: Device, networks: int) -> Room:
+    """What each of so many networks gets of rank 0's machine."""
+    threads = max(1, num_cores() // networks)
+    return Room(min(LANES, games), device, config.backend, threads)
 
 
 def facts_of(result: MatchResult) -> dict[str, Any]:

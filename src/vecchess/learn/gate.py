@@ -6,14 +6,14 @@ of a fixed score. Learning goes on from the candidate's weights either way.
 
 from typing import Any
 
-from vecchess.arena.match import LANES, NoGames, play_match
-from vecchess.arena.players import Room, open_player
-from vecchess.config import MatchConfig, TrainConfig
+from vecchess.arena.match import NoGames, play_match
+from vecchess.arena.players import open_player
+from vecchess.config import TrainConfig
 from vecchess.learn.aside import MustStop, aside
-from vecchess.learn.evaluate import RANDOM_PLIES, facts_of, queries
+from vecchess.learn.evaluate import facts_of, match_settings, queries, room_for
 from vecchess.learn.publish import latest
 from vecchess.learn.ranks import Ranks
-from vecchess.selfplay.devices import Device, num_cores
+from vecchess.selfplay.devices import Device
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
@@ -48,15 +48,9 @@ class Gate:
             return {"admitted": True, "games": 0}
         file = self._run.path / CANDIDATE
         candidate.save(file)
-        settings = MatchConfig(
-            games=config.gate_games,
-            seed=config.seed + iteration,
-            sprt=config.gate,
-            random_plies=RANDOM_PLIES,
-            chess960=config.game.chess960,
-        )
-        threads = max(1, num_cores() // 2)
-        room = Room(min(LANES, config.gate_games), self._device, config.backend, threads)
+        settings = match_settings(config, config.gate_games, config.seed + iteration)
+        settings = settings.model_copy(update={"sprt": config.gate})
+        room = room_for(config, config.gate_games, self._device, networks=2)
         query, seed = queries(config)[-1], settings.seed
         new, old = (open_player(f"net:{net}{query}", seed, room) for net in (file, best.file))
         try:

@@ -76,8 +76,8 @@ class Trainer:
             self._evaluate()
             standing.has_begun = not self.stop.reason
             save()
-        elif standing.candidate_waits:
-            self._publish()
+        elif standing.candidate_waits and self._finish_iteration(source):
+            save()
         while standing.iteration < self.config.iterations and not self._is_asked_to_stop():
             if self._iterate(source) and self._is_due(self.config.checkpoint_every):
                 save()
@@ -99,6 +99,10 @@ class Trainer:
             return False
         standing.iteration, standing.step = standing.iteration + 1, 0
         standing.positions = stage.positions
+        return self._finish_iteration(source)
+
+    def _finish_iteration(self, source: Source) -> bool:
+        """What follows the learning; False where a stop left it to the next start."""
         if not self._publish():
             return False
         self.reporter.examined(source.examine(self.learner))

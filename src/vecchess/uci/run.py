@@ -3,8 +3,8 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Event, Lock
 
 from vecchess.config import UciConfig
 from vecchess.errors import NetworkError
@@ -13,6 +13,8 @@ from vecchess.uci.session import Session
 
 STDIN, STDOUT = 0, 1
 BUILT_IN = ("material", "constant")
+LOOK_S = 0.25
+"""Signals, and readers that are gone, are noticed so often; lines and answers at once."""
 
 
 def run(config: UciConfig, command: Sequence[str] = (), stdin: int = STDIN) -> None:
@@ -22,11 +24,13 @@ def run(config: UciConfig, command: Sequence[str] = (), stdin: int = STDIN) -> N
     """
     check_net_name(config.net)
     lines: Lines = SimpleQueue()
-    session = Session(config, _Speaker(lines).say)
+    speaker = _Speaker(lines)
+    session = Session(config, speaker.say)
     try:
         if command:
             session.execute(" ".join(command))
-            session.wait()
+            while not session.wait(LOOK_S) and not speaker.is_unheard.is_set():
+                pass
         else:
             read_lines(stdin, lines)
             _converse(session, lines)
@@ -46,9 +50,12 @@ def check_net_name(net: str) -> None:
 
 
 def _converse(session: Session, lines: Lines) -> None:
-    while (item := lines.get()) is not None:
-        came_s, line = item
-        if not session.execute(line, came_s):
+    while True:
+        try:  # a signal that comes just before the wait would not end one without a time
+            item = lines.get(timeout=LOOK_S)
+        except Empty:
+            continue
+        if item is None or not session.execute(item[1], item[0]):
             return
 
 
@@ -57,6 +64,8 @@ class _Speaker:
 
     def __init__(self, lines: Lines) -> None:
         self._lines, self._lock = lines, Lock()
+        self.is_unheard = Event()
+        """Set once nobody reads any more."""
 
     def say(self, line: str) -> None:
         data = line.encode("utf-8", "replace") + b"\n"
@@ -65,4 +74,5 @@ class _Speaker:
                 while data:
                     data = data[os.write(STDOUT, data) :]
             except OSError:
+                self.is_unheard.set()
                 self._lines.put(None)

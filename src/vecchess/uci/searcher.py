@@ -58,10 +58,10 @@ class Searcher:
         for task in self.open_tasks:
             task.stop()
 
-    def wait(self) -> None:
-        """Until all that was posted is done."""
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Until all that was posted is done; False where that takes longer."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._open)
+            return self._changed.wait_for(lambda: not self._open, timeout_s)
 
     def close(self, timeout_s: float) -> bool:
         """End the thread after what is open; False where that takes longer."""

@@ -72,9 +72,9 @@ class Session:
                 do(words, monotonic() if now_s is None else now_s)
         return True
 
-    def wait(self) -> None:
-        """Until everything asked for is done."""
-        self._searcher.wait()
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Until everything asked for is done; False where that takes longer."""
+        return self._searcher.wait(timeout_s)
 
     def close(self, timeout_s: float = CLOSING_S) -> bool:
         """Stop, answer what is open and end; False where something does not end."""
