@@ -16,7 +16,7 @@ selfplay: $(READY)
 	$(BIN)/vecchess selfplay
 
 test: $(READY) stockfish
-	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadscope
+	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 test-all: $(READY) stockfish
 	$(BIN)/python -m pytest

@@ -27,7 +27,9 @@ settings.load_profile("vecchess")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs Stockfish where there is none, unless it has to be there."""
+    """Whole runs first, so that no process is left with the longest at the end. Skip what needs
+    Stockfish where there is none, unless it has to be there."""
+    items.sort(key=lambda item: "system" not in item.path.parts)
     if shutil.which("stockfish") or shutil.which("/usr/games/stockfish"):
         return
     if os.environ.get("VECCHESS_REQUIRE_STOCKFISH"):

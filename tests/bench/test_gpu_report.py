@@ -11,6 +11,7 @@ pytest.importorskip("triton")
 REPORT = Path(__file__).parents[2] / "bench" / "gpu_report.py"
 
 
+@pytest.mark.slow
 def test_one_failing_section_leaves_the_others(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     sections = ["--sections", "environment,equality,allocation"]

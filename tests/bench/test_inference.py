@@ -31,6 +31,7 @@ def test_without_peers() -> None:
     assert "positions/s" in done.stderr
 
 
+@pytest.mark.slow
 def test_with_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def too_slow_for_a_test(*_: object) -> None:
         raise VecchessError("left out here")

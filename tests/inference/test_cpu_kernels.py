@@ -141,7 +141,11 @@ def test_neurons(dtype: type, channels: int, streams: bool, neuron: Leaky | Clip
 @pytest.mark.parametrize(
     ("name", "features"),
     [
-        ("haswell", "+avx,+avx2,+bmi,+bmi2,+popcnt,+sse4.2,+ssse3,+fma,+lzcnt"),
+        pytest.param(
+            "haswell",
+            "+avx,+avx2,+bmi,+bmi2,+popcnt,+sse4.2,+ssse3,+fma,+lzcnt",
+            marks=pytest.mark.slow,
+        ),
         ("x86-64", "+sse2"),
     ],
 )

@@ -27,7 +27,7 @@ def test_shipped_sizes() -> None:
     assert neuron_layers(rate_coded) == {"conv1": 4096, "conv2": 8192, "heads": 16384}
 
 
-@pytest.mark.parametrize("name", ["twin", "rate-coded"])
+@pytest.mark.parametrize("name", ["twin", pytest.param("rate-coded", marks=pytest.mark.slow)])
 def test_shipped_sizes_make_networks_that_are_exact(name: str) -> None:
     net = create_network(str(CONFIGS / f"{name}.toml"), 0)
     assert net.check().exact

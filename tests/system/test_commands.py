@@ -32,6 +32,7 @@ def test_net_info_and_check(net: Path) -> None:
     assert "exact in float32" in vecchess("net", "check", net).stderr
 
 
+@pytest.mark.slow
 def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     """Made, played with and calibrated like any other."""
     file, run = tmp_path / "three.safetensors", tmp_path / "run"

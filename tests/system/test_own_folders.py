@@ -70,6 +70,7 @@ def test_machine_0_needs_the_settings(tmp_path: Path) -> None:
     assert "--node-rank" in line
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_settings_of_machine_0(machines: list[Path]) -> None:
     ends = train_on(machines, ["--resume", "--iterations", 2], ["--resume", "--gpus", "cpu"])
     assert [code for code, _ in ends] == [0, 0], ends

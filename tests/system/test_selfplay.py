@@ -44,6 +44,7 @@ def test_three_workers_other_slots_same_games(reference: Path, tmp_path: Path) -
     assert games(run).digest() == games(reference).digest()
 
 
+@pytest.mark.slow
 def test_the_reference_backend_plays_the_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = ["--backend", "reference", "--games", 24, "--run-dir", run]
@@ -147,7 +148,12 @@ def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75), (signal.SIGUSR2, 75)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 75),
+        pytest.param(signal.SIGUSR2, 75, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: int) -> None:
     run = tmp_path / "run"

@@ -279,7 +279,7 @@ def test_a_run_goes_on_with_another_number_of_ranks(
     assert ours[0] == pytest.approx(theirs[0], rel=1e-4)
 
 
-@pytest.mark.parametrize("objective", ["ppo", "reinforce"])
+@pytest.mark.parametrize("objective", ["ppo", pytest.param("reinforce", marks=pytest.mark.slow)])
 def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
     run = tmp_path / "run"
     options = ["--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64]
@@ -305,6 +305,7 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
     assert len(examined[0]["top1"]) == 4
 
 
+@pytest.mark.slow
 def test_reference_games_among_its_own(
     tmp_path: Path, little: list[object], reference: Path
 ) -> None:
@@ -371,6 +372,7 @@ def test_a_run_goes_on_with_what_it_began_with(reference: Path) -> None:
     assert (done.returncode, "holds a run already" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_how_many_iterations_a_run_may_be_asked_for(reference: Path) -> None:
     before = (reference / "config.toml").read_bytes()
     done = vecchess("train", "--run-dir", reference, "--resume", "--iterations", 1)

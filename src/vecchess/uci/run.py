@@ -1,10 +1,11 @@
 """A conversation with a GUI over two file descriptors, from settings to its end."""
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Event, Lock
+from threading import Event, Lock, current_thread, main_thread
 
 from vecchess.config import UciConfig
 from vecchess.errors import NetworkError
@@ -24,6 +25,8 @@ def run(config: UciConfig, command: Sequence[str] = (), stdin: int = STDIN) -> N
     """
     check_net_name(config.net)
     lines: Lines = SimpleQueue()
+    if current_thread() is main_thread():  # also where whoever started us ignores it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     speaker = _Speaker(lines)
     session = Session(config, speaker.say)
     try:
