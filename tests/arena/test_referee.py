@@ -1,13 +1,19 @@
 """Games that end because nobody doubts how they will."""
 
+from pathlib import Path
 from typing import Any
 
+import chess
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from vecchess.arena.match import play_match
 from vecchess.arena.player import Replies, Turns
 from vecchess.arena.simple import RandomPlayer
+from vecchess.chess.fen import to_board
+from vecchess.chess.pgn import start_board, to_pgn
+from vecchess.chess.position import Positions
 from vecchess.config import Adjudication, MatchConfig
 from vecchess.errors import ConfigError
 
@@ -66,6 +72,39 @@ def test_draws_need_both_sides_to_agree() -> None:
 def test_tablebases_that_are_not_there(tmp_path: Any) -> None:
     with pytest.raises(ConfigError, match="no tables"):
         endings(RandomPlayer(), RandomPlayer(), syzygy=tmp_path)
+
+
+class MoreMen:
+    """Stands for tables of positions with few men: whoever has more to capture with has won."""
+
+    most_men = 30
+
+    def __init__(self, folder: Path) -> None:
+        pass
+
+    def outcomes(self, positions: Positions) -> NDArray[np.int64]:
+        boards = [to_board(row) for row in positions]
+        assert all(len(board.piece_map()) <= self.most_men for board in boards)
+        assert not any(board.castling_rights or board.halfmove_clock for board in boards)
+        return np.array([np.sign(more_men(board)) for board in boards], np.int64)
+
+
+def more_men(board: chess.Board) -> int:
+    """How many men more than the other the mover has."""
+    return sum(1 if man.color == board.turn else -1 for man in board.piece_map().values())
+
+
+def test_tablebases_end_games_they_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("vecchess.arena.referee.Tablebase", MoreMen)
+    why, result = endings(RandomPlayer(1), RandomPlayer(2), syzygy=tmp_path)
+    assert why == {"tablebase": 8}
+    points = set()
+    for game in result.tally.games:
+        board = to_pgn({}, start_board(game.start), game.moves).end().board()
+        sign = more_men(board) if board.turn else -more_men(board)
+        assert game.white_points == (1 + np.sign(sign)) / 2
+        points.add(game.white_points)
+    assert len(points) > 1
 
 
 def test_values_are_kept_with_the_games() -> None:

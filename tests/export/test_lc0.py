@@ -19,7 +19,7 @@ from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_moves import lc0_moves
 from vecchess.export.lc0_reader import board_of, move_of, policy_of, read_chunk
 from vecchess.export.lc0_record import RECORD
-from vecchess.export.pgn import to_pgn
+from vecchess.export.pgn import recorded_pgn
 from vecchess.export.source import Source
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords
@@ -51,9 +51,9 @@ def every_game() -> list[RecordedGame]:
 
 def boards_of(game: RecordedGame) -> list[chess.Board]:
     """Before every ply, each with the game so far, as python-chess plays it."""
-    board = to_pgn(game, comments=False).board()
+    board = recorded_pgn(game, comments=False).board()
     boards = []
-    for move in to_pgn(game, comments=False).mainline_moves():
+    for move in recorded_pgn(game, comments=False).mainline_moves():
         boards.append(board.copy())
         board.push(move)
     return boards

@@ -13,7 +13,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.export.game import recorded_games
-from vecchess.export.pgn import to_pgn, write_pgn
+from vecchess.export.pgn import recorded_pgn, write_pgn
 from vecchess.gather.pgn import import_pgn
 from vecchess.learn.samples import make_samples
 from vecchess.store.manifest import Manifest
@@ -38,7 +38,7 @@ def imported(folder: Path, pgn: str, **options: object) -> GameRecords:
 def positions(records: GameRecords) -> list[list[str]]:
     """Every position of every game, as python-chess plays the records."""
     games = recorded_games(records, 0, True)
-    boards = [to_pgn(game, comments=False).end().board() for game in games]
+    boards = [recorded_pgn(game, comments=False).end().board() for game in games]
     return [[*fens(board)] for board in boards]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from vecchess.chess.planes import num_planes
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.export.game import recorded_games
-from vecchess.export.pgn import to_pgn
+from vecchess.export.pgn import recorded_pgn
 from vecchess.inference.backend import Backend
 from vecchess.inference.constant import ConstantBackend
 from vecchess.inference.requests import Requests
@@ -67,7 +67,7 @@ def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:
     """The final boards, with move stacks, after python-chess has checked every move."""
     boards = []
     for recorded in recorded_games(records, 0, chess960):
-        game = to_pgn(recorded, comments=False)
+        game = recorded_pgn(recorded, comments=False)
         board = game.board()
         for move in game.mainline_moves():
             assert move in board.legal_moves, (board.fen(), move)

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.chess.planes import history_of
-from vecchess.config import AnalyseConfig, SelfplayConfig, build
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, AnalyseConfig, SelfplayConfig, build
 from vecchess.inference.backend import Backend
-from vecchess.selfplay.assemble import BUILT_IN_NETS, CONSTANT_NET, Say, open_net, open_network
+from vecchess.selfplay.assemble import Say, open_net, open_network
 from vecchess.selfplay.devices import CPU, Share, num_cores, parse_gpus, see_only
 from vecchess.selfplay.nets import load_net
 from vecchess.snn.create import SIZES_SUFFIX

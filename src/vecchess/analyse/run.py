@@ -17,13 +17,13 @@ from vecchess.analyse.judge import Judge, open_judge
 from vecchess.analyse.observer import Look, Observer
 from vecchess.analyse.position import STARTPOS, position_after
 from vecchess.chess.chess960 import start_positions
-from vecchess.config import AnalyseConfig, TreeConfig
+from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig
 from vecchess.jit import cache_dir
 from vecchess.search.batch import BatchSearch
 from vecchess.search.cache import EvaluationCache
 from vecchess.search.limits import TreeLimits
 from vecchess.search.tablebase import Tablebase
-from vecchess.selfplay.assemble import BUILT_IN_NETS, Say
+from vecchess.selfplay.assemble import Say
 
 SIMS_A_LANE, MOST_LANES = 100, 32
 _MARK = "analyse-{}.compiled"

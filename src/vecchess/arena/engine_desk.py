@@ -11,9 +11,9 @@ import chess.engine
 import numpy as np
 
 from vecchess.arena.engine_options import EngineOptions
-from vecchess.arena.pgn import start_board
 from vecchess.arena.player import NO_FORFEIT, Replies, Turns
 from vecchess.arena.record import Forfeit
+from vecchess.chess.pgn import start_board
 from vecchess.chess.uci import to_chess_move, uci_to_move
 from vecchess.errors import ConfigError
 from vecchess.gather.opponent import judgement

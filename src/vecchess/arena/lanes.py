@@ -42,14 +42,14 @@ class Lanes:
         Opening p % N of the N ``openings`` is played in games 2 p and 2 p + 1: the first player
         has the first move after it in the one, the second in the other.
         """
-        lanes = np.arange(min(num_lanes, num_games))
+        num_lanes = min(num_lanes, num_games)
         self._openings = openings
         self._numbers = iter(range(num_games))
-        self._boards = openings.take(np.zeros(len(lanes), np.int64))
-        self._game = np.zeros(len(lanes), np.int64)
-        self._values = np.zeros((len(lanes), openings.max_plies), np.float32)
-        self._visits = np.zeros((len(lanes), openings.max_plies), np.int32)
-        self._referee = Referee(rules or Adjudication(), len(lanes))
+        self._boards = openings.take(np.zeros(num_lanes, np.int64))
+        self._game = np.zeros(num_lanes, np.int64)
+        self._values = np.zeros((num_lanes, openings.max_plies), np.float32)
+        self._visits = np.zeros((num_lanes, openings.max_plies), np.int32)
+        self._referee = Referee(rules or Adjudication(), num_lanes)
         self._outbox: Outbox = SimpleQueue()
         self._seats = [Seat(players[0], 0, self._outbox)]
         same = players[0] is players[1]
@@ -57,13 +57,13 @@ class Lanes:
         self._num_open = 0
         self.plies = 0
         """Made so far by the players, in all games."""
-        self._begin(lanes)
 
     def games(self) -> Iterator[list[MatchGame]]:
         """Play; yields games as they end, and an empty list now and then while none does.
 
-        Raises what a player raised.
+        To be called once. Raises what a player raised.
         """
+        self._begin(np.arange(len(self._game)))
         while self._num_open:
             ended: list[MatchGame] = []
             for replies in self._received():

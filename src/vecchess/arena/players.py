@@ -28,11 +28,11 @@ from vecchess.arena.network import COLDEST, PolicyPlayer, SearchPlayer
 from vecchess.arena.player import Player
 from vecchess.arena.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.planes import history_of
-from vecchess.config import SelfplayConfig, TreeConfig, build
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig, build
 from vecchess.config.tree import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.selfplay.assemble import BUILT_IN_NETS, open_net, open_network
+from vecchess.selfplay.assemble import open_net, open_network
 from vecchess.selfplay.devices import CPU, Device, Share, see_only
 from vecchess.selfplay.nets import load_net
 from vecchess.snn.integer_net import IntegerNet

@@ -13,12 +13,11 @@ import numpy as np
 
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.calibrate import play_games
-from vecchess.config import SelfplayConfig
+from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.learn.loader import Loader
 from vecchess.learn.places import Places
 from vecchess.learn.plan import Plan
 from vecchess.learn.window import GivenShelf
-from vecchess.selfplay.assemble import CONSTANT_NET
 from vecchess.selfplay.devices import parse_gpus
 from vecchess.store.records import GameRecords
 from vecchess.store.replay import replay

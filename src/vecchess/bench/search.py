@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_games
-from vecchess.config import TreeConfig
+from vecchess.config import CONSTANT_NET, MATERIAL_NET, TreeConfig
 from vecchess.search.batch import BatchSearch
 from vecchess.search.layout import EDGE_BYTES, NODE_BYTES
-from vecchess.selfplay.assemble import CONSTANT_NET, MATERIAL_NET
 
 SCHEMA = 1
 ROUNDS = 5

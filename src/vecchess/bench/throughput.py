@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.assemble import CONSTANT_NET, assemble_server
+from vecchess.selfplay.assemble import assemble_server
 from vecchess.selfplay.campaign import Campaign
 from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.meter import load_between

@@ -7,6 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from vecchess.config.game import GameConfig
 from vecchess.config.tree import TreeConfig
 
+CONSTANT_NET = "constant"
+"""Name of the network that says the same of everything."""
+MATERIAL_NET = "material"
+"""Name of the evaluator that counts men."""
+BUILT_IN_NETS = (CONSTANT_NET, MATERIAL_NET)
+"""What needs no network file."""
+
 
 class PlayConfig(BaseModel):
     """How games are played, whoever asks for them."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from vecchess.arena.engine_player import EnginePlayer
 from vecchess.arena.players import NET, SIMPLE, UCI, Room, net_settings, open_player
+from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
-from vecchess.selfplay.assemble import BUILT_IN_NETS
 from vecchess.selfplay.devices import parse_gpus
 from vecchess.selfplay.nets import load_net
 

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.fen import to_board
+from vecchess.chess.pgn import start_board
 from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination
 from vecchess.export.walk import Walk, walk
 from vecchess.store.records import VALUE_UNIT, GameRecords
-
-RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class RecordedGame:
 
     def start_board(self) -> chess.Board:
         """Before the first move."""
-        return to_board(self.records.start[self.index], self.chess960)
+        return start_board(self.records.start[self.index], self.chess960)
 
 
 def recorded_games(

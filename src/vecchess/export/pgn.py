@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-import chess
 import chess.pgn
 
-from vecchess.chess.uci import to_chess_move
+from vecchess.chess.pgn import RESULTS, in_lines, to_pgn
 from vecchess.export.comments import comment
-from vecchess.export.game import RESULTS, RecordedGame
+from vecchess.export.game import RecordedGame
 from vecchess.export.place import text_file
 from vecchess.export.source import Source, Watch
 
@@ -32,30 +31,18 @@ def write_pgn(games: Iterable[RecordedGame], file: TextIO, comments: bool) -> in
     """Write ``games`` to ``file``; returns how many. Those of Chess960 carry its Variant tag."""
     num_games = 0
     for game in games:
-        print(to_pgn(game, comments).accept(_exporter()), file=file, end="\n\n")
+        print(in_lines(recorded_pgn(game, comments)), file=file, end="\n\n")
         num_games += 1
     return num_games
 
 
-def _exporter() -> chess.pgn.StringExporter:
-    """PGN's export format has lines of less than 80 characters."""
-    return chess.pgn.StringExporter(columns=79)
-
-
-def to_pgn(game: RecordedGame, comments: bool) -> chess.pgn.Game:
+def recorded_pgn(game: RecordedGame, comments: bool) -> chess.pgn.Game:
     """A game as python-chess keeps it."""
-    board = game.start_board()
-    written = chess.pgn.Game(_tags(game))
-    if game.chess960 or board.fen() != chess.STARTING_FEN:
-        written.setup(board)
-    node: chess.pgn.GameNode = written
-    for ply, move in enumerate(game.moves):
-        if comments:
-            node.comment = comment(game, ply, board.turn)
-        played = to_chess_move(board, int(move))
-        node = node.add_main_variation(played)
-        board.push(played)
-    return written
+    board, told = game.start_board(), []
+    if comments:
+        turns = (board.turn if ply % 2 == 0 else not board.turn for ply in range(game.num_plies))
+        told = [*(comment(game, ply, turn) for ply, turn in enumerate(turns)), ""]
+    return to_pgn(_tags(game), board, game.moves, told)
 
 
 def _tags(game: RecordedGame) -> dict[str, str]:

@@ -33,8 +33,9 @@ import chess
 import numpy as np
 
 from vecchess.chess.fen import to_board
+from vecchess.chess.pgn import RESULTS
 from vecchess.chess.uci import move_to_uci
-from vecchess.export.game import RESULTS, RecordedGame
+from vecchess.export.game import RecordedGame
 from vecchess.export.place import text_file
 from vecchess.export.source import Source, Watch
 from vecchess.store.records import (

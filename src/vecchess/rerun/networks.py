@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import DataError, NetworkError
 from vecchess.rerun.recorded import folders_of
-from vecchess.selfplay.assemble import BUILT_IN_NETS
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder

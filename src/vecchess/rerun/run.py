@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from vecchess.chess.pgn import RESULTS
 from vecchess.chess.rules import Termination
-from vecchess.export.game import RESULTS
 from vecchess.rerun.again import Again, Means
 from vecchess.rerun.compare import Difference, first_difference, is_witnessed
 from vecchess.rerun.moves import written

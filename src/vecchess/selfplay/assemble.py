@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES, history_of
-from vecchess.config import SelfplayConfig, TreeConfig
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, MATERIAL_NET, SelfplayConfig, TreeConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backends import choose_backend, open_backend
@@ -29,12 +29,6 @@ from vecchess.selfplay.server import MakeMover, SelfplayServer
 from vecchess.selfplay.thinker import Thinker
 from vecchess.snn.integer_net import IntegerNet
 
-CONSTANT_NET = "constant"
-"""Name of the network that says the same of every position."""
-MATERIAL_NET = "material"
-"""Name of the evaluator that counts men."""
-BUILT_IN_NETS = (CONSTANT_NET, MATERIAL_NET)
-"""What needs no network file."""
 FEWEST_SLOTS = 16
 """Where the device has no memory for so many, it is of no use."""
 

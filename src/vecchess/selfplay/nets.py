@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import NetworkError
-from vecchess.selfplay.assemble import BUILT_IN_NETS
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS

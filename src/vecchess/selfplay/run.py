@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel
 from rich.console import Console
 
-from vecchess.config import SelfplayConfig, build, read_toml, to_toml
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
-from vecchess.selfplay.assemble import BUILT_IN_NETS, check_search
+from vecchess.selfplay.assemble import check_search
 from vecchess.selfplay.campaign import Campaign, Watcher
 from vecchess.selfplay.devices import parse_gpus, share_out
 from vecchess.selfplay.nets import check_net, kept_net, network_of, obtain_net

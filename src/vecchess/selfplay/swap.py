@@ -3,17 +3,11 @@
 import gc
 from pathlib import Path
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.constant import ConstantBackend
-from vecchess.selfplay.assemble import (
-    BUILT_IN_NETS,
-    Say,
-    exit_rule_of,
-    open_network,
-    require_playable,
-)
+from vecchess.selfplay.assemble import Say, exit_rule_of, open_network, require_playable
 from vecchess.selfplay.devices import Device, Share
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.snn.integer_net import IntegerNet

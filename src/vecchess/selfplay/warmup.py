@@ -14,11 +14,11 @@ import numpy as np
 
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
-from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
-from vecchess.selfplay.assemble import BUILT_IN_NETS, CONSTANT_NET, assemble_server, open_net
+from vecchess.selfplay.assemble import assemble_server, open_net
 from vecchess.selfplay.devices import CPU, Share
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.shield import ignore, start_shielded

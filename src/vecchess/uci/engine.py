@@ -7,14 +7,13 @@ import chess
 
 from vecchess.analyse.judge import Judge, open_judge
 from vecchess.chess.fen import from_board
-from vecchess.config import AnalyseConfig, TreeConfig, UciConfig, build
+from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError
 from vecchess.search.cache import EvaluationCache
 from vecchess.search.limits import TreeLimits
 from vecchess.search.memory import MEGABYTE, machine_bytes
 from vecchess.search.session import SearchSession
 from vecchess.search.tablebase import Tablebase
-from vecchess.selfplay.assemble import BUILT_IN_NETS
 from vecchess.selfplay.devices import CPU, parse_gpus
 from vecchess.uci.game import Game, to_move
 

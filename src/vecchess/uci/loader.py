@@ -5,7 +5,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from vecchess.config import UciConfig
+from vecchess.config import BUILT_IN_NETS, UciConfig
 from vecchess.errors import VecchessError
 from vecchess.uci.options import Options
 
@@ -59,7 +59,7 @@ def warm_up(engine: "Engine", config: UciConfig, say: Callable[[str], object]) -
     from vecchess.uci.game import set_up
     from vecchess.uci.thinking import Thinking
 
-    kind = config.net if config.net in ("material", "constant") else config.backend
+    kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark, start = cache_dir("search") / MARK.format(kind), monotonic()
     if not mark.exists():
         say("compiling the search and its network (once per version) ...")

@@ -7,13 +7,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, current_thread, main_thread
 
-from vecchess.config import UciConfig
+from vecchess.config import BUILT_IN_NETS, UciConfig
 from vecchess.errors import NetworkError
 from vecchess.uci.reader import Lines, read_lines
 from vecchess.uci.session import Session
 
 STDIN, STDOUT = 0, 1
-BUILT_IN = ("material", "constant")
 LOOK_S = 0.25
 """Signals, and readers that are gone, are noticed so often; lines and answers at once."""
 
@@ -46,7 +45,7 @@ def check_net_name(net: str) -> None:
     """Raise NetworkError where there cannot be such a network; no file is opened yet."""
     from vecchess.snn.presets import PRESETS
 
-    known = (*BUILT_IN, *PRESETS)
+    known = (*BUILT_IN_NETS, *PRESETS)
     if net not in known and not Path(net).is_file():
         names = ", ".join(known)
         raise NetworkError(f'there is no network file "{net}", nor a network named so ({names})')
