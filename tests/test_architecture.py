@@ -12,6 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "vecchess"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["doctor"],
+    ["dash", "watch", "report"],
+    ["monitor"],
     ["uci"],
     ["bench", "calibrate", "analyse", "fleet", "export", "evaluate", "rerun"],
     ["learn"],

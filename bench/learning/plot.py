@@ -17,7 +17,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.ticker import EngFormatter
 
-from vecchess.learn.metrics import read_metrics
+from vecchess.store.metrics import read_metrics
 
 LOSSES = {"loss_policy": "policy loss", "loss_value": "value loss", "entropy": "entropy"}
 

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from vecchess.config import TrainConfig
 from vecchess.learn.learner import Learner
-from vecchess.learn.metrics import MetricsLog
 from vecchess.learn.publish import Published
 from vecchess.learn.stage import Stage
 from vecchess.learn.tally import Told
 from vecchess.selfplay.progress import as_clock
+from vecchess.store.metrics import MetricsLog
 
 PLAIN_INTERVAL_S = 10.0
 LIVE_INTERVAL_S = 0.25

@@ -23,7 +23,6 @@ from vecchess.learn.generations import selfplay_config
 from vecchess.learn.launch import run_ranks
 from vecchess.learn.learner import Learner
 from vecchess.learn.memory import Memory
-from vecchess.learn.metrics import MetricsLog
 from vecchess.learn.place import Cluster, local_places
 from vecchess.learn.places import Places
 from vecchess.learn.publish import latest
@@ -39,6 +38,7 @@ from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.run import exit_code
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.snn.firing import obstacle_to_neurons
+from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
 

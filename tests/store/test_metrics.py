@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vecchess.errors import DataError
-from vecchess.learn.board import Board
-from vecchess.learn.metrics import MetricsLog, read_metrics, scalars
+from vecchess.store.metrics import MetricsLog, read_metrics, scalars
+from vecchess.store.tensorboard_file import TensorboardFile
 
 
 def fill(log: MetricsLog) -> None:
@@ -72,7 +72,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_by_tensorboard_too(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    board = Board(tmp_path, None)
+    board = TensorboardFile(tmp_path, None)
     board.add({"loss": 1.0}, 1)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (board.path.stat().st_size + 20, limits[1]))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.learn.board import Board
 from vecchess.store.shard import write_atomically
+from vecchess.store.tensorboard_file import TensorboardFile
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
@@ -42,9 +42,9 @@ class MetricsLog:
         """
         self.path = run_path / METRICS_FILE
         self._cut(after)
-        self._board: Board | None = None
+        self._tensorboard: TensorboardFile | None = None
         if say is not None:
-            self._board = _open_board(run_path / TENSORBOARD_FOLDER, after, say)
+            self._tensorboard = _open_tensorboard(run_path / TENSORBOARD_FOLDER, after, say)
 
     def write(
         self, kind: str, iteration: int, step: int, samples: int, values: Mapping[str, Any]
@@ -66,13 +66,13 @@ class MetricsLog:
         assert not head.keys() & values.keys(), values
         line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
         self._append(line.encode())
-        if self._board is not None:
-            self._board.add(dict(scalars(TAG_OF_KIND.get(kind, kind), values)), step)
+        if self._tensorboard is not None:
+            self._tensorboard.add(dict(scalars(TAG_OF_KIND.get(kind, kind), values)), step)
 
     def close(self) -> None:
         """Nothing is held back."""
-        if self._board is not None:
-            self._board.close()
+        if self._tensorboard is not None:
+            self._tensorboard.close()
 
     def _append(self, line: bytes) -> None:
         try:
@@ -139,13 +139,13 @@ def _is_later(line: bytes, after: tuple[int, int]) -> bool:
         return False
 
 
-def _open_board(
+def _open_tensorboard(
     folder: Path, after: tuple[int, int] | None, say: Callable[[str], None]
-) -> Board | None:
+) -> TensorboardFile | None:
     """A file for TensorBoard that says which steps are void; None, and a line, where there is no
     TensorBoard."""
     try:
-        return Board(folder, None if after is None else after[1] + 1)
+        return TensorboardFile(folder, None if after is None else after[1] + 1)
     except ImportError as error:
         say(f"no TensorBoard ({error}): {METRICS_FILE} has the same figures")
         return None

@@ -15,7 +15,7 @@ from vecchess.errors import DataError
 FILE_VERSION = "brain.Event:2"
 
 
-class Board:
+class TensorboardFile:
     """One file of events in a folder; every start of a run adds another."""
 
     def __init__(self, folder: Path, purge_step: int | None) -> None:
