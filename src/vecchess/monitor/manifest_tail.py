@@ -26,7 +26,7 @@ class ManifestTail:
             self.entries, self.stats = [], GameStats()
         for _, block in self._tail.blocks():
             changed = True
-            for line in block.splitlines():
+            for line in bytes(block).splitlines():
                 entry = _entry(line)
                 if entry is not None:
                     self.entries.append(entry)

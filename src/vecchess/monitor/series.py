@@ -15,16 +15,27 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from vecchess.monitor.tail import Tail
 
 PREFIX = b'{"schema": 1, "kind": "'
-KIND_BYTES = 16
-HEAD_BYTES = len(PREFIX) + KIND_BYTES
+HEAD_BYTES = 40
+"""Prefix, kind and its quote: as many as the head of every line has."""
 NUM_REMEMBERED = 16
 """Samples of so many (kind, most) are kept."""
 
 Line = dict[str, Any]
+
+
+def _words(text: bytes) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """uint64[5] twice: which bits of a line's head to compare, and what they have to be."""
+    text = text[:HEAD_BYTES]
+    mask = (b"\xff" * len(text)).ljust(HEAD_BYTES, b"\0")
+    return np.frombuffer(mask, np.uint64), np.frombuffer(text.ljust(HEAD_BYTES, b"\0"), np.uint64)
+
+
+_PREFIX_MASK, _PREFIX_WORDS = _words(PREFIX)
 
 
 class Series:
@@ -74,22 +85,25 @@ class Series:
         found = self.lines(kind, 2)
         return found[-1] if found else None
 
-    def _index(self, first: int, block: bytes) -> None:
+    def _index(self, first: int, block: memoryview) -> None:
         """Note where the lines of ``block`` begin, which begins at byte ``first``."""
-        data = np.frombuffer(block + bytes(HEAD_BYTES), np.uint8)
-        ends = np.flatnonzero(data[: len(block)] == ord("\n"))
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == ord("\n"))
         starts = np.concatenate([[0], ends[:-1] + 1])
-        heads = sliding_window_view(data, HEAD_BYTES)[starts]
-        prefix = np.frombuffer(PREFIX, np.uint8)
-        is_line = (heads[:, : len(PREFIX)] == prefix).all(axis=1)
-        starts, names = starts[is_line], heads[is_line, len(PREFIX) :]
+        starts = starts[starts <= len(data) - HEAD_BYTES]
+        if not len(starts):
+            return
+        heads = sliding_window_view(data, HEAD_BYTES)[starts].view(np.uint64)
+        is_line = (heads & _PREFIX_MASK == _PREFIX_WORDS).all(axis=1)
+        if not is_line.all():
+            starts, heads = starts[is_line], heads[is_line]
         while len(starts):
-            kind = names[0].tobytes().partition(b'"')[0]
-            named = np.frombuffer((kind + b'"')[:KIND_BYTES], np.uint8)
-            same = (names[:, : len(named)] == named).all(axis=1)
+            kind = heads[0].tobytes()[len(PREFIX) :].partition(b'"')[0]
+            mask, words = _words(PREFIX + kind + b'"')
+            same = (heads & mask == words).all(axis=1)
             places = self._places.setdefault(kind.decode(errors="replace"), array("q"))
             places.frombytes((starts[same] + first).astype(np.int64).tobytes())
-            starts, names = starts[~same], names[~same]
+            starts, heads = starts[~same], heads[~same]
 
     def _read(self, kind: str, chosen: list[int]) -> dict[int, Line]:
         """Parse the lines of these numbers, as far as they are what they were found to be."""

@@ -38,7 +38,7 @@ class Tail:
         had_lines, self._end, self._mark = self._end > 0, 0, b""
         return had_lines
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
+    def blocks(self) -> Iterator[tuple[int, memoryview]]:
         """(place in the file, whole lines) of what was not read yet, some megabytes at a time."""
         found = stamp(self.path)
         if found in (None, self._seen):
@@ -49,7 +49,7 @@ class Tail:
                 file.seek(self._end)
                 while block := _whole_lines(file):
                     first, self._end = self._end, self._end + len(block)
-                    self._mark = block[-MARK_BYTES:]
+                    self._mark = bytes(block[-MARK_BYTES:])
                     yield first, block
                     file.seek(self._end)
         except OSError:
@@ -70,12 +70,12 @@ class Tail:
             return False
 
 
-def _whole_lines(file: BinaryIO) -> bytes:
+def _whole_lines(file: BinaryIO) -> memoryview:
     """About a block from here on, up to the end of its last line; nothing where no line ends."""
     block = file.read(BLOCK_BYTES)
     while (end := block.rfind(b"\n") + 1) == 0:
         more = file.read(BLOCK_BYTES)
         if not more:
-            return b""
+            return memoryview(b"")
         block += more
-    return block[:end]
+    return memoryview(block)[:end]
