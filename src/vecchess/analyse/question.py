@@ -1,6 +1,5 @@
 """A place in a game as a question to a network."""
 
-import numpy as np
 
 from vecchess.analyse.position import Place
 from vecchess.chess.action import moves_to_actions

@@ -40,7 +40,8 @@ class LayerSpikes:
     @property
     def shares(self) -> NDArray[np.float64]:
         """float64[T]: the share of the neurons that spike at each time step."""
-        return self.counts.sum(1) / (NUM_SQUARES * self.channels)
+        shares: NDArray[np.float64] = self.counts.sum(1) / (NUM_SQUARES * self.channels)
+        return shares
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,7 @@ class PlayEngine:
 
         Raises HelperFailed.
         """
-        play = self._protocol.play(
-            board, strength.limit, info=INFO_ALL, options=strength.options
-        )
+        play = self._protocol.play(board, strength.limit, info=INFO_ALL, options=strength.options)
         played = await self._within(MOVE_S + GRACE_S, play)
         if played.move is None:
             raise HelperFailed("the engine found no move")
@@ -118,7 +116,7 @@ class PlayEngine:
         with analysis:
             shown = monotonic()
             while await self._within(ANALYSIS_S + GRACE_S, analysis.next()) is not None:
-                if monotonic() - shown >= SHOW_S:
+                if analysis.empty() and monotonic() - shown >= SHOW_S:
                     yield _lines(board, analysis)
                     shown = monotonic()
             yield _lines(board, analysis)

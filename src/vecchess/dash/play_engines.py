@@ -1,4 +1,4 @@
-"""The engines of the play page: one for each network in use, started when asked, ended when idle."""
+"""The engines of the play page: one for each network in use, ended when it is idle."""
 
 import asyncio
 from collections.abc import AsyncIterator
