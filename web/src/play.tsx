@@ -1,6 +1,6 @@
 // The page "Play": play against a network, or let it analyse a position, and see its neurons spike.
 import "./style/play.css";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useGet } from "./api";
 import { Empty } from "./parts/empty";
 import { Analysis, useAnalysis } from "./play/analysis";
@@ -25,25 +25,26 @@ export function Play() {
 
 function Table({ offer }: { offer: Offer }) {
   const session = useSession(offer);
-  const { settings, game, at } = session;
+  const { settings } = session;
   const analysing = settings.mode === "analyse";
   const [flipped, setFlipped] = useState(false);
   const [paint, setPaint] = useState<Painted>({ layer: "", step: 0 });
   const [isOn, setOn] = useState(true);
   const analysis = useAnalysis(session, offer, analysing && isOn);
   const { seen, seenError } = useSeen(session);
+  const painted = useMemo(() => asPainted(seen, paint), [seen, paint]);
   useArrows(session);
   useEffect(() => setFlipped(false), [settings.side]);
 
   const shown = chances(session, analysis.lines, seen);
   return (
-    <div class="play">
+    <div class={`play ${analysing ? "analysing" : ""}`}>
       <section class="play-board" aria-label="Board">
         <h1 class="hidden">{analysing ? "Analyse a position" : "Play against a network"}</h1>
         <PlayBoard
           session={session}
           orientation={(settings.side === "black") !== flipped ? "black" : "white"}
-          painted={asPainted(seen, paint)}
+          painted={painted}
           lines={analysis.lines}
           seen={analysing ? seen : null}
         />
@@ -60,7 +61,7 @@ function Table({ offer }: { offer: Offer }) {
         <Beginning session={session} />
         <GameText session={session} />
       </div>
-      <Spikes seen={seen} error={seenError} paint={paint} choose={setPaint} over={game !== null && at > 0} />
+      <Spikes seen={seen} error={seenError} paint={paint} choose={setPaint} />
     </div>
   );
 }
@@ -71,12 +72,17 @@ function chances(
   lines: Line[],
   seen: Seen | null,
 ): { chances: Chances; source: string } | null {
-  if (settings.mode === "analyse" && lines[0]) return { chances: lines[0], source: `after ${lines[0].sims} simulations` };
+  const [best] = settings.mode === "analyse" ? lines : [];
+  if (best) return { chances: best, source: searched(best) };
   if (expected && game && at === game.plies.length - 1 && game.turn === settings.side) {
-    return { chances: expected, source: `the network's word with its move, ${expected.sims} simulations` };
+    return { chances: expected, source: searched(expected) };
   }
   const value = seen?.steps ? seen.values[seen.steps - 1] : undefined;
-  return value ? { chances: value, source: "the network's word, without a search" } : null;
+  return value ? { chances: value, source: "without a search" } : null;
+}
+
+function searched({ sims }: Line): string {
+  return sims > 1 ? `${sims.toLocaleString("en")} simulations` : "without a search";
 }
 
 /** Arrow keys go through the game, unless something is being written. */

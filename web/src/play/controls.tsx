@@ -8,10 +8,10 @@ export function Controls({ session, flip }: { session: Session; flip: () => void
   return (
     <div class="row controls">
       <div class="row steps" role="group" aria-label="Through the game">
-        <Step text="⏮" name="First position" off={at === 0} go={() => show(0)} />
-        <Step text="◀" name="Move back" off={at === 0} go={() => show(at - 1)} />
-        <Step text="▶" name="Move forward" off={at === last} go={() => show(at + 1)} />
-        <Step text="⏭" name="Last position" off={at === last} go={() => show(last)} />
+        <Step path="M5 3v14M17 3 8 10l9 7z" name="First position" off={at === 0} go={() => show(0)} />
+        <Step path="M15 3 5 10l10 7z" name="Move back" off={at === 0} go={() => show(at - 1)} />
+        <Step path="M5 3l10 7-10 7z" name="Move forward" off={at === last} go={() => show(at + 1)} />
+        <Step path="M15 3v14M3 3l9 7-9 7z" name="Last position" off={at === last} go={() => show(last)} />
       </div>
       <button type="button" onClick={flip}>
         Flip board
@@ -28,10 +28,12 @@ export function Controls({ session, flip }: { session: Session; flip: () => void
   );
 }
 
-function Step({ text, name, off, go }: { text: string; name: string; off: boolean; go: () => void }) {
+function Step({ path, name, off, go }: { path: string; name: string; off: boolean; go: () => void }) {
   return (
     <button type="button" aria-label={name} title={name} disabled={off} onClick={go}>
-      <span aria-hidden="true">{text}</span>
+      <svg viewBox="0 0 20 20" width="14" height="14" aria-hidden="true">
+        <path d={path} fill="currentColor" stroke="currentColor" stroke-width="1.8" stroke-linejoin="round" />
+      </svg>
     </button>
   );
 }

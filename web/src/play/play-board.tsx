@@ -27,7 +27,7 @@ export function PlayBoard({ session, orientation, painted, lines, seen }: Props)
   const config = useMemo<Config>(
     () => ({
       check: ply?.check ? turn : false,
-      highlight: { lastMove: true, check: true, custom: painted },
+      highlight: { lastMove: painted.size === 0, check: true, custom: painted },
       premovable: { enabled: false },
       movable: {
         free: false,
@@ -46,7 +46,7 @@ export function PlayBoard({ session, orientation, painted, lines, seen }: Props)
   const shapes = useMemo(() => arrows(lines, seen), [lines, seen]);
   if (!ply) return <div class="board" />;
   return (
-    <div class="board-frame">
+    <div class={`board-frame ${painted.size > 0 ? "painted" : ""}`}>
       <Board
         fen={ply.fen}
         label={describe(game!, at)}

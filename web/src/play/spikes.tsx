@@ -30,7 +30,6 @@ export function Spikes(props: {
   error: string;
   paint: Painted;
   choose: (paint: Painted) => void;
-  over: boolean;
 }) {
   const { seen, error } = props;
   return (
@@ -90,7 +89,7 @@ function Layers({ seen, paint, choose }: { seen: Seen; paint: Painted; choose: (
     <>
       <div class="row painting">
         <Choice
-          label="On the board"
+          label="Draw on the board"
           value={chosen?.name ?? ""}
           options={[["", "nothing"], ...layers.map(({ name }): [string, string] => [name, name])]}
           choose={(layer) => choose({ ...paint, layer })}
