@@ -1,5 +1,9 @@
 // The shell: the line at the top, and the page that the address names.
 import { useEffect, useRef } from "preact/hooks";
+import { Compare } from "./pages/compare";
+import { Run } from "./pages/run";
+import { Runs } from "./pages/runs";
+import { ConnectionLine } from "./parts/connection";
 import { Empty } from "./parts/empty";
 import { Header } from "./parts/header";
 import { Play } from "./play";
@@ -18,6 +22,7 @@ export function App() {
         To the content
       </a>
       <Header place={place} />
+      <ConnectionLine />
       <main ref={main} tabIndex={-1}>
         <Page place={place} />
       </main>
@@ -27,6 +32,20 @@ export function App() {
 
 function Page({ place }: { place: Place }) {
   const [first] = place.parts;
-  if (first === "play") return <Play />;
-  return <Empty title="No such page" command="#/" />;
+  switch (first) {
+    case undefined:
+      return <Runs />;
+    case "run":
+      return <Run parts={place.parts.slice(1)} />;
+    case "compare":
+      return <Compare />;
+    case "play":
+      return <Play />;
+    default:
+      return (
+        <Empty title="No such page">
+          <a href="#/">All runs</a> are a good place to start.
+        </Empty>
+      );
+  }
 }

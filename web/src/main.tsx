@@ -6,8 +6,15 @@ import "./style/tokens.css";
 import "./style/base.css";
 import "./style/shell.css";
 import "./style/board.css";
+import "./style/pages.css";
 import { App } from "./app";
 import { applyTheme } from "./theme";
 
+/** The token has become a cookie: it need not stay in sight. */
+function hideToken(): void {
+  if (location.search.includes("token=")) history.replaceState(null, "", `/${location.hash}`);
+}
+
 applyTheme();
+hideToken();
 render(<App />, document.getElementById("app")!);
