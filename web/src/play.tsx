@@ -9,7 +9,7 @@ import { ChancesBar } from "./play/chances";
 import { Controls } from "./play/controls";
 import { MoveList } from "./play/moves";
 import { Opponent } from "./play/opponent";
-import { PlayBoard } from "./play/play-board";
+import { PlayBoard } from "./play/play_board";
 import { OFFER, type Chances, type Line, type Offer, type Seen } from "./play/server";
 import { useSession, type Session } from "./play/session";
 import { asPainted, Spikes, type Painted } from "./play/spikes";

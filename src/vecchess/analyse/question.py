@@ -1,6 +1,5 @@
 """A place in a game as a question to a network."""
 
-
 from vecchess.analyse.position import Place
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.movegen import legal_moves

@@ -45,7 +45,7 @@ def routes(desk: PlayDesk) -> list[Route]:
     """Routes below the place where they are mounted; ``desk`` is the caller's to close."""
 
     async def offer(request: Request) -> Response:
-        return JSONResponse(desk.offer(), headers=NO_STORE)
+        return JSONResponse(await desk.offer(), headers=NO_STORE)
 
     return [
         Route("/", offer, methods=["GET"]),

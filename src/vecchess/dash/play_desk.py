@@ -1,7 +1,7 @@
 """What the play page's requests are answered with: games, engines, a look into networks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,8 @@ NO_NEURONS = {
     "relu": "The neurons of this network do not spike: it is a ReLU network.",
 }
 
-Networks = Callable[[], Mapping[str, Path]]
-"""The networks there are by name, the newest first."""
+Networks = Callable[[], Awaitable[Mapping[str, Path]]]
+"""Finds the networks there are, by name, the newest first."""
 
 
 class PlayDesk:
@@ -61,7 +61,7 @@ class PlayDesk:
     async def close(self) -> None:
         """End all processes."""
         await self.engines.close()
-        self.spikes.kill()
+        await self.spikes.close()
 
     @contextmanager
     def seat(self) -> Iterator[None]:
@@ -74,11 +74,11 @@ class PlayDesk:
         finally:
             self._open -= 1
 
-    def offer(self) -> dict[str, Any]:
+    async def offer(self) -> dict[str, Any]:
         """What there is to play against."""
         return {
             "schema": 1,
-            "networks": [*self._networks(), MATERIAL_NET],
+            "networks": [*await self._networks(), MATERIAL_NET],
             "built_in": MATERIAL_NET,
             "sims": SIMS,
             "ratings": RATINGS,
@@ -99,7 +99,7 @@ class PlayDesk:
 
     async def look(self, asked: NetworkAsked) -> dict[str, Any]:
         """What the network's neurons do at the place; also raises HelperFailed."""
-        net = self._net(asked.network)
+        net = await self._net(asked.network)
         await run_in_threadpool(_place, asked)
         if net == MATERIAL_NET:
             return {"line": NO_NEURONS[net], "layers": [], "values": [], "policy": []}
@@ -111,7 +111,8 @@ class PlayDesk:
 
         Also raises HelperFailed and Busy.
         """
-        net, game = self._net(asked.network), await run_in_threadpool(_place, asked)
+        net = await self._net(asked.network)
+        game = await run_in_threadpool(_place, asked)
         if outcome_of(game.board) is not None:
             raise ConfigError("the game is over")
         if net not in self.engines.running:
@@ -124,7 +125,8 @@ class PlayDesk:
 
     async def analyse(self, asked: AnalysisAsked) -> AsyncIterator[dict[str, Any]]:
         """The network's best lines, again and again while it thinks; as ``move`` else."""
-        net, game = self._net(asked.network), await run_in_threadpool(_place, asked)
+        net = await self._net(asked.network)
+        game = await run_in_threadpool(_place, asked)
         if net not in self.engines.running:
             yield {"state": "starting"}
         async with self.engines.lend(net) as engine:
@@ -132,12 +134,12 @@ class PlayDesk:
                 yield {"state": "thinking", "lines": lines}
         yield {"state": "done"}
 
-    def _net(self, name: str) -> str:
+    async def _net(self, name: str) -> str:
         """What the engine is told to load; names are looked up, never opened."""
         if name == MATERIAL_NET:
             return name
         try:
-            return str(self._networks()[name])
+            return str((await self._networks())[name])
         except KeyError:
             raise ConfigError(f'there is no network "{name}" any more: choose another') from None
 

@@ -19,6 +19,7 @@ MOVE_S, ANALYSIS_S = 30.0, 30.0
 """No move and no analysis takes longer."""
 GRACE_S = 30.0
 """An engine that is so late hangs."""
+CLOSING_S = 5.0
 SHOW_S = 0.15
 LINES = 3
 SHOWN_PLIES = 12
@@ -46,12 +47,19 @@ class Strength(NamedTuple):
 
 
 class _Protocol(chess.engine.UciProtocol):
-    """Keeps the last thing that the engine told people: why it ended."""
+    """Keeps what the engine complained of: an engine that cannot open a network goes on without."""
 
-    last_words = ""
+    complaint = ""
+
+    def line_received(self, line: str) -> None:
+        self._note(line, "info string error: ")
 
     def error_line_received(self, line: str) -> None:
-        self.last_words = line or self.last_words
+        self._note(line, "vecchess: error: ")
+
+    def _note(self, line: str, head: str) -> None:
+        if line.startswith(head):
+            self.complaint = line.removeprefix(head).split(" (going on ")[0]
 
 
 class PlayEngine:
@@ -75,6 +83,8 @@ class PlayEngine:
             await engine._within(READY_S, protocol.initialize())
             await engine._within(READY_S, protocol.configure({"UCI_ShowWDL": True}))
             await engine._within(READY_S, protocol.ping())
+            if protocol.complaint:
+                raise HelperFailed(protocol.complaint)
         except BaseException:
             engine.kill()
             raise
@@ -93,6 +103,11 @@ class PlayEngine:
     def kill(self) -> None:
         """End it at once; it has nothing to save."""
         self._transport.close()
+
+    async def close(self) -> None:
+        """End it, and wait until it is gone."""
+        self.kill()
+        await asyncio.wait([self._protocol.returncode], timeout=CLOSING_S)
 
     async def move(self, board: chess.Board, strength: Strength) -> tuple[chess.Move, Any]:
         """The move it plays, and the line it expects as in ``analyse``, None where it says none.
@@ -132,10 +147,7 @@ class PlayEngine:
             raise HelperFailed(self._why(error)) from None
 
     def _why(self, error: chess.engine.EngineError) -> str:
-        words = self._protocol.last_words
-        if "error: " in words:
-            return f"the engine ended: {words.split('error: ', 1)[1]}"
-        return f"the engine ended: {error}"
+        return f"the engine ended: {self._protocol.complaint or error}"
 
 
 def _lines(board: chess.Board, analysis: chess.engine.AnalysisResult) -> list[dict[str, Any]]:

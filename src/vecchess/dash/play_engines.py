@@ -54,9 +54,11 @@ class Engines:
                 seat.timer.start()
 
     async def close(self) -> None:
-        """End all engines."""
+        """End all engines, and wait until they are gone."""
+        engines = [seat.engine for seat in self._seats.values() if seat.engine is not None]
         for net in list(self._seats):
             self._end(net)
+        await asyncio.gather(*(engine.close() for engine in engines))
 
     def _seat(self, net: str) -> _Seat:
         """The network's seat; for a new one the engine that nobody uses has to go."""

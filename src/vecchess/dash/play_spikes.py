@@ -62,6 +62,13 @@ class SpikeWatcher:
             self._process.kill()
         self._process = None
 
+    async def close(self) -> None:
+        """End the process, and wait until it is gone."""
+        process = self._process
+        self.kill()
+        if process is not None:
+            await process.wait()
+
     async def _answer(self, question: bytes) -> dict[str, Any]:
         try:
             if self._process is not None and self._process.returncode is None:
