@@ -1,6 +1,5 @@
 // Several runs on the same axes, and what they were told differently.
 import { useMemo } from "preact/hooks";
-import { amount, percent } from "../format";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
@@ -76,7 +75,7 @@ function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
         <Drawn title="Loss" runs={series} kind="learn" column="loss" axis={axis} />
         <Drawn title="Right move first (top 1)" runs={series} kind="learn" column="top1" axis={axis} share />
         <Drawn title="Score by policy against the first opponent" runs={series} kind="eval" column="score" axis={axis} share only={firstPair} />
-        <Drawn title="Plies a second" runs={series} kind="load" column="plies_per_s" axis={axis === "time" ? "time" : axis} from={0} />
+        <Drawn title="Plies a second" runs={series} kind="load" column="plies_per_s" axis={axis} from={0} />
         <Drawn title="Evaluations a second" runs={series} kind="load" column="evals_per_s" axis={axis} from={0} />
         <Drawn title="Mean length of games" runs={series} kind="play" column="mean_length" axis={axis} from={0} />
       </div>
@@ -127,5 +126,5 @@ function Drawn(props: DrawnProps) {
   }, [props.runs, props.axis]);
   if (x.length === 0) return null;
   const xName = props.axis === "time" ? "hours" : props.axis;
-  return <Chart title={props.title} x={x} xName={xName} curves={curves} height={190} format={props.share ? (value) => percent(value, 1) : amount} {...(props.from === undefined ? {} : { from: props.from })} />;
+  return <Chart title={props.title} x={x} xName={xName} curves={curves} height={190} share={props.share ?? false} {...(props.from === undefined ? {} : { from: props.from })} />;
 }

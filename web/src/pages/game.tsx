@@ -46,11 +46,12 @@ function Viewer({ run, game, isWaiting }: { run: Run; game: Game; isWaiting: boo
   const [flipped, setFlipped] = useState(false);
   const ply = Math.min(chosen ?? last, last);
   const show = (to: number) => setChosen(Math.max(0, Math.min(to, last)));
+  const step = (by: number) => setChosen((old) => Math.max(0, Math.min((old ?? last) + by, last)));
   useEffect(() => {
     const keys = (event: KeyboardEvent) => {
       if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return;
-      const to = { ArrowLeft: ply - 1, ArrowRight: ply + 1, Home: 0, End: last }[event.key];
-      if (to !== undefined) show(to);
+      if (event.key === "ArrowLeft" || event.key === "ArrowRight") step(event.key === "ArrowLeft" ? -1 : 1);
+      else if (event.key === "Home" || event.key === "End") show(event.key === "Home" ? 0 : last);
       else if (event.key === "f") setFlipped(!flipped);
       else if (event.key === "l" && game.is_live) setChosen(null);
       else return;
@@ -75,10 +76,10 @@ function Viewer({ run, game, isWaiting }: { run: Run; game: Game; isWaiting: boo
           <ValueBar score={scoreAt(game, ply)} flipped={flipped} />
         </div>
         <div class="row controls">
-          <button type="button" onClick={() => show(0)} aria-label="First position">⏮︎</button>
-          <button type="button" onClick={() => show(ply - 1)} disabled={ply === 0} aria-label="Back one ply">◀︎</button>
-          <button type="button" onClick={() => show(ply + 1)} disabled={ply === last} aria-label="On one ply">▶︎</button>
-          <button type="button" onClick={() => show(last)} aria-label="Last position">⏭︎</button>
+          <button type="button" onClick={() => show(0)} aria-label="First position"><Arrow d="M4 3v10M13 3 6 8l7 5z" /></button>
+          <button type="button" onClick={() => step(-1)} disabled={ply === 0} aria-label="Back one ply"><Arrow d="M12 3 5 8l7 5z" /></button>
+          <button type="button" onClick={() => step(1)} disabled={ply === last} aria-label="On one ply"><Arrow d="m4 3 7 5-7 5z" /></button>
+          <button type="button" onClick={() => show(last)} aria-label="Last position"><Arrow d="M12 3v10M3 3l7 5-7 5z" /></button>
           <button type="button" onClick={() => setFlipped(!flipped)} aria-pressed={flipped}>Turn</button>
           {game.is_live && (
             <button type="button" aria-pressed={chosen === null} onClick={() => setChosen(chosen === null ? ply : null)}>Live</button>
@@ -96,9 +97,17 @@ function Viewer({ run, game, isWaiting }: { run: Run; game: Game; isWaiting: boo
         <MoveList game={game} ply={ply} onPick={show} />
       </section>
       <div class="game-chart">
-        <Chart title="Value over the game" x={x} xName="ply" curves={curves} from={0} to={1} height={150} format={percent} mark={ply} onPick={show} />
+        <Chart title="Value over the game" x={x} xName="ply" curves={curves} from={0} to={1} height={150} share mark={ply} onPick={show} />
       </div>
     </div>
+  );
+}
+
+function Arrow({ d }: { d: string }) {
+  return (
+    <svg viewBox="0 0 16 16" width="15" height="15" aria-hidden="true">
+      <path d={d} fill="currentColor" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" />
+    </svg>
   );
 }
 

@@ -78,7 +78,7 @@ function OverTime({ lines }: { lines: Lines }) {
   const lengths = useMemo(() => [{ label: "plies", values: lines.numbers("mean_length") }], [lines]);
   return (
     <>
-      <Chart title="Results by iteration" x={x} xName="iteration" curves={curves} from={0} to={1} height={200} format={percent} />
+      <Chart title="Results by iteration" x={x} xName="iteration" curves={curves} from={0} to={1} height={200} share />
       {lines.has("mean_length") && <Chart title="Mean length by iteration" x={x} xName="iteration" curves={lengths} from={0} height={200} />}
     </>
   );

@@ -61,7 +61,7 @@ function Figures({ run }: { run: RunLine }) {
     figures.push(["speed", `${amount(Math.round(load.plies_per_s))} plies/s`], ["fill", percent(load.batch_fill)]);
   }
   if (run.verdict.words) figures.push(["limit", run.verdict.words]);
-  if (run.eval) figures.push([`score against ${run.eval.opponent}`, percent(run.eval.score, 1)]);
+  if (run.eval) figures.push([`against ${run.eval.opponent}`, percent(run.eval.score, 1)]);
   return (
     <dl class="facts figures">
       {figures.map(([name, value]) => (

@@ -1,14 +1,12 @@
 // How strong the networks of a run are: scores against fixed opponents, ratings, gates.
 import { useMemo } from "preact/hooks";
 import { useGet } from "../api";
-import { amount, percent } from "../format";
+import { amount } from "../format";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
 import { GateTable, MatchTable } from "../parts/match_tables";
 import { useSeries, type Lines } from "../series";
 import type { Rated, Run } from "../types";
-
-const percent1 = (value: number | null) => percent(value, 1);
 
 export function Strength({ run }: { run: Run }) {
   const isLive = !run.standing.is_over;
@@ -57,7 +55,7 @@ export function scoreCurves(lines: Lines): { x: number[]; curves: Curve[] } {
 
 function Scores({ lines }: { lines: Lines }) {
   const { x, curves } = useMemo(() => scoreCurves(lines), [lines]);
-  return <Chart title="Score with its 95 % interval" x={x} xName="iteration" curves={curves} from={0} to={1} height={240} format={percent1} />;
+  return <Chart title="Score with its 95 % interval" x={x} xName="iteration" curves={curves} from={0} to={1} height={240} share />;
 }
 
 function Ratings({ rated }: { rated: Rated[] }) {

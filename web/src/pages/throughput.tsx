@@ -1,5 +1,4 @@
 // How fast a run is, and what limits it, over time.
-import { amount, percent } from "../format";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
 import { Workers } from "../parts/workers";
@@ -62,8 +61,7 @@ function LoadChart({ wanted, lines }: { wanted: Wanted; lines: Lines }) {
       from={0}
       group="load"
       height={150}
-      format={wanted.share ? percent : amount}
-      {...(wanted.share ? { to: 1 } : {})}
+      {...(wanted.share ? { share: true, to: 1 } : {})}
     />
   );
 }

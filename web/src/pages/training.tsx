@@ -1,6 +1,6 @@
 // How a network learns: losses, spikes layer by layer, and how good its early answers are.
 import { useMemo } from "preact/hooks";
-import { amount, percent } from "../format";
+import { amount } from "../format";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
@@ -68,7 +68,7 @@ export function Training({ run }: { run: Run }) {
   return (
     <>
       <AxisChoice place={place} />
-      <div class="charts">
+      <div class="charts dense">
         {CHARTS.map((wanted) => (
           <LearnChart key={wanted.title} wanted={wanted} lines={lines} x={x} xName={xName} />
         ))}
@@ -86,11 +86,9 @@ function LearnChart(props: { wanted: Wanted; lines: Lines; x: number[]; xName: s
   const curves: Curve[] = there.map(([name, label]) => ({ label, values: lines.numbers(name) }));
   const from = wanted.from === undefined ? {} : { from: wanted.from };
   return (
-    <Chart title={wanted.title} x={props.x} xName={props.xName} curves={curves} group="learn" height={150} format={wanted.share ? percent1 : amount} {...from} />
+    <Chart title={wanted.title} x={props.x} xName={props.xName} curves={curves} group="learn" height={150} share={wanted.share ?? false} {...from} />
   );
 }
-
-const percent1 = (value: number | null) => percent(value, 1);
 
 function Spikes({ lines }: { lines: Lines }) {
   const map = useMemo(() => {
@@ -133,7 +131,7 @@ function Examined({ lines }: { lines: Lines }) {
         const steps = Math.max(0, ...curves.map((curve) => curve.values.length));
         if (steps === 0) return null;
         const x = Array.from({ length: steps }, (_, index) => index + 1);
-        return <Chart key={name} title={title} x={x} xName="time step" curves={curves} height={150} format={share ? percent1 : amount} />;
+        return <Chart key={name} title={title} x={x} xName="time step" curves={curves} height={150} share={share} />;
       })}
     </div>
   );

@@ -1,7 +1,8 @@
 // A chart over uPlot, with a legend that tells the figures under the pointer, and a table of them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { amount, short } from "../format";
+import { amount, percent, short } from "../format";
+import { timeTicks } from "../time_ticks";
 import { colour, useTheme } from "../theme";
 import { Figures } from "./figures";
 
@@ -25,6 +26,8 @@ export interface ChartProps {
   /** What x counts; "time" for seconds since 1970. */
   xName: string;
   format?: (value: number | null) => string;
+  /** Values from 0 to 1 that are shown as percentages. */
+  share?: boolean;
   /** Ends of the y axis that are always seen. */
   from?: number;
   to?: number;
@@ -40,6 +43,9 @@ export interface ChartProps {
 const NUM_HUES = 6;
 const DASHES: number[][] = [[], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3]];
 const FEW = 40;
+/** What is counted in whole numbers is labelled in whole numbers. */
+const WHOLE = new Set(["ply", "time step", "iteration"]);
+const WHOLE_STEPS = [1, 2, 5].flatMap((first) => [0, 1, 2, 3, 4].map((power) => first * 10 ** power)).sort((a, b) => a - b);
 
 const hueOf = (curve: Curve, index: number) => (((curve.hue ?? index + 1) - 1) % NUM_HUES) + 1;
 
@@ -48,7 +54,7 @@ export function Chart(props: ChartProps) {
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const theme = useTheme();
-  const format = props.format ?? amount;
+  const format = props.format ?? (props.share ? (value: number | null) => percent(value, 1) : amount);
   const latest = useRef(props);
   latest.current = props;
   const shape = props.curves.map((curve) => `${curve.label}|${curve.low ? 1 : 0}|${curve.points ? 1 : 0}`).join();
@@ -88,11 +94,20 @@ function Legend(props: { curves: Curve[]; at: number; format: (value: number | n
           <svg width="16" height="10" aria-hidden="true" class={`hue-${hueOf(curve, index)}`}>
             <line x1="0" y1="5" x2="16" y2="5" stroke-dasharray={dashes(curve, index).join(" ")} />
           </svg>
-          {curve.label} <b class="figures">{props.format(curve.values[props.at] ?? null)}</b>
+          {curve.label} <b class="figures">{props.format(knownAt(curve.values, props.at))}</b>
         </li>
       ))}
     </ul>
   );
+}
+
+/** The value there, or the last one known before: curves of several runs have gaps. */
+function knownAt(values: (number | null)[], at: number): number | null {
+  for (let index = at; index >= 0; index--) {
+    const value = values[index];
+    if (value != null) return value;
+  }
+  return null;
 }
 
 function dashes(curve: Curve, index: number): number[] {
@@ -122,7 +137,10 @@ function options(latest: Latest, width: number, setAt: (index: number | null) =>
       ...(props.group ? { sync: { key: props.group } } : {}),
     },
     scales: { x: { time: props.xName === "time", ...xRange(latest) }, y: { range: (_, low, high) => yRange(latest.current, low, high) } },
-    axes: [axis(28, props.xName === "time" ? undefined : short), axis(52, (value) => (latest.current.format ?? short)(value))],
+    axes: [
+      { ...axis(26), ...(props.xName === "time" ? timeTicks : { values: labels(short) }), ...(WHOLE.has(props.xName) ? { incrs: WHOLE_STEPS } : {}) },
+      { ...axis(50), values: labels(props.share ? percent : short) },
+    ],
     series: [{}, ...series],
     bands,
     hooks: {
@@ -147,7 +165,9 @@ function yRange(props: ChartProps, low: number | null, high: number | null): [nu
   return [a === props.from ? a : a - room, b === props.to ? b + 0.01 * room : b + room];
 }
 
-function axis(size: number, label?: (value: number) => string): uPlot.Axis {
+const labels = (say: (value: number) => string) => (_: uPlot, splits: number[]) => splits.map((value) => say(value));
+
+function axis(size: number): uPlot.Axis {
   return {
     size,
     stroke: colour("muted"),
@@ -155,7 +175,6 @@ function axis(size: number, label?: (value: number) => string): uPlot.Axis {
     grid: { stroke: colour("line"), width: 1 },
     ticks: { show: false },
     gap: 5,
-    ...(label ? { values: (_: uPlot, splits: number[]) => splits.map(label) } : {}),
   };
 }
 

@@ -10,11 +10,13 @@ export interface Bin {
 const WIDE = 100;
 const HIGH = 60;
 const MOST_LABELS = 9;
+/** Room is left where there are fewer columns: they would be walls. */
+const FEWEST = 6;
 
 export function Columns(props: { title: string; unit: string; xName: string; bins: Bin[] }) {
   const total = props.bins.reduce((sum, bin) => sum + bin.count, 0) || 1;
   const top = Math.max(1, ...props.bins.map((bin) => bin.count));
-  const step = WIDE / Math.max(props.bins.length, 1);
+  const step = WIDE / Math.max(props.bins.length, FEWEST);
   const every = Math.ceil(props.bins.length / MOST_LABELS);
   return (
     <figure class="panel histogram">
@@ -29,7 +31,7 @@ export function Columns(props: { title: string; unit: string; xName: string; bin
           </rect>
         ))}
       </svg>
-      <div class="ticks figures muted" aria-hidden="true">
+      <div class="ticks figures muted" aria-hidden="true" style={{ width: `${step * props.bins.length}%` }}>
         {props.bins.map((bin, at) => (
           <span key={bin.name}>{at % every === 0 ? bin.short : ""}</span>
         ))}

@@ -32,7 +32,7 @@ export function RunHead(props: { run: Run | null; id: string; here: string }) {
         <h1>{props.run?.name ?? props.id}</h1>
         <GameBox id={props.id} />
       </div>
-      {said && <StandingLine said={said} />}
+      {said && <StandingLine said={said} isBrief={props.here === "game"} />}
       <nav class="tabs" aria-label={`Pages about ${props.id}`}>
         {tabs.map((tab) => (
           <Entry key={tab} here={tab === props.here} href={link(["run", props.id, tab])} text={tab[0]!.toUpperCase() + tab.slice(1)} />
@@ -42,25 +42,39 @@ export function RunHead(props: { run: Run | null; id: string; here: string }) {
   );
 }
 
-function StandingLine({ said }: { said: Standing }) {
+function StandingLine({ said, isBrief }: { said: Standing; isBrief: boolean }) {
   return (
     <div class="standing">
       <div class="row figures">
         <State state={said.state} />
         <span>{reached(said)}</span>
         {said.eta_s != null && !said.is_over && <span class="muted">about {clock(said.eta_s)} left</span>}
-        {said.restarts > 0 && <span class="warn">{said.restarts} workers replaced</span>}
+        {said.restarts > 0 && <span class="warn">{said.restarts === 1 ? "1 worker" : `${said.restarts} workers`} replaced</span>}
       </div>
       {!said.is_over && <Progress value={said.progress} label="Progress" />}
+      {!isBrief && <Explained said={said} />}
+    </div>
+  );
+}
+
+/** Why it ended, how to go on, what limits its speed. */
+function Explained({ said }: { said: Standing }) {
+  return (
+    <>
       {said.why && <p>{said.why}</p>}
       {said.go_on && <p>Go on with: <code>{said.go_on}</code></p>}
       {said.verdict.words && (
         <p>
-          <b>{said.verdict.words}</b>: {said.verdict.advice}.
+          <b>{said.verdict.words}</b>: <WithCode text={said.verdict.advice} />.
         </p>
       )}
-    </div>
+    </>
   );
+}
+
+/** Text in which `commands` stand between backticks. */
+function WithCode({ text }: { text: string }) {
+  return <>{text.split("`").map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}</>;
 }
 
 function GameBox({ id }: { id: string }) {
