@@ -11,6 +11,7 @@ from vecchess_cli import (
     bench,
     calibrate,
     compare,
+    dash,
     doctor,
     eval,
     export,
@@ -48,6 +49,7 @@ app.command("replay")(replay.replay)
 app.command("eval")(eval.evaluate)
 app.command("compare")(compare.compare)
 app.command("uci")(uci.uci)
+app.command("dash")(dash.dash)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)
