@@ -107,7 +107,7 @@ def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
     assert facts["sha256"] in games(reference).nets
 
 
-LONG = ["--net", "small", "--max-plies", "120", "--games", "60", "--slots", "4"]
+LONG = ["--net", "small", "--max-plies", "120", "--games", "40", "--slots", "4"]
 LONG += ["--shard-interval-s", "0.3"]
 
 
@@ -132,7 +132,7 @@ def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
     assert process.returncode == 0, err
     assert "died: killed by SIGKILL" in err
     assert json.loads(out.splitlines()[-1])["restarts"] == 1
-    assert_each_game_once(run, 60)
+    assert_each_game_once(run, 40)
 
 
 def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert 'no sign of life for 3 s while "playing"' in err
-    assert_each_game_once(run, 60)
+    assert_each_game_once(run, 40)
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     assert "--resume" in err
     assert "died" not in err
     recorded = set(games(run).numbers.tolist())
-    assert 0 < len(recorded) < 60
+    assert 0 < len(recorded) < 40
     done = inside("selfplay", "--resume", "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 60
-    assert_each_game_once(run, 60)
+    assert last_json(done)["games"] == 40
+    assert_each_game_once(run, 40)
 
 
 def test_a_ctrl_c_while_workers_import_leaves_no_traceback(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=30)
     done = inside("selfplay", "--resume", "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 60
-    assert_each_game_once(run, 60)
+    assert last_json(done)["games"] == 40
+    assert_each_game_once(run, 40)
 
 
 def test_a_run_can_be_extended(tmp_path: Path) -> None:
