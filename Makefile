@@ -4,13 +4,14 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: selfplay test test-all lint types check setup stockfish clean help
+.PHONY: selfplay test test-all docs lint types check setup stockfish clean help
 
 help:
 	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
 	@echo "make test       set up, then run the tests (under 10 minutes on 2 cores)"
 	@echo "make test-all   every test, the long ones too"
 	@echo "make check      lint and types"
+	@echo "make docs       build the pages of docs/ into docs/_build/html"
 
 selfplay: $(READY)
 	$(BIN)/vecchess selfplay
@@ -20,6 +21,11 @@ test: $(READY) stockfish
 
 test-all: $(READY) stockfish
 	$(BIN)/python -m pytest
+
+docs: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/trees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -43,4 +49,4 @@ stockfish:
 	@sh scripts/stockfish.sh
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
