@@ -1,7 +1,7 @@
 """The directive ``vecchess-help``: what a command says to ``--help``, asked when pages are built.
 
-    ```{vecchess-help} gather engine
-    ```
+```{vecchess-help} gather engine
+```
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The fenced blocks of a page, with what the comment above a block says of it.
 
-    <!-- needs: gpu -->      a console block that cannot be run here: it is parsed only
-    <!-- exit: 3 -->         the exit code of the block's last command, 0 where nothing is said
+<!-- needs: gpu -->      a console block that cannot be run here: it is parsed only
+<!-- exit: 3 -->         the exit code of the block's last command, 0 where nothing is said
 """
 
 import re

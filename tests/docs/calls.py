@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -10,7 +11,6 @@ from vecchess_cli.main import app
 
 ENDS = {"|", "||", "&&", "&", ";", ">", ">>", "<", "(", ")", "2>&1", "2>"}
 MODULE = "vecchess_cli.main"
-SLURM_TEMPLATES = ("sbatch",)
 
 
 def calls(command: str) -> Iterator[list[str]]:
@@ -38,6 +38,11 @@ def _is_started(before: list[str]) -> bool:
 def check_call(arguments: list[str]) -> None:
     """Parse as the program does, without running it. Raises typer's exceptions for what it would
     refuse: unknown commands and options, missing arguments, values of the wrong kind."""
+    with suppress(typer.Exit):  # of --help and --version
+        _check(arguments)
+
+
+def _check(arguments: list[str]) -> None:
     command: Any = typer.main.get_command(app)
     words, path = list(arguments), ["vecchess"]
     while getattr(command, "commands", None) is not None and words:
@@ -47,6 +52,4 @@ def check_call(arguments: list[str]) -> None:
             return
         name, command, words = command.resolve_command(context, words)
         path.append(name)
-    if {"--help", "-h", "--version"} & set(words):
-        return
     command.make_context(" ".join(path), words)

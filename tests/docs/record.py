@@ -5,7 +5,7 @@
 Commands run at full scale, unlike in the tests. Long outputs are cut with a line of dots.
 """
 
-import re
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -50,7 +50,8 @@ def _content(block: Block, printed: list[str], folder: Path) -> list[str] | None
 def _tidy(output: str, folder: Path) -> list[str]:
     """Without trailing spaces, and without the names of this machine's folders."""
     output = output.replace(str(folder), "~").replace(str(Path.home()), "~")
-    output = re.sub(r"kept in \S+/(\S+)", r"kept in ~/.cache/vecchess/numba/\1", output)
+    if kernels := os.environ.get("NUMBA_CACHE_DIR"):
+        output = output.replace(kernels, "~/.cache/vecchess/numba")
     lines = [line.rstrip() for line in output.splitlines()]
     while lines and not lines[-1]:
         lines.pop()

@@ -79,9 +79,7 @@ def test_recording_fills_in_what_is_printed_and_can_be_repeated(tmp_path: Path) 
          [["match", "greedy", "uci:stockfish?nodes=1"]]),
     ],
 )  # fmt: skip
-def test_calls_are_found_however_vecchess_is_started(
-    command: str, found: list[list[str]]
-) -> None:
+def test_calls_are_found_however_vecchess_is_started(command: str, found: list[list[str]]) -> None:
     assert list(calls(command)) == found
 
 
@@ -95,5 +93,10 @@ def test_calls_that_the_program_would_refuse_are_told(wrong: str) -> None:
 
 
 def test_calls_that_it_takes_pass() -> None:
-    for right in ("selfplay --games 3", "gather engine stockfish --out a", "net --help", "--version"):
+    for right in (
+        "selfplay --games 3",
+        "gather engine stockfish --out a",
+        "net --help",
+        "--version",
+    ):
         check_call(right.split())
