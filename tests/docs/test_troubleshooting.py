@@ -1,12 +1,18 @@
-"""The symptoms of the troubleshooting page are what vecchess prints: their words stand in its sources."""
+"""The symptoms that the troubleshooting page quotes are what vecchess prints."""
 
 import re
 
 from tests.docs.blocks import ROOT
 
 PAGE = ROOT / "docs" / "troubleshooting.md"
-OF_OTHERS = ("Illegal instruction", "fork() called", "shared memory object", "Bus error")
-"""What the processor, GNU's OpenMP and Docker say."""
+OF_OTHERS = (
+    "No space left",
+    "Illegal instruction",
+    "fork() called",
+    "shared memory object",
+    "Bus error",
+)
+"""What the system, GNU's OpenMP and Docker say."""
 FEWEST_WORDS = 3
 
 
@@ -15,12 +21,12 @@ def printed() -> str:
     files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "cli").rglob("*.py")]
     text = "\n".join(file.read_text() for file in files)
     joined = re.sub(r'"\s*\n\s*f?"', "", text)
-    return re.sub(r"\{[^{}]*\}", "*", joined)
+    return re.sub(r"\{[^{}'\"]*\}", "*", joined)
 
 
 def fragments(symptom: str) -> list[str]:
     """The words between what differs from case to case: numbers, names, paths."""
-    parts = re.split(r"\.\.\.|\S*[\d/*]\S*|\([^)]*\)|SIGKILL|[;:,]", symptom)
+    parts = re.split(r"\.\.\.|\S*[\d/_]\S*|\w+ = |\([^)]*\)|SIGKILL|[;:,]", symptom)
     return [part.strip() for part in parts if len(part.split()) >= FEWEST_WORDS]
 
 
