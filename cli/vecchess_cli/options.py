@@ -30,6 +30,13 @@ Exits = Annotated[
     typer.Option("--exits/--no-exits", help="Leave the network once settled. [--exits]"),
 ]
 
+MetricsPort = Annotated[
+    int | None, typer.Option(help="Port on which Prometheus may ask; 0: none. [0]")
+]
+MetricsHost = Annotated[
+    str | None, typer.Option(help="Address of that port; 0.0.0.0 for other machines. [127.0.0.1]")
+]
+
 # Of commands with defaults of their own, which the help then shows.
 
 Device = Annotated[str, typer.Option(help='Device, as for "vecchess selfplay".')]

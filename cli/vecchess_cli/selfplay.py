@@ -11,6 +11,8 @@ from vecchess_cli.options import (
     Config,
     Exits,
     Gpus,
+    MetricsHost,
+    MetricsPort,
     Openings,
     Quiet,
     RandomPlies,
@@ -113,6 +115,8 @@ def selfplay(
     stall_timeout_s: Annotated[
         float | None, typer.Option(help="Seconds of silence before a worker is replaced. [60]")
     ] = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

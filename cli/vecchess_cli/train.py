@@ -9,6 +9,8 @@ from vecchess_cli.options import (
     Chess960,
     Config,
     Gpus,
+    MetricsHost,
+    MetricsPort,
     Openings,
     Quiet,
     RandomPlies,
@@ -137,6 +139,8 @@ def train(
     node_rank: Annotated[int | None, typer.Option(help="Which of them this is. [0]")] = None,
     master_addr: Annotated[str | None, typer.Option(help="Address of machine 0.")] = None,
     master_port: Annotated[int | None, typer.Option(help="Port there.")] = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

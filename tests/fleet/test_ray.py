@@ -185,7 +185,7 @@ def test_two_nodes_train_one_network(cluster: Cluster, tmp_path: Path) -> None:
     told = last_json(done)
     assert told["exit_code"] == 0
     assert {node["output"]["sha256"] for node in told["nodes"]} == {
-        json.loads((run / "status.json").read_text())["sha256"]
+        json.loads((run / "status.json").read_text())["summary"]["sha256"]
     }
     numbers = [games(folder).numbers.tolist() for folder in (run, run / "machines" / "1")]
     assert numbers == [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -202,7 +202,7 @@ def test_a_signal_stops_and_saves_all(
     assert process.returncode == code, said
     for node in (0, 1):
         status = json.loads((tmp_path / str(node) / "status.json").read_text())
-        assert (status["exit_code"], status["stopped_by"]) == (75, "SIGTERM")
+        assert (status["summary"]["exit_code"], status["why"]) == (75, "SIGTERM")
 
 
 def test_where_one_is_killed_the_other_saves(cluster: Cluster, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_where_one_is_killed_the_other_saves(cluster: Cluster, tmp_path: Path) -
         _, said = process.communicate(timeout=120)
     assert process.returncode == 1, said
     assert "/0 was killed by SIGKILL\n" in said
-    assert json.loads((tmp_path / "1" / "status.json").read_text())["stopped_by"] == "SIGTERM"
+    assert json.loads((tmp_path / "1" / "status.json").read_text())["why"] == "SIGTERM"
 
 
 def test_where_an_actor_is_lost_all_save(cluster: Cluster, tmp_path: Path) -> None:
@@ -224,6 +224,10 @@ def test_where_an_actor_is_lost_all_save(cluster: Cluster, tmp_path: Path) -> No
     assert " is lost: " in said
     deadline = time.monotonic() + 60
     files = [tmp_path / str(node) / "status.json" for node in (0, 1)]
-    while not all(file.exists() for file in files) and time.monotonic() < deadline:
+
+    def reasons() -> list[str]:
+        return [json.loads(file.read_text())["why"] for file in files]
+
+    while reasons() != ["SIGTERM"] * 2 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert [json.loads(file.read_text())["stopped_by"] for file in files] == ["SIGTERM"] * 2
+    assert reasons() == ["SIGTERM"] * 2

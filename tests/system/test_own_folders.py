@@ -74,7 +74,7 @@ def test_machine_0_needs_the_settings(tmp_path: Path) -> None:
 def test_a_run_goes_on_with_the_settings_of_machine_0(machines: list[Path]) -> None:
     ends = train_on(machines, ["--resume", "--iterations", 2], ["--resume", "--gpus", "cpu"])
     assert [code for code, _ in ends] == [0, 0], ends
-    status = json.loads((machines[0] / "run" / "status.json").read_text())
+    status = json.loads((machines[0] / "run" / "status.json").read_text())["summary"]
     assert (status["iterations"], status["folded"]) == (2, True)
     played = [machines[0] / "run", machines[1] / "run" / "machines" / "1"]
     numbers = [games(folder).numbers.tolist() for folder in played]

@@ -29,7 +29,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_run_folder(reference: Path) -> None:
     assert {path.name for path in reference.iterdir()} >= {"config.toml", "status.json", "games"}
-    summary = json.loads((reference / "status.json").read_text())
+    summary = json.loads((reference / "status.json").read_text())["summary"]
     assert summary["plies"] == games(reference).lengths.sum()
     latest = json.loads((reference / "nets/latest.json").read_text())
     assert (reference / "nets" / latest["file"]).is_file()

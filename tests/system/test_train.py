@@ -75,7 +75,7 @@ def newest(run: Path) -> str:
 def test_the_run_folder(reference: Path) -> None:
     names = {path.name for path in reference.iterdir()}
     assert names >= {"config.toml", "status.json", "metrics.jsonl", "games", "nets", "checkpoints"}
-    status = json.loads((reference / "status.json").read_text())
+    status = json.loads((reference / "status.json").read_text())["summary"]
     recorded = games(reference)
     assert recorded.numbers.tolist() == list(range(16))
     played = [line for line in facts(reference) if line["kind"] == "play"]

@@ -43,6 +43,10 @@ class PlayConfig(BaseModel):
     """Longest time a finished game waits to be written."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
     """A worker silent for so long is replaced."""
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Port on which Prometheus may ask how it goes; 0: none."""
+    metrics_host: str = "127.0.0.1"
+    """Address of that port; "0.0.0.0" lets other machines ask."""
     game: GameConfig = Field(default_factory=GameConfig)
     """What decides the moves."""
     tree: TreeConfig = Field(default_factory=TreeConfig)

@@ -17,10 +17,14 @@ from vecchess.learn.ranks import Ranks
 from vecchess.learn.stage import Stage
 from vecchess.rng import random_word
 from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.meter import Load, together
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
 
+TOLD_OF_LOAD = (
+    "plies_per_s", "evals_per_s", "sims_per_s", "batch_fill", "device_busy", "mover_busy",
+)  # fmt: skip
 _EPOCHS_STREAM = 0x65706F636873
 
 
@@ -206,13 +210,15 @@ class Generations:
             stats.add(part.stats)
         window = sum(part.positions for later in self._history[oldest:] for part in later)
         seconds = max(part.seconds for part in parts)
+        load = together([Load.from_dict(part.load) for part in parts]).to_dict()
         return {
+            **{name: load[name] for name in TOLD_OF_LOAD},
             "seconds": round(seconds, 3),
             "games_per_s": round(stats.games / max(seconds, 1e-9), 3),
             "positions": sum(part.positions for part in parts),
             "window_positions": window,
             "mean_length": round(stats.mean_length, 2),
-            "mean_time_steps": round(stats.mean_time_steps, 3),
+            "mean_time_steps": round(stats.mean_time_steps or load["mean_time_steps"], 3),
             "loads": [part.load for part in parts],
             **stats.to_dict(),
         }

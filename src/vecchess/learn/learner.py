@@ -230,13 +230,18 @@ class Learner:
         names = ("cross_entropy", "top1", "value_error")
         return {"rows": int(parts[1])} | dict(zip(names, means, strict=True))
 
+    def rates_by_layer(self) -> dict[str, float]:
+        """Spike rate of each layer of neurons in the last update, from the input on; empty before
+        the first."""
+        return dict(zip(neuron_layers(self.net.config), self.rates, strict=False))
+
     def alarms(self) -> list[str]:
         """A line for each layer of neurons that is as good as dead, or spikes that never rest."""
         most = SATURATED if self.net.config.neuron == "lif" else 1.0
         return [
             f"layer {name} {'is nearly dead' if rate < DEAD else 'hardly rests'}: "
             f"{rate:.1%} spikes a neuron and step"
-            for name, rate in zip(neuron_layers(self.net.config), self.rates, strict=True)
+            for name, rate in self.rates_by_layer().items()
             if not DEAD <= rate <= most
         ]
 

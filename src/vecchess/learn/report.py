@@ -15,7 +15,8 @@ from vecchess.learn.publish import Published
 from vecchess.learn.stage import Stage
 from vecchess.learn.tally import Told
 from vecchess.selfplay.progress import as_clock
-from vecchess.store.metrics import MetricsLog
+from vecchess.store.metrics import LOAD, MetricsLog
+from vecchess.store.status import State, StatusFile
 
 PLAIN_INTERVAL_S = 10.0
 LIVE_INTERVAL_S = 0.25
@@ -53,6 +54,7 @@ class LearnLine:
             )
         ]
         self.last = told.means
+        self._reporter.tell_learning(self.facts(step))
         for name, value in told.means.items():
             self._sums[name] = self._sums.get(name, 0.0) + value
         self._num_summed += 1
@@ -70,6 +72,17 @@ class LearnLine:
             self._live.update(Text(text), refresh=True)
         else:
             self._reporter.say(text)
+
+    def facts(self, step: int) -> dict[str, Any]:
+        """Where the stretch stands, for ``status.json``."""
+        rate = (step - self._first) / self.seconds
+        return {
+            "step": step,
+            "steps": self._stage.num_steps,
+            "samples_per_s": round(rate * self._reporter.config.batch_size, 1),
+            "eta_s": round((self._stage.num_steps - step) / rate, 1) if rate else None,
+            **{name: round(value, 6) for name, value in self.last.items()},
+        }
 
     def text(self, step: int) -> str:
         """Where the stretch stands."""
@@ -89,9 +102,12 @@ class LearnLine:
 class Reporter:
     """One rank's voice. Ranks other than the first are silent and keep nothing."""
 
-    def __init__(self, config: TrainConfig, console: Console | None, quiet: bool) -> None:
-        """Lines go to ``console``; None on ranks that have no say."""
-        self.config = config
+    def __init__(
+        self, config: TrainConfig, console: Console | None, quiet: bool, status: StatusFile | None
+    ) -> None:
+        """Lines go to ``console``; None on ranks that have no say. ``status`` is the machine's;
+        None on ranks that do not lead one."""
+        self.config, self.status = config, status
         self._console, self._quiet = console, quiet
         self._log: MetricsLog | None = None
         self._learner: Learner | None = None
@@ -114,6 +130,28 @@ class Reporter:
     def begin(self, learner: Learner, iteration: int) -> None:
         """Figures are of ``learner`` and ``iteration`` (1 first, 0 before it) from here on."""
         self._learner, self._iteration = learner, iteration
+        if self.status is not None:
+            self.status.tell(iteration=iteration, iterations=self.config.iterations)
+
+    def enter(self, state: State) -> None:
+        """What the run is at from here on."""
+        if self.status is not None:
+            self.status.tell(state=state, load={}, workers=[], learning={}, eta_s=None)
+
+    def tell_learning(self, facts: dict[str, Any]) -> None:
+        """How far the learning is."""
+        if self.status is not None:
+            self.status.tell(learning=facts)
+
+    def note(self, line: str) -> None:
+        """A line that people may want to find again."""
+        self.say(line)
+        if self.status is not None:
+            self.status.note(line)
+
+    def loaded(self, load: dict[str, Any]) -> None:
+        """How fast games are played just now."""
+        self._write(LOAD, load)
 
     def played(self, stage: Stage) -> None:
         """The positions of an iteration are there."""
@@ -124,6 +162,7 @@ class Reporter:
     @contextmanager
     def learning(self, stage: Stage, first: int) -> Iterator[LearnLine]:
         """A line while the updates of a stage are made, and one when they are."""
+        self.enter("learning")
         console = self._console
         if console and console.is_terminal and not console.is_dumb_terminal and not self._quiet:
             with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -136,11 +175,15 @@ class Reporter:
             f"({samples / line.seconds:,.0f}/s)  {figures(line.last)}"
         )
         for alarm in self._learner.alarms() if self._learner else []:
-            self.say(f"{self.title}  {alarm}")
+            self.note(f"{self.title}  {alarm}")
 
     def learnt_step(self, means: dict[str, float]) -> None:
         """Means over a few updates."""
-        self._write("learn", {name: round(value, 6) for name, value in means.items()})
+        facts: dict[str, Any] = {name: round(value, 6) for name, value in means.items()}
+        if self._learner is not None:
+            rates = self._learner.rates_by_layer()
+            facts["spikes"] = {layer: round(rate, 6) for layer, rate in rates.items()}
+        self._write("learn", facts)
 
     def published(self, net: Published) -> None:
         """A network is in the run's folder."""
@@ -155,17 +198,22 @@ class Reporter:
     def matched(self, match: dict[str, Any]) -> None:
         """A match for progress is over."""
         self.say(match_line(self.title, match))
-        self._write("eval", {key: match[key] for key in match if key != "iteration"})
+        facts = {key: match[key] for key in match if key != "iteration"}
+        name = f"{match['player']}-{match['opponent']}".replace(" ", "_")
+        plotted = {key: {name: match[key]} for key in ("elo", "score")}
+        self._write("eval", facts, plotted)
 
     def gated(self, judged: dict[str, Any]) -> None:
         """The gate has judged a candidate."""
-        self.say(gate_line(self.title, judged))
+        self.note(gate_line(self.title, judged))
         self._write("gate", judged)
 
-    def _write(self, kind: str, facts: dict[str, Any]) -> None:
+    def _write(
+        self, kind: str, facts: dict[str, Any], plotted: dict[str, Any] | None = None
+    ) -> None:
         if self._log is not None and self._learner is not None:
             progress = self._learner.progress
-            self._log.write(kind, self._iteration, progress.steps, progress.samples, facts)
+            self._log.write(kind, self._iteration, progress.steps, progress.samples, facts, plotted)
 
 
 def figures(told: dict[str, float]) -> str:

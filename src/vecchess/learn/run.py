@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from multiprocessing import parent_process
 from pathlib import Path
@@ -35,12 +35,14 @@ from vecchess.learn.trainer import Trainer
 from vecchess.selfplay.assemble import check_search
 from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.openings import start_table
+from vecchess.selfplay.prometheus import metrics_endpoint
 from vecchess.selfplay.run import exit_code
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.snn.firing import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
+from vecchess.store.status import StatusFile
 
 SCHEMA = 1
 FIXED = (
@@ -107,8 +109,9 @@ def train_rank(
         if ranks.leads_node:
             run.create()
             stack.enter_context(run.locked())
+        status = stack.enter_context(_telling(run, config)) if ranks.leads_node else None
         ranks.wait_for_all()
-        reporter = Reporter(config, console if ranks.is_first else None, quiet)
+        reporter = Reporter(config, console if ranks.is_first else None, quiet, status)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
         if obstacle := obstacle_to_neurons(ranks.device):
             reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
@@ -127,10 +130,20 @@ def train_rank(
             since = trainer.mark if has_gone_on else None
             reporter.keep(stack.enter_context(closing(MetricsLog(run.path, since, reporter.say))))
         trainer.train(source, memory.save)
-    summary = _summary(trainer, folder) if ranks.leads_node else {}
-    if ranks.is_first:
-        run.write_json("status.json", summary)
+        summary = _summary(trainer, folder) if ranks.leads_node else {}
+        if status is not None:
+            status.finish(summary)
     return summary
+
+
+@contextmanager
+def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusFile]:
+    """The status of this machine's part, for its folder and for Prometheus."""
+    with (
+        StatusFile(run, "train") as status,
+        metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
+    ):
+        yield status
 
 
 def _check(config: TrainConfig, devices: list[Device]) -> None:

@@ -17,7 +17,8 @@ from vecchess.learn.report import Reporter
 from vecchess.learn.stage import Source
 from vecchess.learn.trainer import Trainer
 from vecchess.learn.window import GivenShelf, ManifestShelf, Shelf
-from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.campaign import Campaign, Watcher
+from vecchess.selfplay.chronicle import Chronicle
 from vecchess.selfplay.devices import Device
 from vecchess.selfplay.run import watcher_for
 from vecchess.selfplay.tuning import with_remembered_slots
@@ -75,10 +76,19 @@ def open_source(
     settings = selfplay_config(config, config.net)
     settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
     with (
-        watcher_for(console, quiet or not ranks.is_first) as watcher,
-        Campaign(settings, run, devices, watcher, trainer.stop) as campaign,
+        watcher_for(console, quiet or not ranks.is_first) as shown,
+        Campaign(
+            settings, run, devices, _watcher(shown, trainer.reporter), trainer.stop
+        ) as campaign,
     ):
         yield Generations(config, run, ranks, trainer.stop, campaign, num_reference)
+
+
+def _watcher(shown: Watcher, reporter: Reporter) -> Watcher:
+    """One that writes down what it sees, on ranks that have a status to write to."""
+    if reporter.status is None:
+        return shown
+    return Chronicle(shown, reporter.status, reporter.loaded)
 
 
 def _given(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter) -> GivenShelf:

@@ -153,7 +153,7 @@ class Trainer:
     def _fold(self) -> None:
         if not self.learner.net.folded:
             self.learner.fold()
-            self.reporter.say("weights are int8 from here on: what learns is what plays")
+            self.reporter.note("weights are int8 from here on: what learns is what plays")
 
     def _publish(self) -> bool:
         """The network as it is now, in the folder of every machine, if the gate admits it.
@@ -163,6 +163,7 @@ class Trainer:
         self.ranks.spread_(list(self.learner.net.state_dict().values()))
         net = exported(self.learner.net) if self.ranks.leads_node else None
         if self.config.gate and self.standing.has_begun:
+            self.reporter.enter("evaluating")
             judged = self.gate.judge(net, self.standing.iteration, self.stop)
             self.standing.candidate_waits = judged is None
             if judged is None:
@@ -180,6 +181,7 @@ class Trainer:
         """Matches for progress, by rank 0, while the others wait."""
         if not self.config.eval_every:
             return
+        self.reporter.enter("evaluating")
         found = self.matches.play(self.stop)
         for match in found:
             match["iteration"] = self.standing.iteration

@@ -6,10 +6,11 @@ they rest, and nobody looks after them: one that dies meanwhile is missed when t
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import Protocol, Self
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import VecchessError
 from vecchess.selfplay.devices import Device, Share, share_out
 from vecchess.selfplay.foreman import Foreman
@@ -114,6 +115,23 @@ class Campaign:
         waiting = sum(worker.games - worker.recorded for worker in self.workers.values())
         return min(self.ledger.num_recorded + max(waiting, 0), self.ledger.num_target)
 
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds left at the rate so far; None where no game is finished."""
+        done = self.num_finished - self.num_before
+        left = self.ledger.num_target - self.num_finished
+        return round(left * self.seconds / done, 1) if done > 0 else None
+
+    @property
+    def net_name(self) -> str:
+        """What plays: a file of the run's ``nets``, or a built-in network."""
+        return self._net if self._net in BUILT_IN_NETS else Path(self._net).name
+
+    @property
+    def restarts(self) -> int:
+        """Workers replaced in this generation."""
+        return self._foreman.restarts
+
     def stop(self, reason: str) -> None:
         """Let ``play`` end early: workers write what is finished."""
         self._asked_to_stop = self._asked_to_stop or reason
@@ -153,7 +171,7 @@ class Campaign:
             load=self._foreman.load,
             seconds=self.seconds,
             stopped_by="" if self.ledger.is_complete else self._stop_reason,
-            restarts=self._foreman.restarts,
+            restarts=self.restarts,
         )
 
     @property

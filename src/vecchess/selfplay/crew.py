@@ -43,6 +43,7 @@ class Crew:
             config=self._config,
             net=net,
             games_folder=self._run.games,
+            live_folder=self._run.live,
             shard_prefix=prefix,
             share=replace(share, slots=slots),
         )

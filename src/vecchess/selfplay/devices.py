@@ -1,6 +1,7 @@
 """Which devices a run uses: one worker for each."""
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,14 @@ def see_only(device: Device) -> None:
     """Let this process use no other GPU than ``device``; to be called before it touches one."""
     if device != CPU:
         os.environ["CUDA_VISIBLE_DEVICES"] = device.visible
+
+
+def gpu_uuid() -> str:
+    """What the driver calls the GPU this process computes on, "GPU-..."; "" where it uses none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return ""
+    return f"GPU-{getattr(torch.cuda.get_device_properties(0), 'uuid', '')}"
 
 
 def share_out(config: SelfplayConfig, devices: list[Device], num_games: int) -> Share:

@@ -103,6 +103,8 @@ class Foreman:
             self.ledger.record(index, entry)
             worker.recorded += entry.stats.games
             self._deaths[index] = 0
+        elif kind == "gpu":
+            worker.gpu = message["uuid"]
         elif kind == "note":
             self._note(f"{worker.name}: {message['line']}")
         elif kind == "failed":

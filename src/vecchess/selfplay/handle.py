@@ -25,6 +25,8 @@ class WorkerHandle:
         self.plan = plan
         self.meter = Meter()
         self.failure: Message | None = None
+        self.gpu = ""
+        """UUID of its GPU, once it has said so."""
         self.net = plan.net
         """The network it plays with."""
         self.recorded = 0

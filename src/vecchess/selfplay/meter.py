@@ -1,7 +1,7 @@
 """Speed and load from the counters that workers send: differences of two readings."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import monotonic
 from typing import Any
 
@@ -48,6 +48,11 @@ class Load:
         if max(self.device_busy, self.mover_busy) < STARVED_BELOW:
             return "starved"
         return "device-bound" if self.device_busy >= self.mover_busy else "mover-bound"
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Load":
+        """The same from ``to_dict``'s values."""
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and the verdict, for JSON."""

@@ -1,6 +1,7 @@
 """A mover owns a share of a worker's games and plays their moves, many a call, without the GIL."""
 
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from vecchess.chess import tables
 from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.chess.planes import history_of
+from vecchess.chess.rules import Termination
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules, rescaled
 from vecchess.selfplay.numbers import NumberPool, ranges_of
@@ -25,7 +27,7 @@ from vecchess.selfplay.seats import (
 )
 from vecchess.selfplay.target_log import unpack_targets
 from vecchess.shapes import MAX_MOVES
-from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.records import NO_FINGERPRINT, GameRecords, concatenate
 
 Rows = NDArray[np.int32]
 NUMBERS_AT_A_TIME = 16
@@ -168,24 +170,86 @@ class Mover:
 
     def _collect(self, num_games: int, num_plies: int) -> None:
         """Turn what the kernel set down into records."""
-        done = self._done
-        offsets = np.concatenate([[0], np.cumsum(done.plies[:num_games])]).astype(np.int64)
-        word_offsets = np.concatenate([[0], np.cumsum(done.num_words[:num_games])])
-        columns = unpack_plies(done.logged[:num_plies], self.rules.most_steps)
-        columns |= unpack_targets(done.words, word_offsets.astype(np.int64), offsets)
+        done, games = self._done, slice(num_games)
         self._records.append(
-            GameRecords(
-                numbers=done.number[:num_games].copy(),
-                start=self.rules.starts[done.start[:num_games]],
-                result=done.result[:num_games].copy(),
-                termination=done.termination[:num_games].copy(),
-                resign=done.resign[:num_games].copy(),
-                fingerprint=done.fingerprint[:num_games].copy(),
-                offsets=offsets,
-                span_offsets=np.arange(num_games + 1, dtype=np.int64),
-                span_ply=np.zeros(num_games, np.int32),
-                span_net=np.zeros(num_games, np.int32),
-                nets=(self._net_sha,),
-                **columns,
+            self._recorded(
+                number=done.number[games].copy(),
+                start=done.start[games],
+                result=done.result[games].copy(),
+                termination=done.termination[games].copy(),
+                resign=done.resign[games].copy(),
+                fingerprint=done.fingerprint[games].copy(),
+                plies=done.plies[games],
+                logged=done.logged[:num_plies],
+                num_words=done.num_words[games],
+                words=done.words,
             )
+        )
+
+    def glimpse(self, most: int) -> GameRecords | None:
+        """Up to ``most`` games in progress, as they stand, with ``Termination.ONGOING``.
+
+        A seat's games follow each other at the same place while those before it are taken. None
+        where no game is in progress. No call of ``play`` may run.
+        """
+        games = self.games
+        seats = np.flatnonzero(games.number != VACANT)[:most]
+        if not len(seats):
+            return None
+        none = np.zeros(len(seats), np.uint8)
+        logged = [
+            self._log.copied(page, count)
+            for page, count in zip(
+                games.pages[seats, 0].tolist(), games.ply[seats].tolist(), strict=True
+            )
+        ]
+        words = self._words_of(seats)
+        return self._recorded(
+            number=games.number[seats],
+            start=games.start[seats],
+            result=none.view(np.int8),
+            termination=np.full(len(seats), Termination.ONGOING, np.uint8),
+            resign=none,
+            fingerprint=np.full(len(seats), NO_FINGERPRINT, np.uint64),
+            plies=games.ply[seats],
+            logged=np.concatenate(logged),
+            num_words=np.array([len(part) for part in words], np.int64),
+            words=np.concatenate(words),
+        )
+
+    def _words_of(self, seats: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
+        """What the searches of the games in ``seats`` found so far, as logged."""
+        return [np.empty(0, np.uint32)] * len(seats)
+
+    def _recorded(
+        self,
+        number: NDArray[np.int64],
+        start: NDArray[np.int32],
+        result: NDArray[np.int8],
+        termination: NDArray[np.uint8],
+        resign: NDArray[np.uint8],
+        fingerprint: NDArray[np.uint64],
+        plies: NDArray[np.int32],
+        logged: NDArray[np.uint16],
+        num_words: NDArray[np.integer[Any]],
+        words: NDArray[np.uint32],
+    ) -> GameRecords:
+        """Games as records: columns a game, what was logged a ply, and a search (``Finished``)."""
+        offsets = np.concatenate([[0], np.cumsum(plies)]).astype(np.int64)
+        word_offsets = np.concatenate([[0], np.cumsum(num_words)]).astype(np.int64)
+        columns = unpack_plies(logged, self.rules.most_steps)
+        columns |= unpack_targets(words, word_offsets, offsets)
+        return GameRecords(
+            numbers=number,
+            start=self.rules.starts[start],
+            result=result,
+            termination=termination,
+            resign=resign,
+            fingerprint=fingerprint,
+            offsets=offsets,
+            span_offsets=np.arange(len(number) + 1, dtype=np.int64),
+            span_ply=np.zeros(len(number), np.int32),
+            span_net=np.zeros(len(number), np.int32),
+            nets=(self._net_sha,),
+            **columns,
         )

@@ -52,6 +52,15 @@ class PagedLog:
             free=np.array([old, free[1] + extra], np.int64),
         )
 
+    def copied(self, first: int, count: int) -> NDArray[Any]:
+        """The first ``count`` items of a game whose first page is ``first``; no kernel may run."""
+        items, following, _ = self.pages
+        page, chain = first, list[int]()
+        for _ in range(-(-count // items.shape[1])):
+            chain.append(page)
+            page = int(following[page])
+        return items[chain].reshape(-1, *items.shape[2:])[:count]
+
     @property
     def nbytes(self) -> int:
         """Bytes of all pages."""

@@ -2,6 +2,7 @@
 
     worker -> parent   stats     counters, every half second
                        note      a line for people
+                       gpu       UUID of the GPU it works on
                        shard     a shard was written: its name and sha256
                        failed    the worker ends: what went wrong, with the traceback
     parent -> worker   net       the file of the network to play with from now on

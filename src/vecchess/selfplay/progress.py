@@ -101,11 +101,8 @@ def _search_figures(load: Load) -> str:
 
 def remaining(campaign: Campaign) -> str:
     """Time left at the rate so far, as h:mm:ss."""
-    done = campaign.num_finished - campaign.num_before
-    left = campaign.ledger.num_target - campaign.num_finished
-    if done <= 0:
-        return "-:--:--"
-    return as_clock(left * campaign.seconds / done)
+    seconds = campaign.remaining_s
+    return "-:--:--" if seconds is None else as_clock(seconds)
 
 
 def as_clock(seconds: float) -> str:

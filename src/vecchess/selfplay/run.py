@@ -12,16 +12,20 @@ from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_
 from vecchess.errors import ConfigError
 from vecchess.selfplay.assemble import check_search
 from vecchess.selfplay.campaign import Campaign, Watcher
+from vecchess.selfplay.chronicle import Chronicle
 from vecchess.selfplay.devices import parse_gpus, share_out
+from vecchess.selfplay.load_log import LoadLog
 from vecchess.selfplay.nets import check_net, kept_net, network_of, obtain_net
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
+from vecchess.selfplay.prometheus import metrics_endpoint
 from vecchess.selfplay.result import RunResult
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.selfplay.warmup import Warmup
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_atomically
+from vecchess.store.status import StatusFile
 
 SCHEMA = 1
 EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
@@ -45,7 +49,7 @@ def play_run(
     if not resume:
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
-    with run.locked():
+    with run.locked(), StatusFile(run, "selfplay") as status, _endpoint(config, status):
         warmup = Warmup(config, lambda line: console.print(line, soft_wrap=True))
         network = kept_net(run) if resume else network_of(config)
         net_file = obtain_net(config, network, run)
@@ -56,14 +60,22 @@ def play_run(
         with (
             watcher_for(console, quiet) as watcher,
             StopSignals() as stops,
-            Campaign(settled, run, devices, watcher, stops) as campaign,
+            LoadLog(run, status.note) as loads,
+            Campaign(
+                settled, run, devices, Chronicle(watcher, status, loads.keep), stops
+            ) as campaign,
         ):
             campaign.ledger.open([(0, config.games)])
             _announce(campaign, net_file, run, console, quiet)
             result = campaign.play(net_file, range(config.games))
         summary = _summary(result, config, run)
-        run.write_json("status.json", summary)
+        status.finish(summary)
     return summary
+
+
+def _endpoint(config: SelfplayConfig, status: StatusFile) -> AbstractContextManager[object]:
+    """What Prometheus may ask."""
+    return metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts)
 
 
 def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFolder:

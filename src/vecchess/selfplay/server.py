@@ -22,7 +22,7 @@ from vecchess.inference.requests import Requests
 from vecchess.selfplay.mover import Mover
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.snn.integer_net import IntegerNet
-from vecchess.store.records import GameRecords
+from vecchess.store.records import GameRecords, concatenate
 
 Rows = NDArray[np.int32]
 IDLE_WAIT_S = 0.02
@@ -38,6 +38,8 @@ class Turn:
     ready: Rows
     vacant: Rows
     finished: GameRecords | None
+    glimpse: GameRecords | None
+    """Games in progress, where somebody asked for them."""
 
 
 class SelfplayServer:
@@ -71,6 +73,8 @@ class SelfplayServer:
         self._outbox: SimpleQueue[Turn | BaseException] = SimpleQueue()
         self._with_movers = [0] * num_movers
         self._finished: list[GameRecords] = []
+        self._wanted = [0] * num_movers
+        self._glimpses: list[GameRecords | None] = [None] * num_movers
         self._threads: list[Thread] = []
 
     def start(self) -> None:
@@ -142,6 +146,19 @@ class SelfplayServer:
         finished, self._finished = self._finished, []
         return finished
 
+    def look(self, most: int) -> GameRecords | None:
+        """About ``most`` games in progress, as they stood when each mover had last moved after the
+        call before this one; None where there are none."""
+        self._wanted = [-(-most // len(self.movers))] * len(self.movers)
+        seen = [
+            glimpse
+            for glimpse, mover, vacant in zip(
+                self._glimpses, self.movers, self._vacant, strict=True
+            )
+            if glimpse is not None and len(vacant) < len(mover.rows)
+        ]
+        return concatenate(seen) if seen else None
+
     def to_message(self) -> dict[str, Any]:
         """Counters for a pipe: sums since the start."""
         searches = [mover.search_counters() for mover in self.movers]
@@ -182,6 +199,8 @@ class SelfplayServer:
                     )
                 if turn.finished is not None:
                     self._finished.append(turn.finished)
+                if turn.glimpse is not None:
+                    self._glimpses[turn.mover] = turn.glimpse
         except Empty:
             pass
 
@@ -206,6 +225,8 @@ class SelfplayServer:
         try:
             while (rows := self._inboxes[index].get()) is not None:
                 ready, vacant = mover.play(rows)
-                self._outbox.put(Turn(index, ready, vacant, mover.take_finished()))
+                wanted, self._wanted[index] = self._wanted[index], 0
+                glimpse = mover.glimpse(wanted) if wanted else None
+                self._outbox.put(Turn(index, ready, vacant, mover.take_finished(), glimpse))
         except BaseException as error:
             self._outbox.put(error)

@@ -105,6 +105,14 @@ class Thinker(Mover):
             decided.append(known[is_game] + first)
             rows = known[~is_game] + first
 
+    def _words_of(self, seats: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
+        """See ``Mover``."""
+        firsts, counts = self.games.target_pages[seats, 0], self.games.target_words[seats]
+        return [
+            self._targets.copied(page, count)
+            for page, count in zip(firsts.tolist(), counts.tolist(), strict=True)
+        ]
+
     def _run_kernel(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
     ) -> None:

@@ -12,11 +12,12 @@ from time import monotonic
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
 from vecchess.selfplay.assemble import assemble_server
-from vecchess.selfplay.devices import Device, Share
+from vecchess.selfplay.devices import Device, Share, gpu_uuid
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
 from vecchess.selfplay.server import SelfplayServer
 from vecchess.selfplay.shield import ignore
+from vecchess.selfplay.showcase import INTERVAL_S, SHOWN_GAMES, Showcase
 from vecchess.selfplay.stop_signals import stop_signals
 from vecchess.selfplay.swap import swap_network
 from vecchess.selfplay.tuning import tuned_share
@@ -35,6 +36,8 @@ class WorkerPlan:
     net: str
     """Network file, or "constant"."""
     games_folder: Path
+    live_folder: Path
+    """Where a few games in progress are shown."""
     shard_prefix: str
     share: Share
 
@@ -71,7 +74,7 @@ class Worker:
         self._numbers = NumberPool()
         self._stopping = False
         self._resting = False
-        self._next_stats = 0.0
+        self._next_stats = self._next_look = 0.0
         self._games = 0
         self._was_idle = True
 
@@ -83,6 +86,8 @@ class Worker:
         server = assemble_server(
             plan.config, plan.net, plan.device, share, self._numbers, self._say
         )
+        if uuid := gpu_uuid():
+            self._pipe.send("gpu", uuid=uuid)
         writer = ShardWriter(
             plan.games_folder,
             plan.shard_prefix,
@@ -90,15 +95,19 @@ class Worker:
             plan.config.shard_interval_s,
             lambda entry: self._pipe.send("shard", entry=entry.to_dict()),
         )
+        showcase = Showcase(plan.live_folder, plan.index)
         server.start()
         self._stage("playing")
         while not self._stopping:
             if self._resting:
+                showcase.show(None)
                 self._pipe.wait()
             self._listen(server)
             if not self._resting:
                 self._turn(server, writer)
+                self._show(server, showcase)
         self._stage("writing games")
+        showcase.close()
         server.close()
         writer.put(server.take_finished())
         writer.close()
@@ -130,6 +139,11 @@ class Worker:
         self._was_idle = server.is_idle
         if monotonic() >= self._next_stats:
             self._report(server)
+
+    def _show(self, server: SelfplayServer, showcase: Showcase) -> None:
+        if monotonic() >= self._next_look:
+            self._next_look = monotonic() + INTERVAL_S
+            showcase.show(server.look(SHOWN_GAMES))
 
     def _listen(self, server: SelfplayServer) -> None:
         messages = self._pipe.receive()

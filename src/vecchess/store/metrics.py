@@ -1,4 +1,4 @@
-"""What a training measured: ``metrics.jsonl``, one object a line, and TensorBoard beside it.
+"""What a run measured: ``metrics.jsonl``, one object a line, and TensorBoard beside it.
 
     {"schema": 1, "kind": "learn", "iteration": 3, "step": 120, "samples": 61440,
      "time_unix": 1790000000.0, "loss_policy": 2.31, ...}
@@ -21,7 +21,9 @@ from vecchess.store.tensorboard_file import TensorboardFile
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
-TAG_OF_KIND = {"learn": "train", "play": "selfplay"}
+LOAD = "load"
+"""Kind of the lines about how fast games are played just now."""
+TAG_OF_KIND = {"learn": "train", "play": "selfplay", LOAD: "selfplay"}
 """TensorBoard's first word for a kind of line; other kinds are called as they are."""
 
 
@@ -47,10 +49,18 @@ class MetricsLog:
             self._tensorboard = _open_tensorboard(run_path / TENSORBOARD_FOLDER, after, say)
 
     def write(
-        self, kind: str, iteration: int, step: int, samples: int, values: Mapping[str, Any]
+        self,
+        kind: str,
+        iteration: int,
+        step: int,
+        samples: int,
+        values: Mapping[str, Any],
+        plotted: Mapping[str, Any] | None = None,
     ) -> None:
         """Append one line, and a point to TensorBoard for each number in ``values``.
 
+        TensorBoard gets ``plotted`` instead where that is given, and nothing of lines of kind
+        ``LOAD``: many of them are of one step.
         ``values`` are plain, nested dicts too: their numbers have tags of several words. A number
         that is not finite becomes null. Raises DataError where the disk refuses; the log ends with
         a whole line then.
@@ -66,6 +76,11 @@ class MetricsLog:
         assert not head.keys() & values.keys(), values
         line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
         self._append(line.encode())
+        if kind != LOAD:
+            self.plot(kind, step, values if plotted is None else plotted)
+
+    def plot(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
+        """A point to TensorBoard for each number, and no line."""
         if self._tensorboard is not None:
             self._tensorboard.add(dict(scalars(TAG_OF_KIND.get(kind, kind), values)), step)
 

@@ -1,12 +1,13 @@
 """The folder of one run: where things lie, who may write, what it was started with.
 
-runs/<name>/  config.toml  status.json  games/*.npz  games/manifest.jsonl  nets/*.safetensors
+runs/<name>/  config.toml  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
+              nets/*.safetensors  live/*.npz
 """
 
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class RunFolder:
         self.path = path
         self.games = path / "games"
         self.nets = path / "nets"
+        self.live = path / "live"
         self.config = path / "config.toml"
 
     @classmethod
@@ -83,6 +85,12 @@ class RunFolder:
             lack = "no recorded games that can be read" if shards else "no recorded games yet"
             raise DataError(f"{self.path} has {lack}")
         return concatenate(parts).by_number()
+
+    def clear_live(self) -> None:
+        """Take away what a run that was killed left of its games in progress."""
+        for file in self.live.glob("*"):
+            with suppress(OSError):
+                file.unlink()
 
     def write_json(self, name: str, values: dict[str, Any]) -> None:
         """Replace the small file ``name`` atomically."""

@@ -65,13 +65,19 @@ def write_shard(path: Path, records: GameRecords) -> str:
 
     Raises DataError where the disk refuses; nothing of the attempt is left behind then.
     """
+    data = shard_bytes(records)
+    write_atomically(path, data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def shard_bytes(records: GameRecords, compressed: bool = True) -> bytes:
+    """``records`` as the contents of a shard."""
     columns: dict[str, Any] = {f.name: getattr(records, f.name) for f in fields(records)}
     columns["nets"] = np.array(records.nets, "U64")
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, schema=np.int64(SCHEMA), **columns)
-    data = buffer.getvalue()
-    write_atomically(path, data)
-    return hashlib.sha256(data).hexdigest()
+    save = np.savez_compressed if compressed else np.savez
+    save(buffer, schema=np.int64(SCHEMA), **columns)
+    return buffer.getvalue()
 
 
 def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
@@ -123,19 +129,22 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
     return numbers
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace ``path`` by a file with ``data``, durably: partial name, fsync, rename, fsync.
+def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
+    """Replace ``path`` by a file with ``data``: partial name, fsync, rename, fsync.
 
-    Raises DataError with one line where that fails, leaving what was there before.
+    ``durably``: it is to outlive a crash of the machine; without it there is no fsync. Raises
+    DataError with one line where that fails, leaving what was there before.
     """
     partial = path.with_name(PARTIAL_PREFIX + path.name)
     try:
         with partial.open("wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durably:
+                os.fsync(file.fileno())
         partial.replace(path)
-        sync_directory(path.parent)
+        if durably:
+            sync_directory(path.parent)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise DataError(f"cannot write {path}: {error.strerror}") from None

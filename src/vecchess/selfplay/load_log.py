@@ -1,0 +1,36 @@
+"""How fast the games of a self-play run were played, line by line: there is nothing to learn."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Any, Self
+
+from vecchess.store.metrics import LOAD, MetricsLog
+from vecchess.store.run_folder import RunFolder
+
+
+class LoadLog:
+    """``metrics.jsonl`` and TensorBoard of a run of games; use it in a ``with``."""
+
+    def __init__(self, run: RunFolder, say: Callable[[str], None]) -> None:
+        """Opened with the first line: TensorBoard takes half a second to be imported."""
+        self._run, self._say = run, say
+        self._log: MetricsLog | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Nothing happens yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held back."""
+        self._stack.close()
+
+    def keep(self, load: dict[str, Any]) -> None:
+        """Write a line; TensorBoard counts its steps in games. Raises DataError where the disk
+        refuses."""
+        if self._log is None:
+            self._log = self._stack.enter_context(
+                closing(MetricsLog(self._run.path, say=self._say))
+            )
+        self._log.write(LOAD, iteration=0, step=0, samples=0, values=load)
+        self._log.plot(LOAD, load["games"], load)

@@ -1,0 +1,80 @@
+"""What Prometheus gets to read."""
+
+import socket
+import urllib.request
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from vecchess.errors import ConfigError
+from vecchess.selfplay.meter import Load
+from vecchess.selfplay.prometheus import metrics_endpoint
+
+WORKER = {
+    "index": 1,
+    "device": "gpu 1",
+    "load": Load(plies_per_s=3.5, queue_age_p99_ms=20).to_dict(),
+}
+GPU = {"util": 0.9, "memory_mb": 12.0, "name": "H200"}
+FACTS: dict[str, Any] = {
+    "state": "playing", "games": 12, "target": 64, "iteration": 2, "restarts": 1,
+    "learning": {"loss": 2.5}, "workers": [WORKER, WORKER | {"index": 2, "gpu": GPU}],
+}  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def asked(port: int) -> dict[str, dict[str, float]]:
+    """Values by metric and labels."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        text = answer.read().decode()
+    return {
+        family.name: {labels_of(sample.labels): sample.value for sample in family.samples}
+        for family in text_string_to_metric_families(text)
+    }
+
+
+def labels_of(labels: dict[str, str]) -> str:
+    """Worker and device, or the state."""
+    return " ".join(labels[name] for name in ("worker", "device", "state") if name in labels)
+
+
+def test_what_it_tells() -> None:
+    facts = dict(FACTS)
+    port = free_port()
+    with metrics_endpoint("127.0.0.1", port, lambda: facts):
+        told = asked(port)
+        assert told["vecchess_games_finished"] == {"": 12}
+        assert told["vecchess_state"]["playing"] == 1
+        assert sum(told["vecchess_state"].values()) == 1
+        assert told["vecchess_plies_per_second"] == {"1 gpu 1": 3.5, "2 gpu 1": 3.5}
+        assert told["vecchess_queue_age_p99_seconds"]["1 gpu 1"] == 0.02
+        assert told["vecchess_gpu_utilization_ratio"] == {"2 gpu 1": 0.9}
+        assert told["vecchess_gpu_memory_bytes"] == {"2 gpu 1": 12e6}
+        assert told["vecchess_train_loss"] == {"": 2.5}
+        facts["games"] = 13
+        assert asked(port)["vecchess_games_finished"] == {"": 13}
+    with pytest.raises(OSError, match="refused"):
+        asked(port)
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(ConfigError, match=f"--metrics-port {port}: cannot listen"),
+            metrics_endpoint("127.0.0.1", port, lambda: FACTS),
+        ):
+            pass
+
+
+def test_no_port_no_endpoint() -> None:
+    with metrics_endpoint("127.0.0.1", 0, lambda: FACTS):
+        pass

@@ -1,0 +1,107 @@
+"""What onlookers see of games in progress is what is recorded of them in the end."""
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.selfplay.playing import LoudBackend, server_of
+from vecchess.chess.rules import Termination
+from vecchess.config import GameConfig, TreeConfig
+from vecchess.selfplay.showcase import Showcase
+from vecchess.store.records import PLY_COLUMNS, GameRecords, concatenate
+from vecchess.store.shard import read_shard
+
+GAME = GameConfig(max_plies=60, random_plies=3)
+TREES = {
+    "none": TreeConfig(),
+    "gumbel": TreeConfig(search="gumbel", sims=6, cache_mb=0),
+}
+
+
+def play_and_look(tree: TreeConfig, movers: int) -> tuple[list[GameRecords], GameRecords]:
+    """What was seen of the games each turn, and the games."""
+    server = server_of(GAME, tree, LoudBackend(9), seats=12, movers=movers)
+    server.numbers.add([(0, 20)])
+    server.start()
+    seen, finished = [], []
+    while not server.is_idle:
+        server.turn()
+        finished += server.take_finished()
+        if (games := server.look(6)) is not None:
+            seen.append(games)
+    assert server.look(6) is None  # nobody plays any more
+    server.close()
+    finished += server.take_finished()
+    return seen, concatenate(finished).by_number()
+
+
+@pytest.mark.parametrize(("search", "movers"), [("none", 1), ("none", 2), ("gumbel", 1)])
+def test_a_glimpse_is_the_beginning_of_a_game(search: str, movers: int) -> None:
+    seen, games = play_and_look(TREES[search], movers)
+    assert len(seen) > 100
+    assert len({number for glimpse in seen for number in glimpse.numbers}) > 6
+    searched = 0
+    for glimpse in seen:
+        glimpse.validate()
+        assert 0 < glimpse.num_games <= 6
+        assert (glimpse.termination == Termination.ONGOING).all()
+        for place, number in enumerate(glimpse.numbers):
+            assert (glimpse.start[place] == games.start[number]).all()
+            first, end = glimpse.offsets[place : place + 2]
+            there = games.offsets[number]
+            assert end - first <= games.lengths[number]
+            for name in PLY_COLUMNS:
+                begun = getattr(games, name)[there : there + end - first]
+                assert (getattr(glimpse, name)[first:end] == begun).all(), name
+        searched += int(glimpse.visits.sum())
+    assert (searched > 0) == (search != "none")
+    assert max(glimpse.lengths.max() for glimpse in seen) > 20
+
+
+def test_a_game_keeps_its_place_while_it_goes_on() -> None:
+    seen, _ = play_and_look(TREES["none"], movers=1)
+    first = [glimpse.numbers.tolist() for glimpse in seen if glimpse.num_games == 6]
+    for before, after in pairwise(first):
+        for place in range(6):
+            assert before[place] == after[place] or before[place] not in after
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_file_shows_the_newest_and_goes(tmp_path: Path) -> None:
+    seen, _ = play_and_look(TREES["none"], movers=1)
+    showcase = Showcase(tmp_path / "live", 3)
+    showcase.show(seen[0])
+    wait_until(showcase.path.exists)
+    for glimpse in seen[:200]:
+        showcase.show(glimpse)
+    wait_until(lambda: read_shard(showcase.path).digest() == seen[:200][-1].digest())
+    showcase.show(None)
+    wait_until(lambda: not showcase.path.exists())
+    showcase.show(seen[0])
+    wait_until(showcase.path.exists)
+    showcase.close()
+    assert [path.name for path in (tmp_path / "live").iterdir()] == []
+    assert showcase.path.name == "003.npz"
+
+
+def test_nobody_minds_a_disk_that_refuses(tmp_path: Path) -> None:
+    seen, _ = play_and_look(TREES["none"], movers=1)
+    (tmp_path / "live").write_text("in the way")
+    showcase = Showcase(tmp_path / "live", 0)
+    showcase.show(seen[0])
+    time.sleep(0.05)
+    (tmp_path / "live").unlink()
+    showcase.show(seen[-1])
+    wait_until(showcase.path.exists)
+    assert np.array_equal(read_shard(showcase.path).numbers, seen[-1].numbers)
+    showcase.close()

@@ -1,0 +1,67 @@
+"""Readings of GPUs, with a driver that is made up."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from vecchess.selfplay.telemetry import Telemetry
+
+
+class Refusal(Exception):  # noqa: N818
+    """What the driver answers to what it does not know."""
+
+
+def driver(power_is_told: bool = True) -> ModuleType:
+    """One GPU, "GPU-a"."""
+    module = ModuleType("pynvml")
+
+    def handle_of(uuid: str) -> str:
+        if uuid != "GPU-a":
+            raise Refusal
+        return uuid
+
+    def power(handle: str) -> int:
+        if not power_is_told:
+            raise Refusal
+        return 400_500
+
+    module.NVMLError, module.NVML_TEMPERATURE_GPU = Refusal, 0  # type: ignore[attr-defined]
+    module.__dict__.update(
+        nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByUUID=handle_of,
+        nvmlDeviceGetUtilizationRates=lambda handle: SimpleNamespace(gpu=93),
+        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(used=2e9, total=8e9),
+        nvmlDeviceGetPowerUsage=power,
+        nvmlDeviceGetTemperature=lambda handle, sensor: 61,
+        nvmlDeviceGetName=lambda handle: "H200",
+    )
+    return module
+
+
+def test_what_a_gpu_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", driver())
+    facts = {
+        "name": "H200", "util": 0.93, "memory_mb": 2000.0, "memory_total_mb": 8000.0,
+        "power_w": 400.5, "temperature_c": 61.0,
+    }  # fmt: skip
+    assert Telemetry().read(["", "GPU-a", "GPU-unknown"]) == {"GPU-a": facts}
+
+
+def test_what_it_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", driver(power_is_told=False))
+    facts = Telemetry().read(["GPU-a"])["GPU-a"]
+    assert "power_w" not in facts
+    assert facts["util"] == 0.93
+
+
+def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = driver()
+
+    def refuse() -> None:
+        raise Refusal("Driver Not Loaded")
+
+    broken.nvmlInit = refuse  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pynvml", broken)
+    assert Telemetry().read(["GPU-a"]) == {}
+    assert Telemetry().read([""]) == {}

@@ -1,0 +1,112 @@
+"""What a run's folder says of where the run stands."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vecchess.errors import DataError
+from vecchess.store import status as statuses
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.status import NUM_NOTES, StatusFile
+
+SUMMARY = {"games": 3, "stopped_by": "", "exit_code": 0}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    monkeypatch.setattr(statuses, "INTERVAL_S", 0.01)
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    return run
+
+
+def told(run: RunFolder) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((run.path / "status.json").read_text())
+    return facts
+
+
+def wait_for(run: RunFolder, key: str, value: Any) -> dict[str, Any]:
+    deadline = time.monotonic() + 20
+    while not (run.path / "status.json").exists() or told(run)[key] != value:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return told(run)
+
+
+def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
+    with StatusFile(run, "selfplay") as status:
+        first = wait_for(run, "state", "starting")
+        assert (first["pid"], first["kind"], first["why"]) == (os.getpid(), "selfplay", "")
+        status.tell(state="playing", games=2, load={"plies_per_s": 3.0})
+        later = wait_for(run, "games", 2)
+        assert later["state"] == "playing"
+        assert later["updated_unix"] >= first["updated_unix"]
+        status.finish(SUMMARY)
+    last = told(run)
+    assert (last["state"], last["why"], last["summary"]) == ("done", "", SUMMARY)
+    assert (last["load"], last["games"]) == ({}, 2)
+
+
+def test_a_pulse_is_seen_though_nothing_is_told(run: RunFolder) -> None:
+    with StatusFile(run, "train") as status:
+        first = wait_for(run, "state", "starting")["updated_unix"]
+        deadline = time.monotonic() + 20
+        while told(run)["updated_unix"] == first:
+            assert time.monotonic() < deadline
+        status.finish(SUMMARY)
+
+
+def test_a_signal_is_named(run: RunFolder) -> None:
+    with StatusFile(run, "selfplay") as status:
+        status.finish(SUMMARY | {"stopped_by": "SIGTERM"})
+    assert (told(run)["state"], told(run)["why"]) == ("stopped", "SIGTERM")
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "why"),
+    [
+        (DataError("the disk\nis full"), "failed", "the disk is full"),
+        (ValueError("odd"), "failed", "ValueError: odd"),
+        (KeyboardInterrupt(), "stopped", "KeyboardInterrupt:"),
+    ],
+)
+def test_why_it_failed(run: RunFolder, error: BaseException, state: str, why: str) -> None:
+    def fail() -> None:
+        with StatusFile(run, "selfplay") as status:
+            status.tell(games=7)
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    assert (told(run)["state"], told(run)["why"], told(run)["games"]) == (state, why, 7)
+
+
+def test_the_newest_notes_are_kept(run: RunFolder) -> None:
+    with StatusFile(run, "selfplay") as status:
+        for number in range(NUM_NOTES + 5):
+            status.note(f"line {number}")
+        status.finish(SUMMARY)
+    lines = [note["line"] for note in told(run)["notes"]]
+    assert lines == [f"line {number}" for number in range(5, NUM_NOTES + 5)]
+
+
+def test_a_disk_that_refuses_is_minded_at_the_end_only(run: RunFolder) -> None:
+    with StatusFile(run, "selfplay") as status:
+        wait_for(run, "state", "starting")
+        run.path.rename(run.path.with_name("away"))
+        status.tell(games=1)
+        time.sleep(0.05)
+        with pytest.raises(DataError, match="cannot write"):
+            status.finish(SUMMARY)
+
+
+def test_what_a_killed_run_showed_is_taken_away(run: RunFolder) -> None:
+    run.live.mkdir()
+    (run.live / "000.npz").write_bytes(b"old")
+    with StatusFile(run, "selfplay") as status:
+        assert list(run.live.iterdir()) == []
+        status.finish(SUMMARY)
