@@ -18,10 +18,9 @@ from tests.docs.scale import SCALE
 from vecchess.config import SelfplayConfig, TrainConfig, build
 from vecchess.config.load import read_toml
 
-QUICK = ("batching.md", "exactness.md", "extending.md", "python.md")
+QUICK = ("batching.md", "exactness.md", "extending.md", "python.md", "watching.md")
 """Pages that are run in ``make test``."""
 LANGUAGES = {"console", "python", "output", "toml", "bash", "json", "text", "dockerfile"}
-NEED_STOCKFISH = ("stockfish",)
 
 
 def name_of(page: Path) -> str:
@@ -84,7 +83,16 @@ def test_settings_are_settings() -> None:
     for block in blocks("toml"):
         values = tomllib.loads(block.text)
         is_training = bool(values.keys() - SelfplayConfig.model_fields.keys())
-        build(TrainConfig if is_training else SelfplayConfig, values)
+        told = {"data": ["games.pgn"]} if values.get("objective") == "supervised" else {}
+        build(TrainConfig if is_training else SelfplayConfig, values | told)
+
+
+def test_the_settings_that_the_tutorial_shows_are_those_it_uses() -> None:
+    file = ROOT / "bench" / "learning" / "stockfish.toml"
+    shown = [b for b in blocks_of(ROOT / "docs" / "tutorial.md") if b.language == "toml"]
+    assert [tomllib.loads(block.text) for block in shown] == [tomllib.loads(file.read_text())]
+    used = [c for b in blocks_of(ROOT / "docs" / "tutorial.md") for c in b.commands]
+    assert any(f"--config {file.relative_to(ROOT)}" in command for command in used)
 
 
 def test_json_is_json() -> None:
