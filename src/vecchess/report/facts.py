@@ -1,5 +1,6 @@
 """What a run was: settings that are not the defaults, network, devices, times, in words."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +25,7 @@ def facts(view: RunView) -> list[Fact]:
         ("state", state_words(view)),
         ("began", _date(began_unix(view))),
         ("took", as_clock(seconds) if seconds else ""),
-        ("devices", ", ".join(now.devices) or str(view.config.get("gpus", ""))),
+        ("devices", _devices(now.devices) or str(view.config.get("gpus", ""))),
         ("machines", f"{now.machines:,}" if now.machines > 1 else ""),
         ("host", now.host),
         ("network", _network(view)),
@@ -65,6 +66,12 @@ def differences(config: dict[str, Any]) -> list[Fact]:
     usual = dict(_flat(_defaults(config)))
     given = list(_flat(config))
     return [(name, _words(value)) for name, value in given if value != usual.get(name)]
+
+
+def _devices(devices: list[str]) -> str:
+    """Devices of one kind together: "8 x NVIDIA H200, 2 x cpu"."""
+    kinds = Counter(device.partition("(")[2].rstrip(")") or device for device in devices)
+    return ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
 
 
 def _defaults(config: dict[str, Any]) -> dict[str, Any]:

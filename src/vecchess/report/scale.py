@@ -52,9 +52,11 @@ def figure(value: float, unit: str = "") -> str:
     if unit == "share":
         digits = 0 if abs(value) >= 0.1 or value == 0 else 1
         return f"{100 * value:.{digits}f}\u202f%"
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= size:
-            return f"{value / min(size, 1e3 if letter == 'k' else size):.3g}{letter}"
-    if value == int(value):
+    if value == 0:
+        return "0"
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * size or (abs(value) >= size and letter != "k"):
+            return f"{value / size:.3g}{letter}"
+    if abs(value) >= 100 or value == int(value):
         return f"{value:.0f}"
-    return f"{value:.3g}" if abs(value) >= 1e-3 else f"{value:.1e}"
+    return f"{value:.3g}" if abs(value) >= 1e-4 else f"{value:.1e}"

@@ -47,8 +47,8 @@ def bar_chart(title: str, bars: Sequence[tuple[str, int]], x_name: str, tick_eve
         left, top = LEFT + place * pitch, y.place(count)
         parts.append(
             f'<rect class="bar" x="{left + pitch * 0.1:.1f}" y="{top:.1f}" '
-            f'width="{pitch * 0.8:.1f}" height="{max(HEIGHT - BOTTOM - top, 0):.1f}"><title>{escape(name)}: {count:,} '
-            f"({count / max(total, 1):.1%})</title></rect>"
+            f'width="{pitch * 0.8:.1f}" height="{max(HEIGHT - BOTTOM - top, 0):.1f}">'
+            f"<title>{escape(name)}: {count:,} ({count / max(total, 1):.1%})</title></rect>"
         )
         if place % tick_every == 0:
             parts.append(_text(left + pitch / 2, HEIGHT - BOTTOM + 14, name, "middle"))
@@ -107,7 +107,7 @@ def picture(parts: Sequence[str], title: str, height: float = HEIGHT) -> str:
 
 
 def _axes(x: Scale, y: Scale, unit: str, x_name: str) -> str:
-    ticks = x.ticks(5)
+    ticks = [tick for tick in x.ticks(5) if x_name == "minutes" or tick == round(tick)]
     names = [_text(x.place(tick), HEIGHT - BOTTOM + 14, figure(tick), "middle") for tick in ticks]
     return _rules(y, unit) + "".join(names) + _text(WIDTH - RIGHT, HEIGHT - 4, x_name, "end")
 
@@ -156,12 +156,17 @@ def _points(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
 
 
 def _legend(chart: Chart) -> str:
-    """Names and newest figures."""
-    return "".join(
-        f'<span class="key"><i class="s{place % NUM_COLOURS}"></i>{escape(curve.name)} '
-        f"<b>{figure(curve.points[-1][1], chart.unit)}</b></span>"
-        for place, curve in enumerate(chart.curves)
-    )
+    """Names and newest figures; where a curve ends early, since the rest is infinite, where."""
+    last = max(curve.points[-1][0] for curve in chart.curves)
+    keys = []
+    for place, curve in enumerate(chart.curves):
+        x, y = curve.points[-1]
+        early = f" at {figure(x)}" if x < last and chart.x != "minutes" else ""
+        keys.append(
+            f'<span class="key"><i class="s{place % NUM_COLOURS}"></i>{escape(curve.name)} '
+            f"<b>{figure(y, chart.unit)}</b>{early}</span>"
+        )
+    return "".join(keys)
 
 
 def _figure(title: str, drawn: str, legend: str) -> str:

@@ -165,7 +165,12 @@ class WatchApp(App[int]):
         """Move what scrolls on this page."""
         page = self.query_one("#pages", ContentSwitcher).current
         pane = self.query_one("#workers" if page == "overview" else f"#{page}")
-        getattr(pane, f"scroll_{way}")(animate=False, immediate=True)
+        if way in ("home", "end"):
+            getattr(pane, f"scroll_{way}")(animate=False, immediate=True)
+            return
+        rows = 1 if way in ("up", "down") else max(pane.size.height - 1, 1)
+        step = rows if way.endswith("down") else -rows
+        pane.scroll_relative(y=step, animate=False, immediate=True)
 
     def _tick(self) -> None:
         if not self._is_paused:
