@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.export.made import played, searched
-from tests.monitor.runs import MadeRun, match, selfplay_run, training_run
+from tests.monitor.runs import MadeRun, generation, match, selfplay_run, training_run
 from tests.monitor.test_run_view import state_of
 from tests.watch.terminal import plainly
 from vecchess.config import TrainConfig, to_toml
@@ -142,6 +142,13 @@ def test_runs_are_compared(tmp_path: Path) -> None:
     assert "batch_size default 512" in found.text
     assert "seed 7 8" in found.text
     assert {"#run-0", "#run-1"} <= set(found.references)
+
+
+def test_curves_over_different_axes_are_not_compared(tmp_path: Path) -> None:
+    first, second = selfplay_run(tmp_path / "a"), MadeRun(tmp_path / "b")
+    second.measure("play", 1, 0, **generation(1))
+    views = [RunView(first.path), RunView(second.path)]
+    assert common_charts(views, ["a", "b"]) == []
 
 
 def test_settings_that_are_the_defaults_are_not_told(tmp_path: Path) -> None:

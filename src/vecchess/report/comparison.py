@@ -26,15 +26,17 @@ def comparison_html(views: Sequence[RunView], names: Sequence[str]) -> str:
 def common_charts(views: Sequence[RunView], names: Sequence[str]) -> list[Chart]:
     """A chart for each figure that two runs or more have, a curve a run; of matches a chart for
     each pairing. More runs than there are colours are drawn in several charts."""
-    wanted: dict[tuple[str, str], list[tuple[Chart, Curve]]] = {}
+    wanted: dict[tuple[str, str, str], list[tuple[Chart, Curve]]] = {}
     for view, name in zip(views, names, strict=True):
         for chart in charts(view):
             for what, curve in _compared(chart):
                 found = Curve(name, curve.points, curve.bands)
-                wanted.setdefault((chart.key, what), []).append((chart, found))
+                wanted.setdefault((chart.key, what, chart.x), []).append((chart, found))
     return [
         Chart(key, _title(group[0][0], what), group[0][0].x, group[0][0].unit, [c for _, c in part])
-        for (key, what), group in sorted(wanted.items(), key=lambda one: COMPARED.index(one[0][0]))
+        for (key, what, _), group in sorted(
+            wanted.items(), key=lambda one: COMPARED.index(one[0][0])
+        )
         if len(group) > 1
         for part in _parts(group)
     ]
@@ -72,7 +74,9 @@ def _table(views: Sequence[RunView], names: Sequence[str]) -> str:
         f'<th><a href="#run-{place}">{escape(name)}</a></th>' for place, name in enumerate(names)
     )
     body = [_row(name, [column.get(name, "") for column in columns]) for name in rows]
-    body += [_row(name, [c.get(name, "default") for c in changed]) for name in differing]
+    body += [
+        _row(f"setting {name}", [c.get(name, "default") for c in changed]) for name in differing
+    ]
     return (
         f"<div class='wide'><table class='compare'><thead><tr><th></th>{head}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
