@@ -38,7 +38,6 @@ class Api:
             Route("/api/runs/{run}/series/{kind}", self._series),
             Route("/api/runs/{run}/games/{number:int}", self._game),
             Route("/api/events", self._events),
-            Route("/api/{rest:path}", _nothing),
         ]
 
     async def _about(self, _: Request) -> Response:
@@ -82,7 +81,3 @@ class Api:
             return JSONResponse(await self._desk.ask(question))
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
-
-
-async def _nothing(_: Request) -> Response:
-    return JSONResponse({"error": "there is no such thing here"}, 404)

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from vecchess.dash.api import Api
@@ -41,10 +43,15 @@ def make_app(
             desk.close()
 
     return Starlette(
-        routes=[*more_routes, *Api(desk, hub).routes(), *asset_routes(dict(assets))],
+        routes=[*more_routes, *Api(desk, hub).routes(), *asset_routes(assets)],
+        exception_handlers={404: _nothing},
         middleware=[
             Middleware(Guard, token=token, any_host=any_host),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
         ],
         lifespan=lifespan,
     )
+
+
+async def _nothing(_: Request, __: Exception) -> Response:
+    return JSONResponse({"error": "there is no such thing here"}, 404)

@@ -38,7 +38,9 @@ class News:
 class Hub:
     """Listeners and the newest of each topic. Lives in the event loop."""
 
-    def __init__(self, desk: Desk, most: int = MOST_LISTENERS, interval_s: float = INTERVAL_S) -> None:
+    def __init__(
+        self, desk: Desk, most: int = MOST_LISTENERS, interval_s: float = INTERVAL_S
+    ) -> None:
         """At ``most`` so many listeners; ``interval_s`` between two looks."""
         self._desk, self._most, self._interval_s = desk, most, interval_s
         self._wanted: Counter[Topic] = Counter()
@@ -53,7 +55,9 @@ class Hub:
     def listener(self, topics: Iterable[Topic]) -> Iterator[None]:
         """Be counted while listening to ``topics``. Raises TooManyError where there is no place."""
         if self.num_listeners >= self._most:
-            raise TooManyError(f"{self._most} pages listen already; close some, then reload this one")
+            raise TooManyError(
+                f"{self._most} pages listen already; close some, then reload this one"
+            )
         topics = list(topics)
         self.num_listeners += 1
         self._wanted.update(topics)
