@@ -1,10 +1,8 @@
 """A dashboard in this process, over runs that are made up."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute
 
 from tests.monitor.runs import MadeRun
 from vecchess.dash.app import make_app
@@ -39,10 +37,9 @@ def make_site(
     *places: Path,
     token: str = "",
     any_host: bool = False,
-    more_routes: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """The application, with pages of its own in ``folder``."""
     assets = read_assets(made_pages(folder / "pages"))
     desk = Desk(Watched(places))
     hub = Hub(desk)
-    return make_app(desk, hub, assets, token, any_host, more_routes)
+    return make_app(desk, hub, assets, token, any_host)

@@ -1,7 +1,7 @@
 """The dashboard as an ASGI application."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from starlette.applications import Starlette
@@ -9,13 +9,16 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute
+from starlette.routing import Mount
 
 from vecchess.dash.api import Api
 from vecchess.dash.assets import Asset, asset_routes
 from vecchess.dash.desk import Desk
 from vecchess.dash.guard import Guard
 from vecchess.dash.hub import Hub
+from vecchess.dash.play import routes as play_routes
+from vecchess.dash.play_desk import PlayDesk
+from vecchess.dash.play_networks import networks
 
 GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
 
@@ -26,9 +29,9 @@ def make_app(
     assets: Mapping[str, Asset],
     token: str = "",
     any_host: bool = False,
-    more_routes: Sequence[BaseRoute] = (),
 ) -> Starlette:
-    """Pages, what they ask for, and who may; ``more_routes`` come first."""
+    """Pages, what they ask for, and who may."""
+    table = PlayDesk(lambda: desk.ask(networks))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -40,10 +43,15 @@ def make_app(
             looking.cancel()
             with suppress(asyncio.CancelledError):
                 await looking
+            await table.close()
             desk.close()
 
     return Starlette(
-        routes=[*more_routes, *Api(desk, hub).routes(), *asset_routes(assets)],
+        routes=[
+            Mount("/api/play", routes=play_routes(table)),
+            *Api(desk, hub).routes(),
+            *asset_routes(assets),
+        ],
         exception_handlers={404: _nothing},
         middleware=[
             Middleware(Guard, token=token, any_host=any_host),
