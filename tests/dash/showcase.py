@@ -132,7 +132,7 @@ def long_training(
                 opponent="the last",
                 games=240,
                 score=0.53 if iteration != 15 else 0.49,
-                sprt={"verdict": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
+                sprt={"state": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
             )
     made.record(numbered(played(), 0))
     over = (

@@ -114,7 +114,8 @@ def test_large_answers_are_packed_and_files_are_kept(site: TestClient) -> None:
     assert index.headers["cache-control"] == "no-cache"
     again = site.get("/", headers={"if-none-match": index.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-    assert site.head("/").status_code == 200
+    for path in ("/", "/api/runs", "/api/events?t=runs"):
+        assert site.head(path).status_code == 200
 
 
 def test_runs_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

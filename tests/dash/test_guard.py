@@ -78,6 +78,8 @@ def test_other_machines_need_a_token_that_is_made_up() -> None:
 def test_a_port_that_is_taken_is_a_line() -> None:
     with listen("127.0.0.1", 0).socket as taken, pytest.raises(ConfigError, match="--port 0"):
         listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(ConfigError, match="--token"):
+        listen("127.0.0.1", 0, "a b;c")
     for host in ("", "no such host", "198.51.100.7", "x" * 70):
         with pytest.raises(ConfigError):
             listen(host, 0)

@@ -71,6 +71,8 @@ class Api:
         return await self._answer(lambda desk: sheet(desk.watched.view(name).game(number)))
 
     async def _events(self, request: Request) -> Any:
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
         try:
             return EventStream(self._hub, parse_topics(request.query_params.getlist("t")))
         except ConfigError as error:
