@@ -16,7 +16,7 @@ export function AxisChoice({ place }: { place: Place }) {
     go(`#/${place.parts.map(encodeURIComponent).join("/")}?${query}`, true);
   };
   return (
-    <div class="row choice" role="group" aria-label="Draw by">
+    <div class="row axis-choice" role="group" aria-label="Draw by">
       <span class="muted">by</span>
       {AXES.map(([axis, name]) => (
         <button type="button" key={axis} aria-pressed={axisOf(place) === axis} onClick={() => choose(axis)}>
