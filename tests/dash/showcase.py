@@ -13,7 +13,10 @@ from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig
 from vecchess.store.records import GameRecords
 
-LAYERS = [f"block {b}, {half}" for b in range(6) for half in ("first", "second")] + ["policy", "value"]
+LAYERS = [f"block {b}, {half}" for b in range(6) for half in ("first", "second")] + [
+    "policy",
+    "value",
+]
 NUM_SEATS = 16
 
 
@@ -75,19 +78,32 @@ def status_of_selfplay(made: MadeRun, gpus: int = 2) -> None:
         worker(i, gpu=True, games=61_000 + 311 * i, seated=8192, load=gpu_load(4 + i))
         for i in range(gpus)
     ]
-    note = {"time_unix": 1_790_000_300.0, "line": "gpu 1 died: killed by SIGKILL; 8,192 unfinished games will be played"}
+    note = {
+        "time_unix": 1_790_000_300.0,
+        "line": "gpu 1 died: killed by SIGKILL; 8,192 unfinished games will be played",
+    }
     made.status(
         games=122_311, target=200_000, eta_s=412.0, load=gpu_load(4), workers=workers,
         restarts=1, notes=[note], net="small-s0-d0.safetensors",
     )  # fmt: skip
 
 
-def long_training(path: Path, iterations: int = 40, seed: int = 0, is_over: bool = False) -> MadeRun:
+def long_training(
+    path: Path, iterations: int = 40, seed: int = 0, is_over: bool = False
+) -> MadeRun:
     """A training with the curves of a good one."""
     made = training_run(path, 0)
     step = 0
     for iteration in range(1, iterations + 1):
-        made.measure("load", iteration, step, games=96, **load(plies_per_s=5200 * wave(seed, iteration), sims_per_s=83_000 * wave(seed, iteration)))
+        made.measure(
+            "load",
+            iteration,
+            step,
+            games=96,
+            **load(
+                plies_per_s=5200 * wave(seed, iteration), sims_per_s=83_000 * wave(seed, iteration)
+            ),
+        )
         made.measure("play", iteration, step, **results(iteration, iterations))
         for _ in range(8):
             step += 12
@@ -96,13 +112,46 @@ def long_training(path: Path, iterations: int = 40, seed: int = 0, is_over: bool
         if iteration % 5 == 0 or iteration == 1:
             made.measure("examine", iteration, step, **examined(iteration / iterations))
             for opponent, rise in (("random", 0.48), ("greedy", 0.55)):
-                score = 0.5 + rise * (iteration / iterations) ** 0.7 - (0.38 if opponent == "greedy" else 0.02)
+                score = (
+                    0.5
+                    + rise * (iteration / iterations) ** 0.7
+                    - (0.38 if opponent == "greedy" else 0.02)
+                )
                 interval = [max(score - 0.08, 0), min(score + 0.06, 1)]
-                made.measure("eval", iteration, step, **match(opponent, round(score, 3)) | {"score_interval": interval})
-            made.measure("gate", iteration, step, admitted=iteration != 15, opponent="the last", games=240, score=0.53 if iteration != 15 else 0.49, sprt={"verdict": "accepted" if iteration != 15 else "rejected", "llr": 2.95})
+                made.measure(
+                    "eval",
+                    iteration,
+                    step,
+                    **match(opponent, round(score, 3)) | {"score_interval": interval},
+                )
+            made.measure(
+                "gate",
+                iteration,
+                step,
+                admitted=iteration != 15,
+                opponent="the last",
+                games=240,
+                score=0.53 if iteration != 15 else 0.49,
+                sprt={"verdict": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
+            )
     made.record(numbered(played(), 0))
-    over = {"state": "done", "load": {}, "learning": {}} if is_over else {"state": "learning", "load": {}, "learning": {"step": 120, "steps": 300, "samples_per_s": 812.0, "eta_s": 12.0}}
-    made.status(workers=[], iteration=iterations, iterations=iterations if is_over else 200, games=96, target=96, **over)
+    over = (
+        {"state": "done", "load": {}, "learning": {}}
+        if is_over
+        else {
+            "state": "learning",
+            "load": {},
+            "learning": {"step": 120, "steps": 300, "samples_per_s": 812.0, "eta_s": 12.0},
+        }
+    )
+    made.status(
+        workers=[],
+        iteration=iterations,
+        iterations=iterations if is_over else 200,
+        games=96,
+        target=96,
+        **over,
+    )
     return made
 
 
@@ -110,7 +159,15 @@ def results(iteration: int, iterations: int) -> dict[str, object]:
     share = iteration / iterations
     draws = round(400 * (0.55 - 0.3 * share) * wave(1, iteration, 0.05))
     white = round((400 - draws) * (0.5 + 0.04 * share))
-    return {"seconds": 20.0, "white_wins": white, "draws": draws, "black_wins": 400 - draws - white, "mean_length": 190 - 70 * share * wave(3, iteration, 0.05), "positions": 4000, "mean_time_steps": 2.6}
+    return {
+        "seconds": 20.0,
+        "white_wins": white,
+        "draws": draws,
+        "black_wins": 400 - draws - white,
+        "mean_length": 190 - 70 * share * wave(3, iteration, 0.05),
+        "positions": 4000,
+        "mean_time_steps": 2.6,
+    }
 
 
 def learnt(share: float, seed: int, step: int) -> dict[str, object]:
