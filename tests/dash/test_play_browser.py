@@ -185,7 +185,7 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         page.keyboard.press("ArrowLeft")
         expect(page.locator(".move-list [aria-current]")).to_have_text("e5")
         expect(page.locator("square.move-dest")).to_have_count(0)
-        page.wait_for_timeout(300)
+        expect(page.get_by_role("button", name="Move", exact=True)).to_be_enabled()
         player.move("f2f4")
         expect(page.locator(".move-list button").nth(2)).to_have_text("f4")
         player.wait_for_plies(3)
