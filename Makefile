@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: selfplay test test-all lint types check setup pages try-pages stockfish chromium clean help
+.PHONY: selfplay test test-all docs lint types check setup pages try-pages stockfish chromium clean \
+	help
 
 help:
 	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
@@ -12,6 +13,7 @@ help:
 	@echo "make test-all   every test, the long ones too"
 	@echo "make check      lint and types"
 	@echo "make pages      build the pages of vecchess dash"
+	@echo "make docs       build the pages of docs/ into docs/_build/html"
 
 selfplay: setup
 	$(BIN)/vecchess selfplay
@@ -21,6 +23,11 @@ test: setup stockfish chromium
 
 test-all: setup stockfish chromium
 	$(BIN)/python -m pytest
+
+docs: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/trees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -55,4 +62,5 @@ chromium:
 	@sh scripts/chromium.sh
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache web/node_modules src/vecchess/dash/static
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache \
+		web/node_modules src/vecchess/dash/static

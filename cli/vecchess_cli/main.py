@@ -24,6 +24,7 @@ from vecchess_cli import (
     train,
     tune,
     uci,
+    watch,
 )
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
+app.command("watch")(watch.watch)
 app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)

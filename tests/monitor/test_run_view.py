@@ -340,10 +340,10 @@ def test_a_run_that_vanishes_is_said_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "gpu", "words", "advice"),
     [
-        ({}, False, "CPU-bound", "the processor computes the network"),
-        ({}, True, "GPU-bound", "this is what a GPU is for"),
+        ({}, False, "CPU-bound", "or a GPU"),
+        ({}, True, "GPU-bound", "as it should be"),
         ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "CPU-bound", "the GPU waits"),
-        ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "CPU-bound", "longer than the net"),
+        ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "CPU-bound", "moves take longer"),
         ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
         ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "the last games"),
     ],

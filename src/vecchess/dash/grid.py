@@ -9,8 +9,9 @@ from vecchess.errors import DataError
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.run_view import RunView
 
-LINGER_S = 4.0
-"""So long at most a game that is over keeps its place while another is played there."""
+LINGER_S, LINGER_UNKNOWN_S = 4.0, 1.5
+"""So long at most a game that is over keeps its place while another is played there; the second
+where its result is not known, for games are recorded some time after they end."""
 NUM_BETWEEN_ASKS = 2
 """Refreshes between two looks for the record of a game that is over."""
 Seat = tuple[int, int | None, int]
@@ -52,13 +53,14 @@ class Grid:
             self._squares[seat] = Square(game)
             return
         ended_at = now if shown.ended_at is None else shown.ended_at
-        if now - ended_at >= LINGER_S:
-            if game is None:
-                del self._squares[seat]
-            else:
-                self._squares[seat] = Square(game)
-            return
-        self._squares[seat] = Square(self._over(shown, view), ended_at)
+        over = self._over(shown, view)
+        linger_s = LINGER_UNKNOWN_S if over.result == "*" else LINGER_S
+        if now - ended_at < linger_s:
+            self._squares[seat] = Square(over, ended_at)
+        elif game is None:
+            del self._squares[seat]
+        else:
+            self._squares[seat] = Square(game)
 
     def _over(self, shown: Square, view: RunView) -> LiveGame:
         """The game of a place that is over, as it was recorded once it is."""

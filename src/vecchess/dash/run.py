@@ -1,6 +1,7 @@
 """From run folders to a dashboard that serves until it is stopped."""
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from vecchess.dash.watched import Watched
 from vecchess.errors import ConfigError
 
 GRACE_S = 1
+NICENESS = 10
 
 
 class Server(uvicorn.Server):
@@ -49,15 +51,16 @@ def serve(
 ) -> None:
     """Show the runs at ``places`` until a signal comes, which is raised again then.
 
-    ``say_address`` hears where once it listens. until_eof: end with standard input as well, and
-    wait for runs that are not there yet. Raises ConfigError where there is no run, the pages are
-    not built, or nobody can listen there.
+    ``say_address`` hears where once it listens. until_eof: be the dashboard beside a run: end with
+    standard input, wait for runs that are not there yet, take another port where ``port`` is taken,
+    and let everybody else go first. Raises ConfigError where there is no run, the pages are not
+    built, or nobody can listen there.
     """
     assets = read_assets()
     watched = Watched(places)
     if not until_eof and not watched.views():
         raise ConfigError(_no_run(places))
-    address = listen(host, port, token)
+    address = _listen_beside(host, port, token) if until_eof else listen(host, port, token)
     desk = Desk(watched)
     hub = Hub(desk)
     app = make_app(desk, hub, assets, address.token, any_host=not address.is_loopback)
@@ -71,10 +74,24 @@ def serve(
     )
     server = Server(config, hub)
     if until_eof:
+        _go_last()
         threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
     say_address(address)
     with asyncio.Runner() as runner:
         runner.run(server.serve([address.socket]))
+
+
+def _listen_beside(host: str, port: int, token: str) -> Address:
+    try:
+        return listen(host, port, token)
+    except ConfigError:
+        return listen(host, 0, token)
+
+
+def _go_last() -> None:
+    """Take the processor only when the run leaves it."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
 
 
 def _end_with_input(server: Server) -> None:

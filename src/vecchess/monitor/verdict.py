@@ -8,26 +8,19 @@ from vecchess.monitor.status import Values, number
 NEARLY_ALL = 0.9
 ADVICE = {
     "network on the processor": (
-        "the processor computes the network: a smaller --net, `vecchess calibrate` (positions "
-        "leave the network earlier) or a GPU makes it faster"
+        "faster: a smaller --net, `vecchess calibrate` (positions leave it earlier), or a GPU"
     ),
     "network on a GPU": (
-        "this is what a GPU is for: more GPUs, a smaller --net or `vecchess calibrate` (positions "
-        "leave the network earlier) make it faster"
+        "as it should be; faster: more GPUs, a smaller --net or `vecchess calibrate`"
     ),
     "movers beside a processor": (
-        "making and searching moves takes longer than the network: fewer --sims or more --movers; "
-        "a larger --net would cost little"
+        "moves take longer than the network: fewer --sims or more --movers make it faster"
     ),
     "movers beside a GPU": (
-        "the GPU waits for moves: more --movers if cores are free or fewer --sims make it faster, "
-        "and a larger --net would cost nothing"
+        "the GPU waits for moves: more --movers, if cores are free, or fewer --sims"
     ),
-    "few games left": "the last games are being played, too few to fill the network: it ends soon",
-    "starved": (
-        "neither network nor movers have enough to do: more --concurrent-games or --slots, or "
-        "fewer workers on these cores"
-    ),
+    "few games left": "the last games are too few to fill the network: it ends soon",
+    "starved": ("neither has enough to do: more --concurrent-games or --slots, or fewer workers"),
 }
 
 

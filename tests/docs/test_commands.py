@@ -1,0 +1,44 @@
+"""Every command has its help and an example on a page."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tests.docs.blocks import ROOT, blocks_of
+from tests.docs.calls import calls
+from vecchess_cli.main import app
+
+PAGES = sorted((ROOT / "docs" / "commands").glob("*.md"))
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    inner = getattr(command, "commands", None)
+    if not inner:
+        return [path]
+    return [leaf for name, sub in inner.items() for leaf in leaves(sub, (*path, name))]
+
+
+def test_every_command_has_its_help() -> None:
+    helped = [name for page in PAGES for name in _helped(page)]
+    assert sorted(helped) == sorted(leaves(typer.main.get_command(app)))
+
+
+def test_every_command_has_an_example_with_what_it_prints() -> None:
+    shown: set[tuple[str, ...]] = set()
+    known = set(leaves(typer.main.get_command(app)))
+    for page in PAGES:
+        for block in blocks_of(page):
+            printed = [line for line in block.text.splitlines() if not line.startswith("$ ")]
+            if block.language == "console" and printed:
+                for command in block.commands:
+                    for arguments in calls(command):
+                        shown |= {tuple(arguments[:1]), tuple(arguments[:2])} & known
+    assert sorted(shown) == sorted(known)
+
+
+def _helped(page: Path) -> list[tuple[str, ...]]:
+    """What the directives of a page ask the help of."""
+    lines = page.read_text().splitlines()
+    fences = [lines[block.line - 1] for block in blocks_of(page)]
+    return [tuple(fence.split()[1:]) for fence in fences if "{vecchess-help}" in fence]
