@@ -23,20 +23,17 @@ class PagesHook(BuildHookInterface):
         if version == "editable":
             return
         root = Path(self.root)
-        if (root / "web").is_dir():
-            _build(root)
+        why = _build(root) if (root / "web").is_dir() else "no sources of them are here"
         if not (root / PAGES / "index.html").is_file():
-            print("vecchess: packed without the pages of `vecchess dash`: no npm", file=sys.stderr)
+            print(f"vecchess is packed without the pages of its dashboard: {why}", file=sys.stderr)
 
 
-def _build(root: Path) -> None:
-    """Run the script; what it says on failure is the line people need."""
+def _build(root: Path) -> str:
+    """Run the script; returns its last line, which says why where it failed."""
     shell = shutil.which("sh")
     if shell is None:
-        return
+        return "there is no sh to build them"
     done = subprocess.run(
         [shell, "scripts/pages.sh"], cwd=root, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["scripts/pages.sh failed"]
-        print(f"vecchess: {lines[-1]}", file=sys.stderr)
+    return (done.stderr.strip().splitlines() or ["scripts/pages.sh failed"])[-1]

@@ -15,7 +15,6 @@ from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
-
 from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
 from tests.dash.showcase import Showcase
 
@@ -88,7 +87,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         show = nullcontext() if options.runs else Showcase(Path(folder))
         places = options.runs or [Path(folder)]
-        names = [run.name for run in options.runs or []] or ["selfplay-h200", "gumbel-small", "ppo-baseline"]
+        names = [run.name for run in options.runs or []] or [
+            "selfplay-h200",
+            "gumbel-small",
+            "ppo-baseline",
+        ]
         with show, dashboard(*places) as (url, _), sync_playwright() as play:
             browser = play.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
             for name, path in pages_of(names[0], names[1], names[2:]).items():

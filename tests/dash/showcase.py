@@ -23,7 +23,7 @@ NUM_SEATS = 16
 @cache
 def played() -> GameRecords:
     """Whole games by a network that knows nothing, with all kinds of ends."""
-    return play(GameConfig(max_plies=300, random_plies=3), 32, LoudBackend(32), seed=7)
+    return play(GameConfig(max_plies=160, random_plies=3), 32, LoudBackend(32), seed=7)
 
 
 def wave(seed: int, at: float, size: float = 0.03) -> float:
@@ -132,7 +132,7 @@ def long_training(
                 opponent="the last",
                 games=240,
                 score=0.53 if iteration != 15 else 0.49,
-                sprt={"verdict": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
+                sprt={"state": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
             )
     made.record(numbered(played(), 0))
     over = (
@@ -178,7 +178,10 @@ def learnt(share: float, seed: int, step: int) -> dict[str, object]:
         "entropy": 1.1 + 1.9 * fall, "kl": 0.02 + 0.1 * fall, "top1": 0.52 - 0.45 * fall,
         "cross_entropy": 1.5 + 1.8 * fall, "lr": 2e-3 * 0.5 * (1 + math.cos(math.pi * share)),
         "spike_rate": rate, "samples_per_s": 5300 * wave(seed, step),
-        "spikes": {name: rate * (0.35 + 0.13 * i) * wave(i, step / 20, 0.08) for i, name in enumerate(LAYERS)},
+        "spikes": {
+            name: rate * (0.35 + 0.13 * i) * wave(i, step / 20, 0.08)
+            for i, name in enumerate(LAYERS)
+        },
     }  # fmt: skip
 
 

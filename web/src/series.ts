@@ -59,10 +59,10 @@ export function useSeries(run: string, kind: string, isLive = true): Lines {
   const asked = useGet<Columns>(seriesPath(run, kind), turn);
   const news = useTopic<Newest>(isLive ? `series/${run}` : null).value;
   const [table, setTable] = useState(new Table({}, true));
-  const state = useRef({ appended: 0, count: 0 });
+  const state = useRef({ appended: 0, count: 0, news: null as Newest | null });
   useEffect(() => {
     if (asked.value) {
-      state.current = { appended: 0, count: asked.value.count };
+      state.current = { appended: 0, count: asked.value.count, news: state.current.news };
       setTable(new Table(asked.value.columns));
     } else {
       setTable(new Table({}, asked.error === null, asked.error?.message ?? null));
@@ -70,7 +70,9 @@ export function useSeries(run: string, kind: string, isLive = true): Lines {
   }, [asked.value, asked.error]);
   useEffect(() => {
     const [line, count] = [news?.last[kind], news?.counts[kind] ?? 0];
-    if (!line || !asked.value || count === state.current.count) return;
+    if (!line || !asked.value || news === state.current.news) return;
+    state.current.news = news; // once only: it may be older than what was asked
+    if (count === state.current.count) return;
     const wasCut = count < state.current.count;
     state.current.count = count;
     if (wasCut || ++state.current.appended > MOST_APPENDED) setTurn((n) => n + 1);

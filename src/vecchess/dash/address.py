@@ -1,6 +1,7 @@
 """Where the dashboard is found: host, port and token."""
 
 import ipaddress
+import re
 import secrets
 import socket
 from dataclasses import dataclass
@@ -35,8 +36,10 @@ def listen(host: str, port: int, token: str = "") -> Address:
     """Listen at ``host`` and ``port``, 0 takes any that is free.
 
     Other machines may ask only with a token: one is made up where none is given. Raises ConfigError
-    where the host is none of this machine's, or the port is taken.
+    where the host is none of this machine's, the port is taken, or the token is no word.
     """
+    if not re.fullmatch("[A-Za-z0-9._~-]*", token):
+        raise ConfigError("--token takes letters, digits, dots, dashes and underscores only")
     try:
         family, *_, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -38,7 +38,6 @@ class Api:
             Route("/api/runs/{run}/series/{kind}", self._series),
             Route("/api/runs/{run}/games/{number:int}", self._game),
             Route("/api/events", self._events),
-            Route("/api/{rest:path}", _nothing),
         ]
 
     async def _about(self, _: Request) -> Response:
@@ -72,6 +71,8 @@ class Api:
         return await self._answer(lambda desk: sheet(desk.watched.view(name).game(number)))
 
     async def _events(self, request: Request) -> Any:
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
         try:
             return EventStream(self._hub, parse_topics(request.query_params.getlist("t")))
         except ConfigError as error:
@@ -82,7 +83,3 @@ class Api:
             return JSONResponse(await self._desk.ask(question))
         except DataError as error:
             return JSONResponse({"error": str(error)}, 404)
-
-
-async def _nothing(_: Request) -> Response:
-    return JSONResponse({"error": "there is no such thing here"}, 404)

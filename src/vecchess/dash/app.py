@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
 
 from vecchess.dash.api import Api
@@ -48,11 +50,16 @@ def make_app(
         routes=[
             Mount("/api/play", routes=play_routes(table)),
             *Api(desk, hub).routes(),
-            *asset_routes(dict(assets)),
+            *asset_routes(assets),
         ],
+        exception_handlers={404: _nothing},
         middleware=[
             Middleware(Guard, token=token, any_host=any_host),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
         ],
         lifespan=lifespan,
     )
+
+
+async def _nothing(_: Request, __: Exception) -> Response:
+    return JSONResponse({"error": "there is no such thing here"}, 404)

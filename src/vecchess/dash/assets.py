@@ -1,5 +1,6 @@
 """The files of the pages, read once: only what was found at the start can be asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -50,7 +51,7 @@ def read_assets(folder: Path = FOLDER) -> dict[str, Asset]:
     return {file.name: _asset(file) for file in files}
 
 
-def asset_routes(assets: dict[str, Asset]) -> list[Route]:
+def asset_routes(assets: Mapping[str, Asset]) -> list[Route]:
     """The page itself and what it loads."""
 
     async def index(request: Request) -> Response:

@@ -46,7 +46,7 @@ class Topic:
         return "/".join(parts[: {"runs": 1, "run": 2, "series": 2}.get(self.kind, 3)])
 
     def look(self, desk: Desk) -> Any:
-        """What is to be told now, as plain values. Raises DataError where the run, or game, is gone."""
+        """What is to be told now, as plain values. Raises DataError where run or game is gone."""
         if self.kind == "runs":
             return run_lines(desk.watched)
         view = desk.watched.view(self.run)
@@ -61,7 +61,7 @@ class Topic:
 
 
 def parse_topics(texts: list[str]) -> tuple[Topic, ...]:
-    """The topics of a page. Raises ConfigError where there is none, too many, or one is misspelt."""
+    """The topics of a page. Raises ConfigError where they are none, too many, or misspelt."""
     if not 0 < len(texts) <= MOST_TOPICS:
         raise ConfigError(f"a page hears of 1 to {MOST_TOPICS} topics: ?t=runs, ?t=run/NAME, ...")
     return tuple(dict.fromkeys(Topic.parse(text) for text in texts))

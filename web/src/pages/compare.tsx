@@ -24,7 +24,8 @@ export function Compare() {
   if (runs.length < 2) {
     return <Empty title="Nothing to compare" command="vecchess dash runs/first runs/second">Two runs at least have to be there.</Empty>;
   }
-  const there = chosen.filter((id) => runs.some((run) => run.id === id)).slice(0, MOST_RUNS);
+  const asked = place.query.has("runs") ? chosen : runs.slice(0, 2).map((run) => run.id);
+  const there = asked.filter((id) => runs.some((run) => run.id === id)).slice(0, MOST_RUNS);
   return (
     <>
       <h1>Compare runs</h1>

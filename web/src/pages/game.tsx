@@ -15,7 +15,7 @@ import type { Game, Run } from "../types";
 function useGame(run: Run, number: number): { game: Game | null; error: string | null; isWaiting: boolean } {
   const asked = useGet<Game>(`/api/runs/${run.id}/games/${number}`);
   const [isLive, setLive] = useState(false);
-  const heard = useTopic<Game>(isLive ? `game/${run.id}/${number}` : null);
+  const heard = useTopic<Game>(isLive || asked.error ? `game/${run.id}/${number}` : null);
   const kept = useRef<Game | null>(null);
   const game = heard.value ?? kept.current ?? asked.value;
   kept.current = game;

@@ -1,0 +1,195 @@
+"""The pages in a real browser, over a run that is being played and others that are made up."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
+from tests.dash.showcase import Showcase
+from tests.dash.site import small_run
+from tests.system.commands import start
+from vecchess.dash.assets import FOLDER
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+PAGES = {
+    "runs": "#/",
+    "boards": "#/run/selfplay-h200/boards",
+    "game": "#/run/selfplay-h200/game/3",
+    "throughput": "#/run/selfplay-h200/throughput",
+    "training": "#/run/gumbel-small/training",
+    "strength": "#/run/gumbel-small/strength",
+    "results": "#/run/gumbel-small/results",
+    "compare": "#/compare?runs=gumbel-small,ppo-baseline&x=iteration",
+    "lost": "#/run/nothing/boards",
+}
+PIECES = "Array.from(document.querySelectorAll('.tile'), t => t.textContent).join()"
+
+pytestmark = pytest.mark.skipif(
+    not (FOLDER / "index.html").is_file(), reason="the pages are not built: make pages"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = find_chromium()
+    with sync_playwright() as play:
+        found = play.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("runs")
+    with Showcase(folder), dashboard(folder) as (address, _):
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page of a desk; whatever it complains of fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    found = context.new_page()
+    complaints: list[str] = []
+    found.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    found.on("pageerror", lambda error: complaints.append(str(error)))
+    found.set_default_timeout(15_000)
+    yield found
+    context.close()
+    assert complaints == []
+
+
+def ready(page: Page) -> None:
+    """Wait until a page shows what it has to show."""
+    page.wait_for_selector("main :is(h1, h2)")
+    expect(page.locator("main p.muted", has_text="Reading")).to_have_count(0)
+
+
+def until_changed(page: Page, before: str) -> None:
+    """Wait until the boards show something else."""
+    for _ in range(75):
+        if page.evaluate(PIECES) != before:
+            return
+        page.wait_for_timeout(200)
+    raise AssertionError("the boards stand still")
+
+
+def faults(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds by these rules: contrast, names, roles, ..."""
+    found: dict[str, Any] = page.evaluate(
+        "rules => axe.run(document, {resultTypes: ['violations'], runOnly: rules})", rules
+    )
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in found["violations"]
+        for node in violation["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_and_can_be_read_by_all(page: Page, url: str, name: str) -> None:
+    page.goto(f"{url}/{PAGES[name]}")
+    ready(page)
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: make pages")
+    page.evaluate(AXE.read_text())  # the policy of the pages lets no script in, but this one
+    assert faults(page, "wcag2a", "wcag2aa") == []
+    page.get_by_role("button", name="Dark colours").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert faults(page, "color-contrast") == []
+
+
+def test_a_phone_needs_no_scrolling_sideways(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in PAGES.values():
+        page.goto(f"{url}/{path}")
+        ready(page)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, path
+
+
+def test_boards_move_by_themselves_and_open_by_the_keyboard(page: Page, url: str) -> None:
+    page.goto(f"{url}/{PAGES['boards']}")
+    expect(page.locator(".tile")).to_have_count(16)
+    expect(page.locator(".tile piece").first).to_be_attached()
+    before = page.evaluate(PIECES)
+    until_changed(page, before)
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator(".tile")).to_have_count(32)
+    page.locator(".tile a").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=re.compile(r"Game \d+"))).to_be_visible()
+    expect(page.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_recorded_game_is_gone_through_by_arrow_keys(page: Page, url: str) -> None:
+    page.goto(f"{url}/{PAGES['results']}")
+    ready(page)
+    page.get_by_label("Game").fill("2")
+    page.get_by_role("button", name="Open").click()
+    ply = page.locator(".controls .figures")
+    expect(ply).to_have_text(re.compile(r"ply 0 of \d+"))
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    expect(ply).to_have_text(re.compile(r"ply 4 of"))
+    expect(page.locator(".move[aria-current]")).to_have_count(1)
+    expect(page.locator("square.last-move")).to_have_count(2)
+    page.keyboard.press("End")
+    expect(ply).to_have_text(re.compile(r"ply (\d+) of \1$"))
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("heading", name="Game 3")).to_be_visible()
+
+
+def test_the_theme_that_was_chosen_is_remembered(page: Page, url: str) -> None:
+    page.goto(f"{url}/#/")
+    page.get_by_role("button", name="Dark colours").click()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.get_by_role("button", name="Light colours").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+def test_a_heat_map_is_read_by_arrow_keys(page: Page, url: str) -> None:
+    page.goto(f"{url}/{PAGES['training']}")
+    page.locator(".heat canvas").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".heat-said")).to_contain_text("block 0, second, iteration 40")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".heat-said")).to_contain_text(re.compile(r"\d %$"))
+
+
+def test_a_lost_server_is_named_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    made = small_run(tmp_path / "run").path
+    context = browser.new_context()
+    page = context.new_page()
+    with dashboard(made) as (url, _):
+        page.goto(f"{url}/#/")
+        ready(page)
+    expect(page.locator(".lost")).to_contain_text("cannot be reached", timeout=15_000)
+    port = url.rpartition(":")[2]
+    with dashboard(made, flags=("--port", port)):
+        expect(page.locator(".lost")).to_have_count(0, timeout=20_000)
+    context.close()
+
+
+def test_a_self_play_is_watched_as_it_goes_on(page: Page, tmp_path: Path) -> None:
+    run = tmp_path / "real"
+    flags = ["--net", "tiny", "--gpus", "cpu", "--games", 10**6, "--concurrent-games", 32]
+    process = start("selfplay", "--run-dir", run, *flags, "--dash", "--dash-port", 0)
+    try:
+        line = next(line for line in process.stderr if "dashboard: " in line)
+        page.goto(f"{line.split()[-1]}#/run/real/boards")
+        expect(page.locator(".tile")).to_have_count(16, timeout=120_000)
+        before = page.evaluate(PIECES)
+        until_changed(page, before)
+        expect(page.locator(".state")).to_contain_text("playing")
+    finally:
+        page.goto("about:blank")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)

@@ -1,0 +1,241 @@
+"""Events: one look for all, the newest only for who is slow, nothing left of who went."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from tests.dash.site import small_run
+from vecchess.dash import watched
+from vecchess.dash.desk import Desk
+from vecchess.dash.hub import Hub, TooManyError
+from vecchess.dash.stream import EventStream
+from vecchess.dash.topic import Topic, parse_topics
+from vecchess.dash.watched import Watched
+
+RUN = Topic("run", "one")
+
+
+@pytest.fixture(autouse=True)
+def _always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "FRESH_S", 0.0)
+
+
+def go(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), 20))
+
+
+def hub_of(path: Path, most: int = 200) -> Hub:
+    return Hub(Desk(Watched([path])), most, interval_s=0.01)
+
+
+def said(event: bytes) -> tuple[str, Any]:
+    """Topic and values of an event."""
+    name, data = event.decode().strip().split("\n")
+    return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+async def next_of(news: AsyncIterator[bytes], topic: str) -> Any:
+    async for event in news:
+        name, values = said(event)
+        if name == topic:
+            return values
+    raise AssertionError("it ended")
+
+
+def test_all_who_listen_share_one_look_and_one_text(tmp_path: Path) -> None:
+    hub = hub_of(small_run(tmp_path / "one").path)
+
+    async def listen() -> None:
+        with hub.listener([RUN]), hub.listener([RUN]):
+            await hub.look()
+            texts = []
+            for _ in range(2):
+                news = hub.news([RUN])
+                await anext(news)
+                texts.append(await anext(news))
+            assert texts[0] is texts[1]
+            assert said(texts[0])[1]["standing"]["games"] == 120
+        assert hub.num_looks == 1
+        assert hub.num_listeners == 0
+
+    go(listen)
+
+
+def test_what_did_not_change_is_not_told_again(tmp_path: Path) -> None:
+    made = small_run(tmp_path / "one")
+    hub = hub_of(made.path)
+
+    async def listen() -> None:
+        with hub.listener([RUN]):
+            await hub.look()
+            news = hub.news([RUN])
+            assert (await next_of(news, "run/one"))["standing"]["games"] == 120
+            await hub.look()
+            waiting = asyncio.ensure_future(anext(news))
+            await asyncio.sleep(0.02)
+            assert not waiting.done()
+            made.status(games=121)
+            await hub.look()
+            assert said(await waiting)[1]["standing"]["games"] == 121
+
+    go(listen)
+
+
+def test_nobody_listens_nobody_looks(tmp_path: Path) -> None:
+    hub = hub_of(small_run(tmp_path / "one").path)
+
+    async def wait() -> None:
+        looking = asyncio.ensure_future(hub.run())
+        await asyncio.sleep(0.05)
+        assert hub.num_looks == 0
+        with hub.listener([RUN]):
+            await next_of(hub.news([RUN]), "run/one")
+        assert hub.num_looks > 0
+        await asyncio.sleep(0.05)
+        before = hub.num_looks
+        await asyncio.sleep(0.05)
+        assert hub.num_looks == before
+        looking.cancel()
+
+    go(wait)
+
+
+class Reader:
+    """The other end of a stream: takes one event whenever it is allowed to."""
+
+    def __init__(self) -> None:
+        self.taken: list[Message] = []
+        self.may_take = asyncio.Semaphore(0)
+        self.gone = asyncio.Event()
+
+    async def send(self, message: Message) -> None:
+        await self.may_take.acquire()
+        self.taken.append(message)
+
+    async def receive(self) -> Message:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+
+@asynccontextmanager
+async def streaming(hub: Hub, reader: Reader) -> AsyncIterator[asyncio.Task[None]]:
+    stream = EventStream(hub, (RUN,))
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    task = asyncio.ensure_future(stream(scope, reader.receive, reader.send))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def test_who_is_slow_gets_the_newest_and_misses_the_rest(tmp_path: Path) -> None:
+    made = small_run(tmp_path / "one")
+    hub = hub_of(made.path)
+
+    async def read_slowly() -> None:
+        reader = Reader()
+        async with streaming(hub, reader):
+            await asyncio.sleep(0)
+            for games in range(1, 21):
+                made.status(games=games)
+                await hub.look()
+            reader.may_take.release()  # the headers
+            for _ in range(2):  # hello, and what is newest by now
+                reader.may_take.release()
+                await asyncio.sleep(0.01)
+            assert len(reader.taken) == 3
+            assert said(reader.taken[-1]["body"])[1]["standing"]["games"] == 20
+
+    go(read_slowly)
+
+
+def test_who_goes_leaves_nothing_behind(tmp_path: Path) -> None:
+    hub = hub_of(small_run(tmp_path / "one").path)
+
+    async def go_away() -> None:
+        readers = [Reader() for _ in range(3)]
+        for reader in readers:
+            async with streaming(hub, reader) as task:
+                await asyncio.sleep(0.01)
+                assert hub.num_listeners == 1
+                reader.gone.set()
+                await task
+        assert hub.num_listeners == 0
+        await hub.look()
+        assert hub._newest == {}
+
+    go(go_away)
+
+
+def test_there_is_a_most_of_listeners(tmp_path: Path) -> None:
+    hub = hub_of(small_run(tmp_path / "one").path)
+
+    async def crowd() -> None:
+        readers = [Reader() for _ in range(200)]
+        stack = [
+            asyncio.ensure_future(EventStream(hub, (RUN,))({"type": "http"}, r.receive, r.send))
+            for r in readers
+        ]
+        await asyncio.sleep(0.05)
+        assert hub.num_listeners == 200
+        with pytest.raises(TooManyError), hub.listener([RUN]):
+            pass
+        late = Reader()
+        late.may_take = asyncio.Semaphore(9)
+        await EventStream(hub, (RUN,))({"type": "http", "headers": []}, late.receive, late.send)
+        assert late.taken[0]["status"] == 503
+        assert b"200 pages listen already" in late.taken[1]["body"]
+        readers[0].gone.set()
+        await stack[0]
+        with hub.listener([RUN]):
+            assert hub.num_listeners == 200
+        hub.close()
+        for reader in readers:
+            reader.may_take = asyncio.Semaphore(9)
+        for task in stack:
+            task.cancel()
+        await asyncio.gather(*stack, return_exceptions=True)
+        assert hub.num_listeners == 0
+
+    go(crowd)
+
+
+def test_closing_ends_every_stream(tmp_path: Path) -> None:
+    hub = hub_of(small_run(tmp_path / "one").path)
+
+    async def close() -> None:
+        reader = Reader()
+        reader.may_take = asyncio.Semaphore(100)
+        async with streaming(hub, reader) as task:
+            await asyncio.sleep(0.01)
+            hub.close()
+            await task
+        assert reader.taken[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+
+    go(close)
+
+
+def test_a_topic_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
+    hub = hub_of(small_run(tmp_path / "one").path)
+    gone = Topic("game", "one", 7)
+
+    async def listen() -> None:
+        with hub.listener([gone, RUN]):
+            await hub.look()
+            news = hub.news([gone, RUN])
+            assert "no game 7" in (await next_of(news, "game/one/7"))["error"]
+            assert "standing" in await next_of(news, "run/one")
+
+    go(listen)
+
+
+def test_topics_are_spelt_as_they_are_read() -> None:
+    for text in ("runs", "run/a-b.c", "series/x", "boards/x/64", "game/x/0"):
+        assert [topic.text for topic in parse_topics([text, text])] == [text]
