@@ -29,7 +29,7 @@ LAYERS = [
     ["shapes", "errors", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-NO_TORCH = ["chess", "search", "gather", "store", "config", "rng", "jit"]
+NO_TORCH = ["monitor", "chess", "search", "gather", "store", "config", "rng", "jit"]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -69,7 +69,12 @@ def test_layers_that_must_not_know_torch(layer: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["vecchess_cli.main", "vecchess.selfplay.campaign", "vecchess.inference.engine"],
+    [
+        "vecchess_cli.main",
+        "vecchess.monitor.run_view",
+        "vecchess.selfplay.campaign",
+        "vecchess.inference.engine",
+    ],
 )
 def test_importing_brings_no_torch(module: str) -> None:
     program = f"import sys, {module}; sys.exit('torch' in sys.modules)"

@@ -11,6 +11,7 @@ from vecchess_cli import (
     bench,
     calibrate,
     compare,
+    dash,
     doctor,
     eval,
     export,
@@ -23,6 +24,7 @@ from vecchess_cli import (
     train,
     tune,
     uci,
+    watch,
 )
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
@@ -40,12 +42,14 @@ app = typer.Typer(
 app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
+app.command("watch")(watch.watch)
 app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)
 app.command("eval")(eval.evaluate)
 app.command("compare")(compare.compare)
 app.command("uci")(uci.uci)
+app.command("dash")(dash.dash)
 app.add_typer(net.app, name="net")
 app.command("calibrate")(calibrate.calibrate)
 app.command("tune")(tune.tune)

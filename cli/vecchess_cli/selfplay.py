@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.options import (
     Backend,
     Chess960,
@@ -117,6 +118,8 @@ def selfplay(
     ] = None,
     metrics_port: MetricsPort = None,
     metrics_host: MetricsHost = None,
+    dash: Dash = False,
+    dash_port: DashPort = DASH_PORT,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -131,7 +134,10 @@ def selfplay(
     if resume and run_dir is not None and config is None:
         config = RunFolder.existing(run_dir).config
     settings = load_config(SelfplayConfig, flags, config)
-    summary = play_run(settings, run_dir, resume, console, quiet)
+    is_lost = resume and run_dir is None  # which is said below
+    run_dir, dashboard = dashboard_of(dash and not is_lost, dash_port, run_dir, "selfplay")
+    with dashboard:
+        summary = play_run(settings, run_dir, resume, console, quiet)
     _print_summary(summary, console)
     if json:
         print_json(summary)

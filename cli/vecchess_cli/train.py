@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.options import (
     Chess960,
     Config,
@@ -141,6 +142,8 @@ def train(
     master_port: Annotated[int | None, typer.Option(help="Port there.")] = None,
     metrics_port: MetricsPort = None,
     metrics_host: MetricsHost = None,
+    dash: Dash = False,
+    dash_port: DashPort = DASH_PORT,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -156,11 +159,15 @@ def train(
     stored = None
     if resume and run_dir is not None and config is None:
         stored = RunFolder(run_dir).config
-    if stored is None or stored.is_file():
-        settings = load_config(TrainConfig, flags, config or stored)
-        summary = train_run(settings, run_dir, resume, quiet)
-    else:  # they are on rank 0's machine
-        summary = train_run(before_meeting(flags), run_dir, resume, quiet, flags)
+    is_lost = resume and run_dir is None  # which is said below
+    dash = dash and not node_rank and not is_lost
+    run_dir, dashboard = dashboard_of(dash, dash_port, run_dir, "train")
+    with dashboard:
+        if stored is None or stored.is_file():
+            settings = load_config(TrainConfig, flags, config or stored)
+            summary = train_run(settings, run_dir, resume, quiet)
+        else:  # they are on rank 0's machine
+            summary = train_run(before_meeting(flags), run_dir, resume, quiet, flags)
     _print_summary(summary, console)
     if json:
         print_json(summary)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.nets import small_net
-from tests.system.commands import last_json, vecchess
+from tests.system.commands import inside, last_json
 from vecchess.bench import inference
 from vecchess.bench.peers import line_up
 from vecchess.errors import VecchessError
@@ -17,7 +17,7 @@ RATIOS = {"snntorch", "snntorch_compiled", "spikingjelly", "relu_twin", "fixed_T
 
 
 def test_without_peers() -> None:
-    done = vecchess("bench", "inference", "--net", "tiny", *SHORT, "--no-peers", "--json")
+    done = inside("bench", "inference", "--net", "tiny", *SHORT, "--no-peers", "--json")
     facts = last_json(done)
     keys = "schema device net slots spike_rates backends ratios layers energy_proxy_nj ceilings"
     assert set(keys.split()) <= set(facts)
@@ -69,7 +69,7 @@ BAD = [
 
 @pytest.mark.parametrize(("flags", "part"), BAD, ids=lambda value: str(value)[:40])
 def test_bad_flags_get_one_line(flags: list[str], part: str) -> None:
-    done = vecchess("bench", "inference", *flags)
+    done = inside("bench", "inference", *flags)
     assert done.returncode == 2
     assert done.stdout == ""
     assert part in done.stderr

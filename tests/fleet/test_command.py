@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.system.commands import vecchess
+from tests.system.commands import inside, vecchess
 
 WITHOUT_RAY = """
 import sys
@@ -36,7 +36,7 @@ def test_without_ray_there_is_a_line(command: str) -> None:
     ],
 )
 def test_what_is_wrong_is_found_before_ray_starts(arguments: list[object], words: str) -> None:
-    done = vecchess("ray", *arguments)
+    done = inside("ray", *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("vecchess: error: ")
     assert words in done.stderr

@@ -86,15 +86,32 @@ def test_sums_are_the_same_bits_on_all_ranks(tmp_path: Path) -> None:
     ],
 )
 def test_a_killed_rank_ends_all_with_its_name(tmp_path: Path, program: str, victim: int) -> None:
-    with running(program, tmp_path, "--gpus", "cpu:3") as process:
-        pids = wait_for_ranks(tmp_path, 3)
-        os.kill(pids[victim], signal.SIGKILL)
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == 1
+    ends = (end_of_killed(program, victim, tmp_path / str(attempt)) for attempt in range(3))
+    code, err = next(end for end in ends if not is_end_by_gloo(*end))
+    assert code == 1
     assert err.startswith(f"error: rank {victim} on ")
     assert f" died: every rank ends; start all machines again with --resume (rank {victim}: " in err
     assert err.count("\n") == 1
+
+
+def end_of_killed(program: str, victim: int, folder: Path) -> tuple[int, str]:
+    """Exit code and stderr of three ranks of which ``victim`` is killed; none is left."""
+    folder.mkdir()
+    with running(program, folder, "--gpus", "cpu:3") as process:
+        pids = wait_for_ranks(folder, 3)
+        os.kill(pids[victim], signal.SIGKILL)
+        _, err = process.communicate(timeout=30)
     assert all(has_ended(pid) for pid in pids)
+    return process.returncode, err
+
+
+def is_end_by_gloo(code: int, err: str) -> bool:
+    """Whether gloo ended the program itself, which happens seldom, and nobody can prevent.
+
+    Its thread answers a peer that is ready to receive. Where that one is dead by then, it throws,
+    and nothing in that thread catches (``Pair::sendAsyncMode`` in gloo/transport/tcp/pair.cc).
+    """
+    return code == -signal.SIGABRT and "gloo" in err
 
 
 @pytest.mark.slow

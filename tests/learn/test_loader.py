@@ -142,10 +142,10 @@ def test_a_disk_that_does_not_answer_is_told(folder) -> None:
 
 
 class SlowShelf(GivenShelf):
-    """As if reading took long: three seconds of work before the shards are there."""
+    """As if reading took long: two seconds of work before the shards are there."""
 
     def first(self, num_shards: int) -> list[ShardFile]:
-        end = time.process_time() + 3.0
+        end = time.process_time() + 2.0
         while time.process_time() < end:
             pass
         return super().first(num_shards)

@@ -4,11 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import torch
 
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
+from vecchess_cli.main import run
 
 PROGRAM = [sys.executable, "-m", "vecchess_cli.main"]
 SHORT = ["--max-plies", "30", "--gpus", "cpu"]
@@ -26,6 +32,30 @@ def vecchess(
         timeout=timeout,
         check=False,
     )
+
+
+def inside(
+    *arguments: object, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """As ``vecchess``, but in this process, which has imported and loaded everything already.
+
+    For what a process of its own would show nothing more of: signals, kills, terminals and the way
+    a process ends want ``vecchess`` or ``start``. Anything but an expected error is raised.
+    """
+    out, err = StringIO(), StringIO()
+    command = ["vecchess", *map(str, arguments)]
+    threads = torch.get_num_threads()
+    try:
+        with (
+            patch.object(sys, "argv", command),
+            patch.dict(os.environ, env or {}),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            code = run()
+    finally:
+        torch.set_num_threads(threads)
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:

@@ -10,7 +10,7 @@ from time import sleep
 
 import pytest
 
-from tests.system.commands import PROGRAM, last_json, start, vecchess
+from tests.system.commands import PROGRAM, inside, last_json, start, vecchess
 
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
@@ -28,7 +28,7 @@ def test_the_move_is_on_stdout_and_the_lines_on_stderr() -> None:
 
 
 def test_json_has_everything() -> None:
-    done = vecchess("analyse", "--moves", "e2e4 e7e5", "--sims", 300, "--multipv", 2, "--json")
+    done = inside("analyse", "--moves", "e2e4 e7e5", "--sims", 300, "--multipv", 2, "--json")
     facts = last_json(done)
     keys = "schema fen best wdl visits lines simulations simulations_per_s seconds net stopped_by"
     assert set(keys.split()) <= set(facts)
@@ -48,26 +48,26 @@ def test_json_has_everything() -> None:
 
 def test_a_fen_needs_no_quotes_and_settings_have_variables() -> None:
     env = {"VECCHESS_MULTIPV": "1", "VECCHESS_SIMS": "50"}
-    facts = last_json(vecchess("analyse", *SCHOLAR.split(), "--json", "--no-exits", env=env))
+    facts = last_json(inside("analyse", *SCHOLAR.split(), "--json", "--no-exits", env=env))
     assert facts["fen"] == SCHOLAR
     assert len(facts["lines"]) == 1
 
 
 def test_a_new_network_is_said_to_be_new() -> None:
-    done = vecchess("analyse", "--net", "tiny", "--gpus", "cpu", "--sims", 30, "--search", "gumbel")
+    done = inside("analyse", "--net", "tiny", "--gpus", "cpu", "--sims", 30, "--search", "gumbel")
     assert done.returncode == 0, done.stderr
     assert "it has learnt nothing yet" in done.stderr
     assert done.stdout.startswith("bestmove ")
 
 
 def test_help() -> None:
-    done = vecchess("analyse", "--help")
+    done = inside("analyse", "--help")
     assert done.returncode == 0
     assert done.stdout.startswith("Usage:")
 
 
 def test_ctrl_c_ends_the_search_with_what_was_found() -> None:
-    assert vecchess("analyse", "--sims", 10).returncode == 0  # compiled from here on
+    assert inside("analyse", "--sims", 10).returncode == 0  # compiled from here on
     program = start("analyse", "--sims", 2_000_000, "--tree-mb", 2000, "--lanes", 1, "--json")
     assert program.stderr is not None
     assert "judged by" in program.stderr.readline()
@@ -148,7 +148,7 @@ def test_bad_input_gets_one_line(
     Path("BROKEN").write_bytes(b"not a network")
     Path("EMPTY").mkdir()
     Path("SETTINGS").write_text("multpv = 3\n")
-    done = vecchess("analyse", *arguments)
+    done = inside("analyse", *arguments)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert part in done.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import last_json, vecchess
+from tests.system.commands import inside, last_json, vecchess
 from vecchess.jit import cache_dir
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
@@ -23,42 +23,42 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_net_info_and_check(net: Path) -> None:
-    facts = last_json(vecchess("net", "info", net, "--json"))
+    facts = last_json(inside("net", "info", net, "--json"))
     assert facts["sha256"] == IntegerNet.load(net).sha256
     assert facts["config"]["preset"] == "tiny"
-    report = last_json(vecchess("net", "check", net, "--json"))
+    report = last_json(inside("net", "check", net, "--json"))
     assert report["exact"]
     assert all(row["bound"] < row["limit"] for row in report["bounds"])
-    assert "exact in float32" in vecchess("net", "check", net).stderr
+    assert "exact in float32" in inside("net", "check", net).stderr
 
 
 @pytest.mark.slow
 def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     """Made, played with and calibrated like any other."""
     file, run = tmp_path / "three.safetensors", tmp_path / "run"
-    made = last_json(vecchess("net", "new", "tiny", "--history", 3, "--out", file, "--json"))
+    made = last_json(inside("net", "new", "tiny", "--history", 3, "--out", file, "--json"))
     assert made["config"]["num_planes"] == 49
     options = ["--games", 4, "--max-plies", 20, "--search", "puct", "--sims", 6, "--gpus", "cpu"]
-    done = vecchess("selfplay", "--net", file, *options, "--run-dir", run)
+    done = inside("selfplay", "--net", file, *options, "--run-dir", run)
     assert done.returncode == 0, done.stderr
     assert RunFolder(run).records().nets == (IntegerNet.load(file).sha256,)
     out = tmp_path / "calibrated.safetensors"
     sizes = ["--games", run, "--positions", 60, "--gpus", "cpu", "--out", out]
-    assert last_json(vecchess("calibrate", file, *sizes, "--json"))["time_steps"] == 4
+    assert last_json(inside("calibrate", file, *sizes, "--json"))["time_steps"] == 4
 
 
 def test_calibrate(net: Path, tmp_path: Path) -> None:
     out = tmp_path / "calibrated.safetensors"
     sizes = ["--play", 2, "--positions", 100, "--gpus", "cpu"]
-    done = vecchess("calibrate", net, *sizes, "--out", out, "--json")
+    done = inside("calibrate", net, *sizes, "--out", out, "--json")
     facts = last_json(done)
     assert "playing 2" in done.stderr
     assert facts["schema"] == 1
     assert len(facts["curve"]) == facts["time_steps"] == 4
-    about = last_json(vecchess("net", "info", out, "--json"))
+    about = last_json(inside("net", "info", out, "--json"))
     assert (about["sha256"], about["exit_rule"]) == (facts["sha256"], facts["rule"])
     assert about["calibration"]["curve"] == facts["curve"]
-    shown = vecchess("net", "info", out).stderr
+    shown = inside("net", "info", out).stderr
     assert "all at 4" in shown
     assert "rule: " in shown
 
@@ -66,7 +66,7 @@ def test_calibrate(net: Path, tmp_path: Path) -> None:
 def test_tune_decides_the_slots_of_runs_but_no_game(tmp_path: Path) -> None:
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": NUMBA_CACHE}
     limits = ["--memory-gb", 0.012, "--latency-ms", 100_000]
-    facts = last_json(vecchess("tune", "tiny", "--gpus", "cpu", *limits, "--json", env=env))
+    facts = last_json(inside("tune", "tiny", "--gpus", "cpu", *limits, "--json", env=env))
     assert facts["schema"] == 1
     assert facts["remembered"]
     assert facts["ladder"][0]["slots"] == 32
@@ -74,17 +74,17 @@ def test_tune_decides_the_slots_of_runs_but_no_game(tmp_path: Path) -> None:
     assert bytes_of[facts["slots"]] <= 0.012e9
     assert facts["slots"] < 200, "no room for more"
     options = ["selfplay", "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
-    tuned = vecchess(*options, "--run-dir", tmp_path / "tuned", env=env)
+    tuned = inside(*options, "--run-dir", tmp_path / "tuned", env=env)
     assert f"{facts['slots']} in the network" in tuned.stderr
-    assert vecchess(*options, "--run-dir", tmp_path / "usual", "--slots", 100).returncode == 0
+    assert inside(*options, "--run-dir", tmp_path / "usual", "--slots", 100).returncode == 0
     digests = {RunFolder(tmp_path / run).records().digest() for run in ("tuned", "usual")}
     assert len(digests) == 1
 
 
 def test_a_file_plays_like_the_preset_it_was_made_from(net: Path, tmp_path: Path) -> None:
     options = ["selfplay", "--games", 4, "--max-plies", 10, "--gpus", "cpu", "--json"]
-    one = last_json(vecchess(*options, "--net", net, "--run-dir", tmp_path / "a"))
-    other = last_json(vecchess(*options, "--run-dir", tmp_path / "b"))
+    one = last_json(inside(*options, "--net", net, "--run-dir", tmp_path / "a"))
+    other = last_json(inside(*options, "--run-dir", tmp_path / "b"))
     assert one["time_steps"] == other["time_steps"]
 
 
@@ -92,7 +92,7 @@ def test_a_file_plays_like_the_preset_it_was_made_from(net: Path, tmp_path: Path
 def test_bench_throughput(name: str) -> None:
     size = ["--slots", 16, "--concurrent-games", 32, "--seconds", 0.5]
     facts = last_json(
-        vecchess("bench", "throughput", "--net", name, "--gpus", "cpu", *size, "--json")
+        inside("bench", "throughput", "--net", name, "--gpus", "cpu", *size, "--json")
     )
     keys = "schema device net slots games plies_per_s games_per_s evals_per_s mean_time_steps"
     keys += " batch_fill device_busy mover_busy queue_age_p99_ms verdict bytes_per_game"
@@ -104,14 +104,14 @@ def test_bench_throughput(name: str) -> None:
 
 def test_bench_throughput_with_workers() -> None:
     size = ["--gpus", "cpu:2", "--slots", 8, "--seconds", 1]
-    facts = last_json(vecchess("bench", "throughput", *size, "--json"))
+    facts = last_json(inside("bench", "throughput", *size, "--json"))
     assert facts["workers"] == 2
     assert facts["plies_per_s"] > 0
 
 
 def test_bench_perft_of_a_position() -> None:
     fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
-    facts = last_json(vecchess("bench", "perft", "--fen", fen, "--depth", 5, "--json"))
+    facts = last_json(inside("bench", "perft", "--fen", fen, "--depth", 5, "--json"))
     assert facts["nodes"] == 674_624
 
 
@@ -119,7 +119,7 @@ def test_bench_perft_of_a_position() -> None:
 def test_memory_of_16384_games() -> None:
     size = ["--slots", 8192, "--concurrent-games", 16384, "--seconds", 1]
     facts = last_json(
-        vecchess("bench", "throughput", "--net", "constant", "--gpus", "cpu", *size, "--json")
+        inside("bench", "throughput", "--net", "constant", "--gpus", "cpu", *size, "--json")
     )
     assert facts["games"] == 16384
     assert facts["bytes_per_game"] <= 4096
@@ -144,7 +144,7 @@ def test_help_is_for_every_command() -> None:
         ["export", "csv"],
         ["export", "onnx"],
     ):
-        done = vecchess(*command, "--help")
+        done = inside(*command, "--help")
         assert done.returncode == 0
         assert done.stdout.startswith("Usage:")
 
@@ -194,7 +194,7 @@ def test_bad_input_gets_one_line_and_harms_nothing(
     Path("BROKEN").write_bytes(b"not a network")
     Path("OPENINGS").write_text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\nrubbish\n")
     before = sorted(tmp_path.rglob("*"))
-    done = vecchess(*command)
+    done = inside(*command)
     assert done.returncode == 2
     assert done.stdout == ""
     assert part in done.stderr

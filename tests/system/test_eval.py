@@ -2,15 +2,13 @@
 
 import json
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.evaluate.players import small_net
-from tests.system.commands import last_json, start, vecchess
+from tests.system.commands import inside, last_json, start, vecchess
 from vecchess.jit import cache_dir
-from vecchess_cli.main import run
 
 NUMBA_CACHE = str(cache_dir().parent)
 """Kernels stay where they are compiled already when a test moves the user's cache."""
@@ -31,7 +29,7 @@ def test_a_network_is_rated_reported_and_compared(tmp_path: Path) -> None:
     assert "400 Elo above random" in done.stderr
     assert len(list((tmp_path / "cache" / "vecchess" / "arena").iterdir())) == 3
 
-    done = vecchess("compare", report, report, "--json")
+    done = inside("compare", report, report, "--json")
     joint = last_json(done)
     assert joint["ratings"] == facts["ratings"]
     assert joint["found_in"] == {"material policy": [str(report)] * 2}
@@ -43,7 +41,7 @@ def test_the_history_of_a_run_is_rated_and_drawn(tmp_path: Path) -> None:
     for seed in (1, 2):
         small_net(seed).save(tmp_path / "nets" / f"run-s{100 * seed}-d0.safetensors")
     env = {"VECCHESS_MAX_PLIES": "61"}
-    done = vecchess("eval", "--history", tmp_path, "--games", 2, "--against", "random", env=env)
+    done = inside("eval", "--history", tmp_path, "--games", 2, "--against", "random", env=env)
     assert done.returncode == 0, done.stderr
     facts = json.loads((tmp_path / "eval" / "history.json").read_text())
     assert [point["samples"] for point in facts["curve"]] == [100, 200]
@@ -89,20 +87,13 @@ def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.Monkey
         (["compare", "no-such-report.json"], "cannot read no-such-report.json"),
     ],
 )
-def test_bad_input_is_one_line(
-    arguments: list[str],
-    part: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["vecchess", *arguments])
-    assert run() == 2
-    last = capsys.readouterr().err.splitlines()[-1]
+def test_bad_input_is_one_line(arguments: list[str], part: str) -> None:
+    done = inside(*arguments)
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
     assert last.startswith("vecchess: error: ")
     assert part in last
 
 
-def test_sprt_is_no_setting_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["vecchess", "eval", "greedy"])
-    monkeypatch.setenv("VECCHESS_SPRT", "0,5")
-    assert run() == 2
+def test_sprt_is_no_setting_of_an_evaluation() -> None:
+    assert inside("eval", "greedy", env={"VECCHESS_SPRT": "0,5"}).returncode == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import chess.pgn
 import pytest
 
-from tests.system.commands import last_json, start, vecchess
+from tests.system.commands import inside, last_json, start, vecchess
 
 
 def test_a_match_and_its_games(tmp_path: Path) -> None:
@@ -38,13 +38,13 @@ def test_a_match_and_its_games(tmp_path: Path) -> None:
 
 def test_the_exit_code_is_the_answer() -> None:
     test = ["--sprt", "0,300", "--games", 400, "--quiet", "--json"]
-    won = vecchess("match", "minimax:2", "random", *test)
+    won = inside("match", "minimax:2", "random", *test)
     assert won.returncode == 0, won.stderr
     assert last_json(won)["stopped_by"] == "sprt"
-    lost = vecchess("match", "random", "minimax:2", *test)
+    lost = inside("match", "random", "minimax:2", *test)
     assert lost.returncode == 3
     assert '"state": "rejected"' in lost.stdout
-    least = vecchess("match", "random", "random", "--games", 4, "--least", 2000, "--quiet")
+    least = inside("match", "random", "random", "--games", 4, "--least", 2000, "--quiet")
     assert least.returncode == 3
 
 
@@ -64,7 +64,7 @@ def test_the_exit_code_is_the_answer() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_input_is_one_line(options: list[object], reason: str) -> None:
-    done = vecchess("match", *options)
+    done = inside("match", *options)
     assert done.returncode == 2, done.stderr
     assert reason in done.stderr
     assert "Traceback" not in done.stderr

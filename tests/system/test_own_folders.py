@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import PROGRAM, games
+from tests.system.commands import PROGRAM, games, inside
 
 OPTIONS = [
     "--gpus", "cpu", "--games-per-iter", 8, "--batch-size", 64, "--sims", 4, "--max-plies", 40,
@@ -62,10 +62,12 @@ def test_another_flag_than_rank_0_is_named(machines: list[Path]) -> None:
     assert "other settings than rank 0" in ends[0][1]
 
 
-def test_machine_0_needs_the_settings(tmp_path: Path) -> None:
-    [(code, said)] = train_on([tmp_path / "a"], ["--resume", "--gpus", "cpu"])
-    assert code == 2
-    [line] = said.splitlines()
+def test_machine_0_needs_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = ["--nnodes", 1, "--node-rank", 0, "--master-addr", "127.0.0.1"]
+    done = inside("train", "--resume", "--gpus", "cpu", *place, "--run-dir", "run")
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
     assert line.startswith("vecchess: error: run is not a run: it has no config.toml; ")
     assert "--node-rank" in line
 

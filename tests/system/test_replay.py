@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.rerun.runs import DRAWN, GUMBEL, record, run_of, tiny
-from tests.system.commands import last_json, vecchess
+from tests.system.commands import inside, last_json, vecchess
 from vecchess.selfplay.nets import keep_net
 from vecchess.store.run_folder import RunFolder
 
@@ -64,8 +64,8 @@ def test_a_difference_has_an_exit_code_of_its_own(forged: RunFolder) -> None:
     assert "hash of the answers so far: " in one.stderr
     assert "DIFFERS" in one.stderr
     assert json.loads(one.stdout)["difference"]["ply"] == 9
-    assert vecchess("replay", forged.path, 2, *CPU, "--quiet").returncode == 0
-    everything = vecchess("replay", forged.path, "--verify-all", 8, *CPU, "--json")
+    assert inside("replay", forged.path, 2, *CPU, "--quiet").returncode == 0
+    everything = inside("replay", forged.path, "--verify-all", 8, *CPU, "--json")
     facts = json.loads(everything.stdout)
     assert everything.returncode == 3
     assert (facts["identical"], facts["different"]) == (7, 1)
@@ -85,7 +85,7 @@ def test_a_difference_has_an_exit_code_of_its_own(forged: RunFolder) -> None:
     ],
 )
 def test_bad_input_gets_one_line(run: RunFolder, arguments: list[object], words: str) -> None:
-    done = vecchess("replay", run.path, *arguments)
+    done = inside("replay", run.path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -96,7 +96,7 @@ def test_a_network_that_is_gone(run: RunFolder, tmp_path: Path) -> None:
     copy.create()
     copy.config.write_bytes(run.config.read_bytes())
     record(copy, run.records().take(np.arange(2)))
-    done = vecchess("replay", copy.path, 1, *CPU)
+    done = inside("replay", copy.path, 1, *CPU)
     assert done.returncode == 2
     assert "has no network" in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -4,22 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import SHORT, games, last_json, vecchess
+from tests.system.commands import SHORT, games, inside, last_json
 
 SEARCH = ["--search", "gumbel", "--sims", 6, "--net", "material", *SHORT]
 
 
 def test_searched_games_are_recorded_and_go_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    summary = last_json(vecchess("selfplay", "--games", 6, *SEARCH, "--run-dir", run, "--json"))
+    summary = last_json(inside("selfplay", "--games", 6, *SEARCH, "--run-dir", run, "--json"))
     assert summary["searched_plies"] == summary["plies"]
     assert 1 <= summary["mean_visits"] <= 6
     assert (games(run).full == 1).all()
-    done = vecchess("selfplay", "--run-dir", run, "--resume", "--games", 9, "--json")
+    done = inside("selfplay", "--run-dir", run, "--resume", "--games", 9, "--json")
     assert last_json(done)["games"] == 9
     other = tmp_path / "other"
     whole = ["--games", 9, "--gpus", "cpu:2", "--slots", 3, "--run-dir", other]
-    assert vecchess("selfplay", *SEARCH, *whole).returncode == 0
+    assert inside("selfplay", *SEARCH, *whole).returncode == 0
     assert games(run).digest() == games(other).digest()
 
 
@@ -42,7 +42,7 @@ def test_searched_games_are_recorded_and_go_on(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line(flags: list[object], words: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    done = vecchess("selfplay", "--net", "constant", "--gpus", "cpu", "--run-dir", run, *flags)
+    done = inside("selfplay", "--net", "constant", "--gpus", "cpu", "--run-dir", run, *flags)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert words in done.stderr

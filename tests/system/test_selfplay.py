@@ -13,7 +13,7 @@ import chess.pgn
 import numpy as np
 import pytest
 
-from tests.system.commands import SHORT, games, last_json, start, vecchess, workers_of
+from tests.system.commands import SHORT, games, inside, last_json, start, vecchess, workers_of
 from vecchess.export.lc0_reader import read_chunk
 
 
@@ -39,7 +39,7 @@ def test_the_run_folder(reference: Path) -> None:
 def test_three_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = ["--gpus", "cpu:3", "--slots", 3, "--concurrent-games", 5, "--movers", 2]
-    done = vecchess("selfplay", *SHORT, *options, "--games", 24, "--run-dir", run, "--json")
+    done = inside("selfplay", *SHORT, *options, "--games", 24, "--run-dir", run, "--json")
     assert last_json(done)["games"] == 24
     assert games(run).digest() == games(reference).digest()
 
@@ -61,7 +61,7 @@ def test_without_a_terminal_lines_are_plain(reference: Path, tmp_path: Path) -> 
 
 def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "games.pgn"
-    assert last_json(vecchess("export", "pgn", reference, "--out", out, "--json"))["games"] == 24
+    assert last_json(inside("export", "pgn", reference, "--out", out, "--json"))["games"] == 24
     with out.open() as file:
         for number in range(24):
             game = chess.pgn.read_game(file)
@@ -85,13 +85,13 @@ def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) 
 def test_a_run_in_other_formats(reference: Path, tmp_path: Path) -> None:
     plies = games(reference).lengths
     chunks = tmp_path / "chunks"
-    some = vecchess("export", "lc0", reference, "--out", chunks, "--games", "2-4", "--json")
+    some = inside("export", "lc0", reference, "--out", chunks, "--games", "2-4", "--json")
     assert last_json(some) == {
         "schema": 1, "games": 3, "plies": plies[2:5].sum(), "out": str(chunks)
     }  # fmt: skip
     for number in (2, 3, 4):
         assert len(read_chunk(chunks / f"game_{number:06d}.gz")) == plies[number]
-    table = vecchess("export", "csv", reference, "--out", "-")
+    table = inside("export", "csv", reference, "--out", "-")
     assert table.returncode == 0, table.stderr
     rows = list(csv.DictReader(table.stdout.splitlines()))
     assert [int(row["plies"]) for row in rows] == plies.tolist()
@@ -100,14 +100,14 @@ def test_a_run_in_other_formats(reference: Path, tmp_path: Path) -> None:
 def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
     (net,) = (reference / "nets").glob("*.safetensors")
     out = tmp_path / "net.onnx"
-    facts = last_json(vecchess("export", "onnx", net, "--out", out, "--json"))
+    facts = last_json(inside("export", "onnx", net, "--out", out, "--json"))
     assert facts["parity"]["different"] == 0
     assert facts["parity"]["positions"] == 256
     assert (facts["written"], facts["bytes"]) == (True, out.stat().st_size)
     assert facts["sha256"] in games(reference).nets
 
 
-LONG = ["--net", "small", "--max-plies", "120", "--games", "60", "--slots", "4"]
+LONG = ["--net", "small", "--max-plies", "120", "--games", "40", "--slots", "4"]
 LONG += ["--shard-interval-s", "0.3"]
 
 
@@ -132,7 +132,7 @@ def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
     assert process.returncode == 0, err
     assert "died: killed by SIGKILL" in err
     assert json.loads(out.splitlines()[-1])["restarts"] == 1
-    assert_each_game_once(run, 60)
+    assert_each_game_once(run, 40)
 
 
 def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert 'no sign of life for 3 s while "playing"' in err
-    assert_each_game_once(run, 60)
+    assert_each_game_once(run, 40)
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     assert "--resume" in err
     assert "died" not in err
     recorded = set(games(run).numbers.tolist())
-    assert 0 < len(recorded) < 60
-    done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 60
-    assert_each_game_once(run, 60)
+    assert 0 < len(recorded) < 40
+    done = inside("selfplay", "--resume", "--run-dir", run, "--json")
+    assert last_json(done)["games"] == 40
+    assert_each_game_once(run, 40)
 
 
 def test_a_ctrl_c_while_workers_import_leaves_no_traceback(tmp_path: Path) -> None:
@@ -207,27 +207,27 @@ def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     wait_for_a_shard(run)
     process.kill()
     process.communicate(timeout=30)
-    done = vecchess("selfplay", "--resume", "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 60
-    assert_each_game_once(run, 60)
+    done = inside("selfplay", "--resume", "--run-dir", run, "--json")
+    assert last_json(done)["games"] == 40
+    assert_each_game_once(run, 40)
 
 
 def test_a_run_can_be_extended(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    assert vecchess("selfplay", *SHORT, "--games", 5, "--run-dir", run).returncode == 0
+    assert inside("selfplay", *SHORT, "--games", 5, "--run-dir", run).returncode == 0
     first = games(run)
-    assert vecchess("selfplay", "--resume", "--games", 9, "--run-dir", run).returncode == 0
+    assert inside("selfplay", "--resume", "--games", 9, "--run-dir", run).returncode == 0
     assert games(run).take(np.arange(5)).digest() == first.digest()
     assert_each_game_once(run, 9)
 
 
 def test_a_run_resumes_with_its_own_copy_of_the_network(tmp_path: Path) -> None:
     net, run = tmp_path / "mine.safetensors", tmp_path / "run"
-    assert vecchess("net", "new", "tiny", "--seed", 5, "--out", net).returncode == 0
+    assert inside("net", "new", "tiny", "--seed", 5, "--out", net).returncode == 0
     options = ["selfplay", *SHORT, "--net", net, "--run-dir", run]
-    assert vecchess(*options, "--games", 3).returncode == 0
+    assert inside(*options, "--games", 3).returncode == 0
     net.unlink()
-    assert vecchess("selfplay", "--resume", "--games", 6, "--run-dir", run).returncode == 0
+    assert inside("selfplay", "--resume", "--games", 6, "--run-dir", run).returncode == 0
     assert_each_game_once(run, 6)
     assert len(games(run).nets) == 1
 
@@ -246,7 +246,7 @@ def test_a_run_has_one_writer(tmp_path: Path) -> None:
 def test_a_full_disk_ends_the_run_with_one_line(tmp_path: Path) -> None:
     """A limit on the size of files stands for the full disk: writing a shard fails half-way."""
     run = tmp_path / "run"
-    assert vecchess("selfplay", *SHORT, "--games", 3, "--run-dir", run).returncode == 0
+    assert inside("selfplay", *SHORT, "--games", 3, "--run-dir", run).returncode == 0
     before = {path: path.read_bytes() for path in (run / "games").iterdir()}
     limited = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000));"

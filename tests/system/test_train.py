@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.system.commands import games, last_json, start, vecchess
+from tests.system.commands import games, inside, last_json, start, vecchess
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 
@@ -51,7 +51,7 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
 def reference(tmp_path_factory: pytest.TempPathFactory, little: list[object]) -> Path:
     """A run that nobody disturbed."""
     run = tmp_path_factory.mktemp("runs") / "run"
-    summary = last_json(vecchess("train", *QUICK, *little, "--run-dir", run, "--json"))
+    summary = last_json(inside("train", *QUICK, *little, "--run-dir", run, "--json"))
     assert (summary["iterations"], summary["exit_code"]) == (2, 0)
     return run
 
@@ -88,9 +88,7 @@ def test_the_run_folder(reference: Path) -> None:
 
 def test_the_games_can_be_played_again(reference: Path) -> None:
     """Those of each generation by its own network."""
-    again = vecchess(
-        "replay", reference, "--verify-all", 16, "--gpus", "cpu", "--slots", 3, "--json"
-    )
+    again = inside("replay", reference, "--verify-all", 16, "--gpus", "cpu", "--slots", 3, "--json")
     told = last_json(again)
     assert (told["games"], told["identical"]) == (16, 16)
     assert list(told["networks"].values()) == [8, 8]
@@ -106,7 +104,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(
     wanted = 1 if number == signal.SIGTERM else 3
     said = _stopped([*QUICK, *little], run, number, wanted)
     assert f"--run-dir {run} --resume" in " ".join(said.split())
-    assert vecchess("train", "--run-dir", run, "--resume").returncode == 0
+    assert inside("train", "--run-dir", run, "--resume").returncode == 0
     assert newest(run) == newest(reference)
     assert games(run).digest() == games(reference).digest()
 
@@ -213,7 +211,7 @@ def test_a_full_disk_ends_the_run_with_one_line(
     limited(30_000, [*options, "--resume"], f"cannot write network .*{net.name}")
     assert {path: path.read_bytes() for path in before} == before
     assert not list(run.rglob("*.tmp"))
-    assert vecchess(*options, "--resume").returncode == 0
+    assert inside(*options, "--resume").returncode == 0
     assert newest(run) == newest(reference)
     assert games(run).digest() == games(reference).digest()
 
@@ -284,12 +282,12 @@ def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objecti
     run = tmp_path / "run"
     options = ["--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64]
     more = ["--objective", objective, "--max-plies", 40, "--eval-games", 2, "--json"]
-    done = vecchess("train", *options, *more, *little, "--run-dir", run)
+    done = inside("train", *options, *more, *little, "--run-dir", run)
     summary = last_json(done)
     assert {match["opponent"] for match in summary["matches"]} == {"random", "greedy"}
     learnt = [line for line in facts(run) if line["kind"] == "learn"]
     assert all(np.isfinite(line["loss"]) for line in learnt)
-    again = last_json(vecchess("replay", run, "--verify-all", 16, "--gpus", "cpu", "--json"))
+    again = last_json(inside("replay", run, "--verify-all", 16, "--gpus", "cpu", "--json"))
     assert (again["identical"], len(again["networks"])) == (16, 2)
 
 
@@ -298,7 +296,7 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
     pgn.write_text(PGN * 3)
     options = ["--objective", "supervised", "--data", pgn, *little, "--batch-size", 16]
     more = ["--epochs", 20, "--iterations", 2, "--gpus", "cpu", "--eval-every", 0, "--holdout", 0.2]
-    summary = last_json(vecchess("train", *options, *more, "--run-dir", run, "--json"))
+    summary = last_json(inside("train", *options, *more, "--run-dir", run, "--json"))
     assert summary["positions"] == 33
     examined = [line for line in facts(run) if line["kind"] == "examine"]
     assert len(examined) == 2
@@ -354,7 +352,7 @@ def test_bad_input_is_one_line(tmp_path: Path, options: list[str], reason: str) 
         (tmp_path / name).touch()
     options = [str(tmp_path / o) if o.split(".")[0].isupper() else o for o in options]
     where = [] if "--resume" in options else ["--run-dir", run]
-    done = vecchess("train", "--gpus", "cpu", *options, *where)
+    done = inside("train", "--gpus", "cpu", *options, *where)
     assert done.returncode == 2, done.stderr
     assert reason in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
@@ -366,9 +364,9 @@ def test_a_run_goes_on_with_what_it_began_with(reference: Path) -> None:
         (["--seed", 5], "started with seed = 0"),
         (["--games-per-iter", 9], "started with games_per_iter = 8"),
     ):
-        done = vecchess("train", "--run-dir", reference, "--resume", *options)
+        done = inside("train", "--run-dir", reference, "--resume", *options)
         assert (done.returncode, reason in done.stderr) == (2, True), done.stderr
-    done = vecchess("train", *QUICK, "--run-dir", reference)
+    done = inside("train", *QUICK, "--run-dir", reference)
     assert (done.returncode, "holds a run already" in done.stderr) == (2, True)
 
 
@@ -386,14 +384,14 @@ def test_how_many_iterations_a_run_may_be_asked_for(reference: Path) -> None:
 def test_a_run_has_one_writer(reference: Path, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(reference, tmp_path / "run"))
     with run.locked():
-        done = vecchess("train", "--run-dir", run.path, "--resume")
+        done = inside("train", "--run-dir", run.path, "--resume")
     assert (done.returncode, "another vecchess is writing" in done.stderr) == (2, True)
 
 
 def gated(run: Path, little: list[object], test: str) -> list[dict[str, Any]]:
     """What the gate said of the networks of a run with this test."""
     options = [*QUICK, *little, "--gate", test, "--gate-games", 20, "--run-dir", run]
-    assert last_json(vecchess("train", *options, "--json"))["exit_code"] == 0
+    assert last_json(inside("train", *options, "--json"))["exit_code"] == 0
     return [line for line in lines_of(run) if line["kind"] == "gate"]
 
 
@@ -420,6 +418,6 @@ def test_games_that_cannot_be_gathered_leave_no_run(tmp_path: Path) -> None:
     pgn.write_text('[Event "?"]\n\n1. e4 Ke4 *\n')
     options = ["--objective", "supervised", "--data", pgn, "--gpus", "cpu", "--run-dir", run]
     for _ in range(2):
-        done = vecchess("train", *options)
+        done = inside("train", *options)
         assert (done.returncode, "games.pgn" in done.stderr) == (2, True), done.stderr
         assert "holds a run" not in done.stderr

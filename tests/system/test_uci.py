@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.system.commands import vecchess
+from tests.system.commands import inside, vecchess
 
 UCI = [sys.executable, "-m", "vecchess_cli.main", "uci"]
 
@@ -50,7 +50,7 @@ def test_a_command_on_the_command_line() -> None:
     ],
 )
 def test_what_cannot_be_started(options: list[object], part: str) -> None:
-    done = vecchess("uci", *options)
+    done = inside("uci", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("vecchess: error: ")
     assert part in done.stderr

@@ -1,6 +1,7 @@
 """The position to analyse, with the game that led to it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +18,27 @@ from vecchess.errors import ConfigError
 STARTPOS = "startpos"
 
 
-def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[np.uint64], Pasts]:
-    """The position after UCI moves, ``uint64[1, 8]``, its history of keys, ``uint64[1, 102]``, and
-    the positions before it, ``uint64[1, 8, 8]``.
+class Place(NamedTuple):
+    """Where a game has come to.
 
-    Raises ConfigError for a FEN that is none, a move that is not legal, a game that is over.
+    position: uint64[1, 8]; keys: uint64[1, 102], its history of keys; past: uint64[1, 8, 8], the
+    positions before it; repetitions: earlier occurrences of the position.
+    """
+
+    position: Positions
+    keys: NDArray[np.uint64]
+    past: Pasts
+    repetitions: int
+
+
+def follow(fen: str, moves: Sequence[str]) -> Place:
+    """The place after UCI moves, whether the game is over there or not.
+
+    Raises ConfigError for a FEN that is none and a move that is not legal.
     """
     position = start_positions(1) if fen == STARTPOS else from_fens([fen])
     keys, past = np.zeros((1, KEY_HISTORY), np.uint64), no_past(1)
-    earlier = _note(position, keys)
+    repetitions = _note(position, keys)
     for number, uci in enumerate(moves, 1):
         try:
             move = uci_to_move(position[0], uci)
@@ -33,8 +46,18 @@ def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[n
             raise ConfigError(f"moves: {error} (number {number} of {len(moves)})") from None
         note(position, past, np.zeros(1, np.int64))
         position = make(position, [move])
-        earlier = _note(position, keys)
-    over = Termination(int(terminations(position, earlier)[0]))
+        repetitions = _note(position, keys)
+    return Place(position, keys, past, repetitions)
+
+
+def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[np.uint64], Pasts]:
+    """The position after UCI moves, ``uint64[1, 8]``, its history of keys, ``uint64[1, 102]``, and
+    the positions before it, ``uint64[1, 8, 8]``.
+
+    Raises ConfigError for a FEN that is none, a move that is not legal, a game that is over.
+    """
+    position, keys, past, repetitions = follow(fen, moves)
+    over = Termination(int(terminations(position, repetitions)[0]))
     if over is not Termination.ONGOING:
         words = over.name.replace("_", " ").lower()
         raise ConfigError(f"there is nothing to search, the game is over: {words}")

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from math import isfinite, log
 from typing import Any, Literal
 
-from scipy.optimize import brentq
-
 from vecchess.arena.score import expected_score
 from vecchess.errors import ConfigError
 
@@ -113,6 +111,8 @@ def _log_likelihood(pairs: list[float], score: float) -> float:
     That distribution is p / (1 + t a): p the frequencies, a the points less the score, and t what
     makes the mean right.
     """
+    from scipy.optimize import brentq  # whoever only names a test need not wait for it
+
     total, last = sum(pairs), len(pairs) - 1
     terms = [(count / total, number / last - score) for number, count in enumerate(pairs)]
 

@@ -22,8 +22,8 @@ from vecchess.config.uci import UciConfig
 from vecchess.errors import ConfigError
 
 ENV_PREFIX = "VECCHESS_"
-OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH",)
-"""Variables with our prefix that are no settings: the tests read this one."""
+OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM")
+"""Variables with our prefix that are no settings: the tests read these."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
 MODELS: tuple[type[BaseModel], ...] = (
     SelfplayConfig,

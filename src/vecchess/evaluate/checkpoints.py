@@ -1,7 +1,7 @@
 """The networks of a run, in the order in which they were learnt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,15 +35,20 @@ class Checkpoint:
 def checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
     """Every ``every``-th network of a run, by the samples in its name, else by its time; the first
     and the newest always. Raises ConfigError where there are fewer than two."""
-    files = sorted((run / "nets").glob("*.safetensors"))
-    found = [Checkpoint.of(file) for file in files]
+    found = in_order((run / "nets").glob("*.safetensors"))
     if len(found) < 2:
         raise ConfigError(f"{run} has {len(found)} networks in {run / 'nets'}: two make a history")
+    return thinned(found, every)
+
+
+def in_order(files: Iterable[Path]) -> list[Checkpoint]:
+    """Networks by the samples in their names where all tell them, else by the time of the files."""
+    found = [Checkpoint.of(file) for file in sorted(files)]
     if all(one.samples is not None for one in found):
         found.sort(key=lambda one: (one.samples, one.positions))
     else:
         found.sort(key=lambda one: one.file.stat().st_mtime)
-    return thinned(found, every)
+    return found
 
 
 def thinned(found: Sequence[Checkpoint], every: int) -> list[Checkpoint]:

@@ -71,9 +71,10 @@ def train_run(
         raise ConfigError("--resume needs --run-dir: which run is to go on?")
     folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
     cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
+    place = local_places(devices, cluster, os.environ)[0]
     if flags is None:
-        _check(config, devices)
-    elif local_places(devices, cluster, os.environ)[0].node == 0:
+        _check(config, devices, place.world_size)
+    elif place.node == 0:
         raise ConfigError(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
             "told --nnodes, --node-rank and --master-addr"
@@ -94,8 +95,7 @@ def train_rank(
     """One rank's part of a run; see ``train_run``."""
     config = agreed(config, flags, ranks)
     if flags is not None:
-        _check(config, devices)
-    _require_even(config, ranks)
+        _check(config, devices, ranks.world_size)
     history = history_of(first_sizes(config).num_planes)
     places = Places(config.batch_size // ranks.world_size, config.loaders, history=history)
     ranks.require_same(comparable(config))
@@ -146,9 +146,10 @@ def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusFile]:
         yield status
 
 
-def _check(config: TrainConfig, devices: list[Device]) -> None:
+def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
     """Raise what is wrong with the settings, as far as that can be seen before anything starts."""
     first_sizes(config)
+    _require_even(config, num_ranks)
     if config.gate:
         Sprt.parse(config.gate)
     check_data(config.data)
@@ -197,11 +198,11 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
         trainer.reporter.say(f"all {done} iterations are done: --iterations asks for more")
 
 
-def _require_even(config: TrainConfig, ranks: Ranks) -> None:
-    if config.batch_size % ranks.world_size:
+def _require_even(config: TrainConfig, num_ranks: int) -> None:
+    if config.batch_size % num_ranks:
         raise ConfigError(
-            f"--batch-size {config.batch_size} cannot be split over {ranks.world_size} ranks: "
-            f"choose a multiple of {ranks.world_size}"
+            f"--batch-size {config.batch_size} cannot be split over {num_ranks} ranks: "
+            f"choose a multiple of {num_ranks}"
         )
 
 

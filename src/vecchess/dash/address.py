@@ -1,0 +1,60 @@
+"""Where the dashboard is found: host, port and token."""
+
+import ipaddress
+import secrets
+import socket
+from dataclasses import dataclass
+
+from vecchess.errors import ConfigError
+
+TOKEN_BYTES = 18
+
+
+@dataclass(frozen=True)
+class Address:
+    """A socket that listens, and how people reach it."""
+
+    socket: socket.socket
+    host: str
+    port: int
+    token: str
+    """What a browser has to show; "" where it needs nothing."""
+    is_loopback: bool
+    """Only this machine itself reaches it."""
+
+    @property
+    def url(self) -> str:
+        """To be opened in a browser."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.host in ("0.0.0.0", "::"):
+            host = socket.gethostname()
+        return f"http://{host}:{self.port}/{f'?token={self.token}' if self.token else ''}"
+
+
+def listen(host: str, port: int, token: str = "") -> Address:
+    """Listen at ``host`` and ``port``, 0 takes any that is free.
+
+    Other machines may ask only with a token: one is made up where none is given. Raises ConfigError
+    where the host is none of this machine's, or the port is taken.
+    """
+    try:
+        family, *_, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError):
+        raise ConfigError(f"--host {host!r} is no address; try --host 127.0.0.1") from None
+    is_loopback = ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(where)
+        taken.listen(128)
+    except OSError as error:
+        taken.close()
+        raise ConfigError(
+            f"cannot listen at {host}, port {port}: {(error.strerror or str(error)).lower()}; "
+            "--port 0 takes any that is free"
+        ) from None
+    if not is_loopback:
+        token = token or secrets.token_urlsafe(TOKEN_BYTES)
+    return Address(taken, host, taken.getsockname()[1], token, is_loopback)

@@ -1,0 +1,58 @@
+"""The dashboard as an ASGI application."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Mount
+
+from vecchess.dash.api import Api
+from vecchess.dash.assets import Asset, asset_routes
+from vecchess.dash.desk import Desk
+from vecchess.dash.guard import Guard
+from vecchess.dash.hub import Hub
+from vecchess.dash.play import routes as play_routes
+from vecchess.dash.play_desk import PlayDesk
+from vecchess.dash.play_networks import networks
+
+GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
+
+
+def make_app(
+    desk: Desk,
+    hub: Hub,
+    assets: Mapping[str, Asset],
+    token: str = "",
+    any_host: bool = False,
+) -> Starlette:
+    """Pages, what they ask for, and who may."""
+    table = PlayDesk(lambda: desk.ask(networks))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        looking = asyncio.ensure_future(hub.run())
+        try:
+            yield
+        finally:
+            hub.close()
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+            await table.close()
+            desk.close()
+
+    return Starlette(
+        routes=[
+            Mount("/api/play", routes=play_routes(table)),
+            *Api(desk, hub).routes(),
+            *asset_routes(dict(assets)),
+        ],
+        middleware=[
+            Middleware(Guard, token=token, any_host=any_host),
+            Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
+        ],
+        lifespan=lifespan,
+    )

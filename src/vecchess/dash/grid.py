@@ -1,0 +1,109 @@
+"""The boards of a run in progress: a place for each seat, whose last game stays until the next."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vecchess.errors import DataError
+from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.run_view import RunView
+
+LINGER_S, LINGER_UNKNOWN_S = 4.0, 1.5
+"""So long at most a game that is over keeps its place while another is played there; the second
+where its result is not known, for games are recorded some time after they end."""
+NUM_BETWEEN_ASKS = 2
+"""Refreshes between two looks for the record of a game that is over."""
+Seat = tuple[int, int | None, int]
+
+
+@dataclass(frozen=True)
+class Square:
+    """One board of the grid."""
+
+    game: LiveGame
+    ended_at: float | None = None
+    """When it was first seen that it is over, by ``time.monotonic``."""
+
+
+class Grid:
+    """What the boards of one run show."""
+
+    def __init__(self) -> None:
+        """All empty."""
+        self._squares: dict[Seat, Square] = {}
+        self._turns = 0
+
+    def boards(self, view: RunView, now: Callable[[], float] = time.monotonic) -> list[Any]:
+        """Each board as plain values, in the order of machines, workers and seats."""
+        self._turns += 1
+        playing = {(game.machine, game.worker, game.seat): game for game in view.boards()}
+        if not playing and view.standing.is_over:
+            self._squares.clear()
+        for seat in playing.keys() | self._squares.keys():
+            self._turn(seat, playing.get(seat), view, now())
+        order = sorted(self._squares, key=lambda seat: (seat[0], seat[1] or 0, seat[2]))
+        return [board(self._squares[seat]) for seat in order]
+
+    def _turn(self, seat: Seat, game: LiveGame | None, view: RunView, now: float) -> None:
+        """Bring one place up to date with the game that is there now, if any."""
+        shown = self._squares.get(seat)
+        if shown is None or (game is not None and game.number == shown.game.number):
+            assert game is not None
+            self._squares[seat] = Square(game)
+            return
+        ended_at = now if shown.ended_at is None else shown.ended_at
+        over = self._over(shown, view)
+        linger_s = LINGER_UNKNOWN_S if over.result == "*" else LINGER_S
+        if now - ended_at < linger_s:
+            self._squares[seat] = Square(over, ended_at)
+        elif game is None:
+            del self._squares[seat]
+        else:
+            self._squares[seat] = Square(game)
+
+    def _over(self, shown: Square, view: RunView) -> LiveGame:
+        """The game of a place that is over, as it was recorded once it is."""
+        game = shown.game
+        if game.result != "*" or (shown.ended_at and self._turns % NUM_BETWEEN_ASKS):
+            return game
+        try:
+            recorded = view.game(game.number)
+        except DataError:
+            return replace(game, is_live=False)
+        return replace(recorded, worker=game.worker, seat=game.seat, machine=game.machine)
+
+
+class Grids:
+    """A grid for each run that somebody looks at."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._grids: dict[str, Grid] = {}
+
+    def of(self, name: str) -> Grid:
+        """The grid of this run."""
+        return self._grids.setdefault(name, Grid())
+
+    def keep(self, names: set[str]) -> None:
+        """Forget all but these."""
+        for name in self._grids.keys() - names:
+            del self._grids[name]
+
+
+def board(square: Square) -> dict[str, Any]:
+    """What a small board shows, as plain values."""
+    game = square.game
+    judged = [score for score in game.white_score if score is not None]
+    return {
+        "seat": f"{game.machine}.{game.worker}.{game.seat}",
+        "number": game.number,
+        "fen": game.fen,
+        "last": game.ucis[-1] if game.ucis else "",
+        "ply": len(game.ucis),
+        "white_score": judged[-1] if judged else None,
+        "steps": game.steps[-1] if game.steps else 0,
+        "result": game.result,
+        "termination": game.termination,
+        "over": square.ended_at is not None,
+    }

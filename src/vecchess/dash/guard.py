@@ -1,0 +1,105 @@
+"""Who may ask, and how: in front of every page."""
+
+import hmac
+from collections.abc import Mapping
+from hashlib import sha256
+from http.cookies import SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+READ = ("GET", "HEAD")
+PLAY = "/api/play/"
+"""The only routes that may be told something; they look at who tells it."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+
+
+class Guard:
+    """Lets requests through to ``app``, or answers them with a refusal."""
+
+    def __init__(self, app: ASGIApp, token: str = "", any_host: bool = False) -> None:
+        """``token``: what a page has to know, "" nothing. ``any_host``: this server is reached by
+        names we do not know; otherwise only by those of this machine itself, so that no page of
+        somebody else's can have its own name point here."""
+        self._app, self._token, self._any_host = app, token, any_host
+        self._cookie = f"vecchess_{sha256(token.encode()).hexdigest()[:12]}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on; every answer carries the security headers."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        shown = self._shown_token(scope)
+        cookie = self._made_cookie() if shown else ""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add_headers(MutableHeaders(scope=message), cookie)
+            await send(message)
+
+        refusal = self._refusal(scope, headers, shown)
+        await (refusal or self._app)(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: Headers, shown: bool) -> JSONResponse | None:
+        if not self._any_host and _without_port(headers.get("host", "")) not in LOOPBACK_NAMES:
+            return _refuse(403, "this dashboard answers to localhost and 127.0.0.1 only")
+        if scope["method"] not in READ and not scope["path"].startswith(PLAY):
+            return _refuse(405, "this dashboard only shows; it takes GET and HEAD", READ)
+        if headers.get("sec-fetch-site") == "cross-site" and scope["path"].startswith("/api/"):
+            return _refuse(403, "a page of another site has no business here")
+        if self._token and not shown and not self._known(headers):
+            return _refuse(401, "open the address that `vecchess dash` printed, with its token")
+        return None
+
+    def _shown_token(self, scope: Scope) -> bool:
+        """Whether the address has the right token."""
+        asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        return bool(self._token) and _same(asked.get("token", [""])[-1], self._token)
+
+    def _known(self, headers: Mapping[str, str]) -> bool:
+        cookies: SimpleCookie = SimpleCookie()
+        try:
+            cookies.load(headers.get("cookie", ""))
+        except Exception:  # a cookie of somebody else's that cannot be read
+            return False
+        found = cookies.get(self._cookie)
+        return found is not None and _same(found.value, self._token)
+
+    def _made_cookie(self) -> str:
+        return f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def _add_headers(headers: MutableHeaders, cookie: str) -> None:
+    for name, value in HEADERS.items():
+        headers[name] = value
+    headers.setdefault("cache-control", "no-store")
+    if cookie:
+        headers.append("set-cookie", cookie)
+
+
+def _same(one: str, other: str) -> bool:
+    """Compared in a time that tells nothing."""
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name.lower() if colon and port.isdecimal() else host.lower()
+
+
+def _refuse(status: int, why: str, allow: tuple[str, ...] = ()) -> JSONResponse:
+    return JSONResponse({"error": why}, status, {"allow": ", ".join(allow)} if allow else None)

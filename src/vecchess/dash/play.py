@@ -1,0 +1,119 @@
+"""The play page's part of the server: the only one that may be posted to.
+
+    GET  ""           what there is to play against
+    POST "/position"  a game, or one with a move that was typed       -> where it has come to
+    POST "/read"      a FEN, a PGN, the number of a Chess960 position -> the game
+    POST "/pgn"       a game                                          -> its PGN
+    POST "/spikes"    a network and a place in a game                 -> what its neurons do
+    POST "/move"      a network and a game                            -> events: its move
+    POST "/analyse"   a network and a place in a game                 -> events: its best lines
+
+Events are server-sent ones, each a JSON object; hanging up stops what they tell of. Whatever goes
+wrong is {"error": "one line"}.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from vecchess.dash.play_desk import PlayDesk
+from vecchess.dash.play_process import Busy, HelperFailed
+from vecchess.dash.play_requests import (
+    AnalysisAsked,
+    Asked,
+    GameAsked,
+    MoveAsked,
+    NetworkAsked,
+    PgnAsked,
+    Refused,
+    TextAsked,
+    read_asked,
+)
+from vecchess.errors import VecchessError
+
+NO_STORE = {"Cache-Control": "no-store"}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def routes(desk: PlayDesk) -> list[Route]:
+    """Routes below the place where they are mounted; ``desk`` is the caller's to close."""
+
+    async def offer(request: Request) -> Response:
+        return JSONResponse(await desk.offer(), headers=NO_STORE)
+
+    return [
+        Route("/", offer, methods=["GET"]),
+        _post("/position", _answering(desk, GameAsked, desk.position)),
+        _post("/read", _answering(desk, TextAsked, desk.read)),
+        _post("/pgn", _answering(desk, PgnAsked, desk.pgn)),
+        _post("/spikes", _answering(desk, NetworkAsked, desk.look)),
+        _post("/move", _telling(desk, MoveAsked, desk.move)),
+        _post("/analyse", _telling(desk, AnalysisAsked, desk.analyse)),
+    ]
+
+
+def _post(path: str, endpoint: Endpoint) -> Route:
+    return Route(path, endpoint, methods=["POST"])
+
+
+def _answering(
+    desk: PlayDesk, model: type[Asked], work: Callable[[Asked], Awaitable[dict[str, Any]]]
+) -> Endpoint:
+    """An endpoint that answers once."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            asked = await read_asked(request, model)
+            with desk.seat():
+                return JSONResponse(await work(asked), headers=NO_STORE)
+        except VecchessError as error:
+            return _failure(error)
+
+    return endpoint
+
+
+def _telling(
+    desk: PlayDesk, model: type[Asked], work: Callable[[Asked], AsyncIterator[dict[str, Any]]]
+) -> Endpoint:
+    """An endpoint that answers with events."""
+
+    async def events(asked: Asked) -> AsyncIterator[str]:
+        try:
+            with desk.seat():
+                async with aclosing(work(asked)) as told:  # type: ignore[type-var]
+                    async for event in told:
+                        yield _event(event)
+        except VecchessError as error:
+            yield _event({"error": _line(error)})
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            asked = await read_asked(request, model)
+        except VecchessError as error:
+            return _failure(error)
+        return StreamingResponse(events(asked), media_type="text/event-stream", headers=NO_STORE)
+
+    return endpoint
+
+
+def _event(event: dict[str, Any]) -> str:
+    return f"data: {json.dumps(event)}\n\n"
+
+
+def _failure(error: VecchessError) -> Response:
+    status = 400
+    if isinstance(error, Refused):
+        status = error.status
+    elif isinstance(error, (Busy, HelperFailed)):
+        status = 503
+    return JSONResponse({"error": _line(error)}, status, headers=NO_STORE)
+
+
+def _line(error: VecchessError) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,108 @@
+"""What the play page may ask: the shape of each body, and who may send one."""
+
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+
+from vecchess.config.uci import LEAST_ELO, MOST_ELO
+from vecchess.dash.play_game import MOST_PLIES
+from vecchess.errors import VecchessError
+
+MOST_BYTES = 1 << 16
+MOST_SIMS, MOST_ANALYSIS_SIMS = 1000, 20_000
+OWN_SITES = ("same-origin", "none")
+
+Text = Annotated[str, Field(max_length=120)]
+Move = Annotated[str, Field(max_length=8)]
+
+
+class Refused(VecchessError):  # noqa: N818  (the name says what happened)
+    """A request that is not looked into; ``status`` is HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class GameAsked(BaseModel):
+    """A game: the FEN it starts from, or "startpos", and its moves in UCI; one more as typed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: Text = "startpos"
+    moves: tuple[Move, ...] = Field(default=(), max_length=MOST_PLIES)
+    typed: Text | None = None
+
+
+class TextAsked(BaseModel):
+    """A game to be read: a FEN or a PGN, or the number of a Chess960 start position."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = ""
+    chess960: Annotated[int, Field(ge=0, le=959)] | None = None
+
+
+class PgnAsked(GameAsked):
+    """A game to be written, who played it, and how it ended where the board does not say."""
+
+    white: Text = "?"
+    black: Text = "?"
+    date: Annotated[str, Field(pattern=r"^\d{4}\.\d{2}\.\d{2}$")] = "????.??.??"
+    result: Annotated[str, Field(pattern=r"^(1-0|0-1|1/2-1/2|\*)$")] = "*"
+    termination: Text = ""
+
+
+class NetworkAsked(GameAsked):
+    """A place in a game, and a network by name."""
+
+    network: str = Field(max_length=300)
+
+
+class MoveAsked(NetworkAsked):
+    """A move of the network: simulations, 0 for its policy alone, or a rating of UCI_Elo."""
+
+    sims: Annotated[int, Field(ge=0, le=MOST_SIMS)] = 0
+    elo: Annotated[int, Field(ge=LEAST_ELO, le=MOST_ELO)] | None = None
+
+
+class AnalysisAsked(NetworkAsked):
+    """The best lines after so many simulations."""
+
+    sims: Annotated[int, Field(ge=1, le=MOST_ANALYSIS_SIMS)] = MOST_ANALYSIS_SIMS
+
+
+Asked = TypeVar("Asked", bound=BaseModel)
+
+
+async def read_asked(request: Request, model: type[Asked]) -> Asked:
+    """The body of a request from our own page; raises Refused for any other."""
+    check_sender(request.headers)
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise Refused(413, f"that is too long: {MOST_BYTES // 1024} KiB is the most")
+    try:
+        return model.model_validate_json(bytes(body))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"])) or "the body"
+        raise Refused(400, f"{where}: {fault['msg']}") from None
+
+
+def check_sender(headers: Mapping[str, str]) -> None:
+    """Raise Refused unless it is JSON that a page of this server may have sent.
+
+    A page of another site can send a form, but neither JSON nor these headers.
+    """
+    if headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "only application/json is taken here")
+    if headers.get("sec-fetch-site", "same-origin") not in OWN_SITES:
+        raise Refused(403, "only pages of this server may ask here")
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        raise Refused(403, "only pages of this server may ask here")

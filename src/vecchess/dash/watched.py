@@ -1,0 +1,102 @@
+"""The runs that are shown, by a name that is safe in addresses. New runs in a folder appear."""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vecchess.errors import ConfigError, DataError
+from vecchess.monitor.run_view import RunView
+from vecchess.store.run_folder import RunFolder
+
+FRESH_S = 0.8
+"""What was read so lately is not looked at again."""
+
+
+class Watched:
+    """Runs, and folders of runs. Not for several threads at a time."""
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        """``places``: run folders, or folders of runs; what is not there yet may come."""
+        self._places = list(places)
+        self._views: dict[str, RunView] = {}
+        self._names: dict[Path, str] = {}
+        self._read_at: dict[str, float] = {}
+        self._looked_at = float("-inf")
+
+    def views(self) -> dict[str, RunView]:
+        """All runs by name, as fresh as they need to be."""
+        self._look()
+        return {name: self._fresh(name) for name in list(self._views)}
+
+    def view(self, name: str) -> RunView:
+        """The run of this name. Raises DataError where there is none."""
+        if name not in self._views:
+            self._look()
+        if name not in self._views:
+            raise DataError(f"there is no run {name!r} here")
+        return self._fresh(name)
+
+    def _fresh(self, name: str) -> RunView:
+        view = self._views[name]
+        if time.monotonic() - self._read_at[name] >= FRESH_S:
+            view.refresh()
+            self._read_at[name] = time.monotonic()
+        return view
+
+    def _look(self) -> None:
+        """Open runs that are new, forget those that are gone."""
+        if time.monotonic() - self._looked_at < FRESH_S:
+            return
+        self._looked_at = time.monotonic()
+        there = list(self._run_folders())
+        for folder in there:
+            if folder not in self._names:
+                self._open(folder)
+        for folder in self._names.keys() - set(there):
+            name = self._names.pop(folder)
+            del self._views[name], self._read_at[name]
+
+    def _open(self, folder: Path) -> None:
+        try:
+            view = RunView(folder)
+        except ConfigError:  # it went while we looked
+            return
+        name = _unused(safe_name(view.name), self._views)
+        self._views[name], self._names[folder] = view, name
+        self._read_at[name] = time.monotonic()
+
+    def _run_folders(self) -> Iterator[Path]:
+        seen = set()
+        for place in self._places:
+            for folder in [place] if _is_run(place) else _subfolders(place):
+                if (real := folder.resolve()) not in seen and _is_run(folder):
+                    seen.add(real)
+                    yield folder
+
+
+def safe_name(name: str) -> str:
+    """``name`` of letters, digits, dot, dash and underscore only."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".") or "run"
+
+
+def _unused(name: str, taken: dict[str, RunView]) -> str:
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return RunFolder(folder).is_there
+    except ConfigError:
+        return False
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(child for child in folder.iterdir() if child.is_dir())
+    except OSError:
+        return []

@@ -1,0 +1,41 @@
+"""The manifest of a run that goes on: shards and counts, a line read once."""
+
+import json
+from pathlib import Path
+
+from vecchess.monitor.tail import Tail
+from vecchess.store.manifest import MANIFEST_NAME, ShardEntry
+from vecchess.store.stats import GameStats
+
+
+class ManifestTail:
+    """What is recorded in one ``games`` folder. Lines that are damaged are left out."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is read before ``refresh``; the folder need not exist."""
+        self.folder = folder
+        self.entries: list[ShardEntry] = []
+        self.stats = GameStats()
+        """Counts over all of them."""
+        self._tail = Tail(folder / MANIFEST_NAME)
+
+    def refresh(self) -> bool:
+        """Read the lines that are new; returns whether anything changed."""
+        changed = self._tail.is_new()
+        if changed:
+            self.entries, self.stats = [], GameStats()
+        for _, block in self._tail.blocks():
+            changed = True
+            for line in bytes(block).splitlines():
+                entry = _entry(line)
+                if entry is not None:
+                    self.entries.append(entry)
+                    self.stats.add(entry.stats)
+        return changed
+
+
+def _entry(line: bytes) -> ShardEntry | None:
+    try:
+        return ShardEntry.from_dict(json.loads(line))
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,117 @@
+"""A run as onlookers see it: its files, read as they change. Nothing is ever written."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from vecchess.errors import DataError
+from vecchess.evaluate.checkpoints import in_order
+from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.machine import Machine, find_machines
+from vecchess.monitor.series import Series
+from vecchess.monitor.small_file import SmallFile
+from vecchess.monitor.standing import Standing, standing_of
+from vecchess.store.metrics import METRICS_FILE
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.stats import GameStats
+
+HISTORY = Path("eval") / "history.json"
+"""Where ``vecchess eval --history`` leaves its report."""
+
+
+class RunView:
+    """A run, kept up to date by ``refresh``. What cannot be read is left out, never raised."""
+
+    def __init__(self, path: Path) -> None:
+        """Look into ``path`` and read what is there. Raises ConfigError where there is no run."""
+        RunFolder.existing(path)
+        self.path, self.name = path, path.resolve().name
+        self.series = Series(path / METRICS_FILE)
+        self.standing = Standing()
+        self._config: SmallFile[dict[str, Any]] = SmallFile(path / "config.toml", _toml, {})
+        self._history: SmallFile[list[dict[str, Any]]] = SmallFile(path / HISTORY, _curve, [])
+        self._machines: list[Machine] = []
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Read what is new since the last call; returns whether anything is. That a run falls
+        silent is news as well."""
+        before, known = self.standing, len(self._machines)
+        self._machines = find_machines(self.path, self._machines)
+        changed = [machine.refresh() for machine in self._machines]
+        changed += [self._config.refresh(), self._history.refresh(), self.series.refresh()]
+        statuses = [machine.status for machine in self._machines]
+        self.standing = standing_of(self.path, statuses, self.config, self._changed_unix())
+        after = self.standing
+        turned = (before.state, before.is_over) != (after.state, after.is_over)
+        return any(changed) or turned or known != len(self._machines)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings of the run, config.toml."""
+        return self._config.value
+
+    @property
+    def stats(self) -> GameStats:
+        """Counts over all recorded games, those of earlier generations and other machines too."""
+        total = GameStats()
+        for machine in self._machines:
+            total.add(machine.manifest.stats)
+        return total
+
+    def boards(self) -> list[LiveGame]:
+        """Some of the games that are being played now, of all workers; none once it is over."""
+        if self.standing.is_over:
+            return []
+        return [game for one in self._machines for game in one.boards.games(self._chess960)]
+
+    def game(self, number: int) -> LiveGame:
+        """A recorded game, or one in progress that a worker shows. Raises DataError where there is
+        none, or it cannot be read."""
+        for machine in self._machines:
+            found = machine.shelf.game(number, self._chess960)
+            if found is not None:
+                return found
+        for game in self.boards():
+            if game.number == number:
+                return game
+        raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
+
+    def networks(self) -> list[Path]:
+        """nets/*.safetensors, the newest last."""
+        try:
+            return [one.file for one in in_order((self.path / "nets").glob("*.safetensors"))]
+        except OSError:
+            return []
+
+    def elo(self) -> list[dict[str, Any]]:
+        """The rated curve of ``vecchess eval --history``: "player", "samples", "elo", "elo_low",
+        "elo_high", ... of each network, the first first; [] where there is none."""
+        return self._history.value
+
+    @property
+    def _chess960(self) -> bool:
+        game = self.config.get("game")
+        return bool(isinstance(game, dict) and game.get("chess960"))
+
+    def _changed_unix(self) -> float:
+        """When anything in the folder last did, as far as we look."""
+        names = ("config.toml", METRICS_FILE, "status.json", "games", "nets")
+        return max((_mtime(self.path / name) for name in names), default=0.0)
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _toml(data: bytes) -> dict[str, Any]:
+    return tomllib.loads(data.decode())
+
+
+def _curve(data: bytes) -> list[dict[str, Any]]:
+    curve = json.loads(data)["curve"]
+    return [point for point in curve if isinstance(point, dict) and "elo" in point]

@@ -1,0 +1,139 @@
+"""The lines of ``metrics.jsonl``: counted by kind, found by place, parsed only where asked for.
+
+    {"schema": 1, "kind": "learn", "iteration": 3, ...
+    |<----- 23 bytes ----->|<- the kind, and a quote
+
+A million lines are opened by looking at these few bytes of each. Samples are taken at distances
+that are powers of two, so that most stay the same while a file grows, and are parsed once.
+"""
+
+import json
+from array import array
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from vecchess.monitor.tail import Tail
+
+PREFIX = b'{"schema": 1, "kind": "'
+HEAD_BYTES = 40
+"""Prefix, kind and its quote: as many as the head of every line has."""
+NUM_REMEMBERED = 16
+"""Samples of so many (kind, most) are kept."""
+
+Line = dict[str, Any]
+
+
+def _words(text: bytes) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """uint64[5] twice: which bits of a line's head to compare, and what they have to be."""
+    text = text[:HEAD_BYTES]
+    mask = (b"\xff" * len(text)).ljust(HEAD_BYTES, b"\0")
+    return np.frombuffer(mask, np.uint64), np.frombuffer(text.ljust(HEAD_BYTES, b"\0"), np.uint64)
+
+
+_PREFIX_MASK, _PREFIX_WORDS = _words(PREFIX)
+
+
+class Series:
+    """Everything a run measured, as far as it is whole. Lines that are handed out are shared: they
+    are to be read, not changed."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is read before ``refresh``; the file need not exist."""
+        self._tail = Tail(path)
+        self._places: dict[str, array[int]] = {}
+        self._parsed: OrderedDict[tuple[str, int], dict[int, Line]] = OrderedDict()
+
+    def refresh(self) -> bool:
+        """Find the lines that are new; returns whether anything changed."""
+        changed = self._tail.is_new()
+        if changed:
+            self._places.clear()
+            self._parsed.clear()
+        for first, block in self._tail.blocks():
+            self._index(first, block)
+            changed = True
+        return changed
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """Lines of each kind."""
+        return {kind: len(places) for kind, places in self._places.items()}
+
+    def lines(self, kind: str, most: int = 600) -> list[Line]:
+        """At most so many lines of a kind (two at least), at even distances, the first and the last
+        among them. Lines that are damaged are left out."""
+        places = self._places.get(kind)
+        if not places:
+            return []
+        chosen = _sample(len(places), max(most, 2))
+        before = self._parsed.pop((kind, most), {})
+        found = {index: before[index] for index in chosen if index in before}
+        missing = [index for index in chosen if index not in found]
+        found |= self._read(kind, missing)
+        self._parsed[kind, most] = found
+        if len(self._parsed) > NUM_REMEMBERED:
+            self._parsed.popitem(last=False)
+        return [found[index] for index in chosen if index in found]
+
+    def last(self, kind: str) -> Line | None:
+        """The newest line of a kind; None where there is none."""
+        found = self.lines(kind, 2)
+        return found[-1] if found else None
+
+    def _index(self, first: int, block: memoryview) -> None:
+        """Note where the lines of ``block`` begin, which begins at byte ``first``."""
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == ord("\n"))
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        starts = starts[starts <= len(data) - HEAD_BYTES]
+        if not len(starts):
+            return
+        heads = sliding_window_view(data, HEAD_BYTES)[starts].view(np.uint64)
+        is_line = (heads & _PREFIX_MASK == _PREFIX_WORDS).all(axis=1)
+        if not is_line.all():
+            starts, heads = starts[is_line], heads[is_line]
+        while len(starts):
+            kind = heads[0].tobytes()[len(PREFIX) :].partition(b'"')[0]
+            mask, words = _words(PREFIX + kind + b'"')
+            same = (heads & mask == words).all(axis=1)
+            places = self._places.setdefault(kind.decode(errors="replace"), array("q"))
+            places.frombytes((starts[same] + first).astype(np.int64).tobytes())
+            starts, heads = starts[~same], heads[~same]
+
+    def _read(self, kind: str, chosen: list[int]) -> dict[int, Line]:
+        """Parse the lines of these numbers, as far as they are what they were found to be."""
+        if not chosen:
+            return {}
+        found, places = {}, self._places[kind]
+        try:
+            with self._tail.path.open("rb") as file:
+                for index in chosen:
+                    file.seek(places[index])
+                    line = _parsed(file.readline(), kind)
+                    if line is not None:
+                        found[index] = line
+        except OSError:
+            pass
+        return found
+
+
+def _sample(count: int, most: int) -> list[int]:
+    """Numbers below ``count``, every so-many-th, with the first and the last."""
+    step = 1
+    while -(-count // step) + 1 > most and count > most:
+        step *= 2
+    chosen = list(range(0, count, step))
+    return chosen if chosen[-1] == count - 1 else [*chosen, count - 1]
+
+
+def _parsed(text: bytes, kind: str) -> Line | None:
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) and line.get("kind") == kind else None

@@ -1,0 +1,40 @@
+"""A small file that is replaced now and then: read again only when it changed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What changes when a file does: time, size, identity; None where it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+class SmallFile(Generic[T]):
+    """The value of a file, as ``parse`` makes it of its bytes."""
+
+    def __init__(self, path: Path, parse: Callable[[bytes], T], nothing: T) -> None:
+        """``nothing``: the value of a file that is missing or that ``parse`` raises ValueError,
+        KeyError or TypeError for."""
+        self.path, self.value = path, nothing
+        self._parse, self._nothing = parse, nothing
+        self._stamp: Stamp | None = None
+
+    def refresh(self) -> bool:
+        """Read the file if it is another one than before; returns whether it is."""
+        found = stamp(self.path)
+        if found == self._stamp:
+            return False
+        self._stamp = found
+        try:
+            self.value = self._parse(self.path.read_bytes())
+        except (OSError, ValueError, KeyError, TypeError):
+            self.value = self._nothing
+        return True

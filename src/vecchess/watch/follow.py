@@ -1,0 +1,36 @@
+"""The run to look at: one that was named, or whichever is the newest."""
+
+from pathlib import Path
+
+from vecchess.errors import ConfigError
+from vecchess.monitor.run_view import RunView
+from vecchess.watch.find import RUNS, newest_run
+
+
+class Follower:
+    """Holds a view of the run that is watched. Without a name it waits for a run to begin, and goes
+    over to a newer one once that it watches is over."""
+
+    def __init__(self, named: Path | None, runs: Path = RUNS) -> None:
+        """Raises ConfigError where ``named`` is no run."""
+        self._named, self.runs = named, runs
+        self.view = RunView(named) if named is not None else None
+        self._look_for_newer()
+
+    def refresh(self) -> bool:
+        """Read what is new; returns whether the view is of another run than before."""
+        if self.view is not None:
+            self.view.refresh()
+        return self._look_for_newer()
+
+    def _look_for_newer(self) -> bool:
+        if self._named is not None or not (self.view is None or self.view.standing.is_over):
+            return False
+        newest = newest_run(self.runs)
+        if newest is None or (self.view is not None and newest == self.view.path):
+            return False
+        try:
+            self.view = RunView(newest)
+        except ConfigError:  # it went away this moment
+            return False
+        return True

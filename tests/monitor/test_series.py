@@ -1,0 +1,126 @@
+"""Lines of metrics.jsonl: found, sampled, followed while the file grows, is cut or replaced."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vecchess.monitor import series as module
+from vecchess.monitor import tail
+from vecchess.monitor.series import Series
+from vecchess.store.metrics import MetricsLog
+
+
+def line(kind: str, place: int, **values: Any) -> bytes:
+    head = {"schema": 1, "kind": kind, "iteration": 1, "step": place, "samples": 0}
+    return json.dumps(head | {"time_unix": 0.0} | values).encode() + b"\n"
+
+
+def opened(file: Path, data: bytes) -> Series:
+    file.write_bytes(data)
+    series = Series(file)
+    assert series.refresh() is bool(data)
+    return series
+
+
+def steps(series: Series, kind: str, most: int = 600) -> list[int]:
+    return [one["step"] for one in series.lines(kind, most)]
+
+
+def test_kinds_are_counted_and_found_across_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "BLOCK_BYTES", 700)
+    kinds = ["load", "learn", "publish", "examine", "another-kind"]
+    data = b"".join(line(kinds[n % 5], n, long="x" * (n * 7 % 900)) for n in range(200))
+    series = opened(tmp_path / "m", data)
+    assert series.kinds == dict.fromkeys(kinds, 40)
+    assert steps(series, "examine") == list(range(3, 200, 5))
+    assert series.last("load") == {**json.loads(line("load", 195)), "long": "x" * (195 * 7 % 900)}
+
+
+def test_what_the_log_writes_is_read(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path)
+    for place in range(3):
+        log.write("learn", 1, place, 0, {"loss": float(place)})
+    series = Series(log.path)
+    assert series.refresh()
+    assert [one["loss"] for one in series.lines("learn")] == [0.0, 1.0, 2.0]
+    assert series.kinds == {"learn": 3}
+
+
+@pytest.mark.parametrize("most", [2, 3, 7, 64, 600])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 63, 64, 65, 1000])
+def test_samples_are_even_and_hold_both_ends(count: int, most: int) -> None:
+    chosen = module._sample(count, most)
+    assert chosen[0] == 0
+    assert chosen[-1] == count - 1
+    assert len(chosen) <= max(most, 1)
+    assert chosen == sorted(set(chosen))
+    assert len({b - a for a, b in pairwise(chosen[:-1])}) <= 1
+    assert len(chosen) == min(count, most) or 2 * len(chosen) + 1 >= most
+
+
+def test_only_sampled_lines_are_parsed_and_most_of_them_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+    real = module._parsed
+    monkeypatch.setattr(module, "_parsed", lambda t, k: parsed.append(t) or real(t, k))
+    series = opened(tmp_path / "m", b"".join(line("learn", n) for n in range(5000)))
+    assert parsed == []
+    assert len(series.lines("learn", 100)) == len(parsed) <= 100
+    parsed.clear()
+    with (tmp_path / "m").open("ab") as file:
+        file.write(line("learn", 5000))
+    assert series.refresh()
+    assert steps(series, "learn", 100)[-1] == 5000
+    assert len(parsed) == 1
+
+
+def test_a_torn_line_waits_for_its_end(tmp_path: Path) -> None:
+    file, last = tmp_path / "m", line("learn", 1)
+    series = opened(file, line("learn", 0) + last[:30])
+    assert series.kinds == {"learn": 1}
+    assert not series.refresh()
+    with file.open("ab") as out:
+        out.write(last[30:])
+    assert series.refresh()
+    assert steps(series, "learn") == [0, 1]
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_was_cut_is_read_anew(replaced: bool, tmp_path: Path) -> None:
+    file = tmp_path / "m"
+    series = opened(file, b"".join(line("learn", n) for n in range(9)))
+    assert steps(series, "learn")[-1] == 8
+    data = b"".join(line("learn", n, other=True) for n in (0, 1, 20, 21, 22, 23, 24, 25, 26))
+    if replaced:
+        (tmp_path / "n").write_bytes(data)
+        (tmp_path / "n").replace(file)
+    else:
+        file.write_bytes(data)
+    assert series.refresh()
+    assert steps(series, "learn") == [0, 1, *range(20, 27)]
+
+
+def test_what_is_no_line_is_left_out(tmp_path: Path) -> None:
+    bad = b"\n\xff\xfe garbage\n" + b'{"schema": 1, "kind": "learn", broken\n' + b"x" * 9000 + b"\n"
+    series = opened(tmp_path / "m", line("learn", 0) + bad + line("learn", 1))
+    assert steps(series, "learn") == [0, 1]
+    (tmp_path / "m").unlink()
+    assert series.refresh()
+    assert series.kinds == {}
+    assert series.lines("learn") == []
+    assert series.last("learn") is None
+    assert not series.refresh()
+
+
+def test_lines_that_vanish_before_they_are_read_are_left_out(tmp_path: Path) -> None:
+    series = opened(tmp_path / "m", line("learn", 0) + line("load", 1))
+    (tmp_path / "m").write_bytes(line("load", 1) + line("learn", 0))
+    assert steps(series, "learn") in ([], [0])
+    (tmp_path / "m").unlink()
+    assert series.lines("load") == []

@@ -1,0 +1,152 @@
+"""``vecchess watch --simple``: lines until the run is over."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run
+from tests.monitor.test_run_view import state_of
+from tests.watch.terminal import plainly
+from vecchess.watch import lines as module
+from vecchess.watch.find import newest_run
+from vecchess.watch.follow import Follower
+from vecchess.watch.lines import watch_lines
+
+
+def watched(
+    monkeypatch: pytest.MonkeyPatch, follower: Follower, *events: Callable[[], Any]
+) -> tuple[int, list[str]]:
+    """The exit code and lines when ``events`` happen, one at each look."""
+    said: list[str] = []
+    waiting = list(events)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: waiting.pop(0)())
+    return watch_lines(follower, 0.0, said.append), said
+
+
+def test_lines_tell_a_self_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = selfplay_run(tmp_path / "first")
+    note = {"time_unix": 5.0, "line": "cpu#0 died"}
+    code, said = watched(
+        monkeypatch,
+        Follower(made.path),
+        lambda: made.status(games=500, notes=[note], load=load(sims_per_s=16000.0)),
+        lambda: made.status(state="done", games=4096, notes=[note]),
+    )
+    assert code == 0
+    assert said[0] == f"{made.path}: selfplay with tiny-s0-d0.safetensors"
+    assert said[1].endswith(
+        " 0:01:35  playing  120/4,096 games  9,418 plies/s  fill 97%  network 91%  movers 11%  "
+        "2.66 steps  ETA 0:00:32  CPU-bound"
+    )
+    assert said[2].endswith("  cpu#0 died")
+    assert "500/4,096 games" in said[3]
+    assert "16,000 sims/s" in said[3]
+    assert said[4:] == [
+        f"{made.path}: all done in 0:01:35",
+        "12 games  White 0% draws 100% Black 0%  mean 60 plies",
+    ]
+
+
+def test_lines_tell_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = training_run(tmp_path / "gumbel", 1, 2)
+
+    def go_on() -> None:
+        made.measure("eval", 2, 60, **match("random", 0.75))
+        made.status(state="evaluating", iteration=2, load={}, workers=[], eta_s=None)
+
+    code, said = watched(
+        monkeypatch, Follower(made.path), go_on, lambda: made.status(state="stopped", why="SIGTERM")
+    )
+    assert code == 3
+    assert "[1/6]  learning  120/300 updates  812 samples/s  loss 3.88  policy" in said[1]
+    assert said[2] == "[2]  policy against random: 75.0% [67.0%, 83.0%]"
+    assert "[2/6]  evaluating" in said[3]
+    assert said[4] == f"{made.path}: stopped by SIGTERM"
+    assert said[-1] == f"to go on: vecchess train --run-dir {made.path} --resume"
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [("done", 0), ("stopped", 3), ("failed", 3), ("gone", 3)]
+)
+def test_the_exit_code_tells_whether_it_was_done(
+    state: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = selfplay_run(tmp_path)
+    if state == "gone":
+        made.killed()
+    else:
+        made.status(state=state, why="a reason")
+    assert watched(monkeypatch, Follower(tmp_path))[0] == code
+
+
+def test_the_newest_run_is_taken_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    assert newest_run(runs) is None
+
+    def begin() -> None:
+        made = selfplay_run(runs / "first")
+        made.status(state="done")
+        (runs / "no run").mkdir()
+
+    code, said = watched(monkeypatch, Follower(None, runs), begin)
+    assert code == 0
+    assert said[0] == f"no run in {runs} yet: waiting for one"
+    assert said[1].startswith(f"{runs / 'first'}: selfplay")
+    second = MadeRun(runs / "second")
+    os.utime(second.run.config, (4e9, 4e9))
+    assert newest_run(runs) == runs / "second"
+
+
+def test_a_run_that_goes_on_is_not_left_for_a_newer_one(tmp_path: Path) -> None:
+    first = selfplay_run(tmp_path / "first")
+    follower = Follower(None, tmp_path)
+    os.utime(MadeRun(tmp_path / "second").run.config, (4e9, 4e9))
+    assert not follower.refresh()
+    first.status(state="done")
+    assert follower.refresh()
+    assert follower.view is not None
+    assert follower.view.name == "second"
+
+
+def test_the_command_prints_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / "first")
+    before = state_of(made.path)
+    before.pop("status.json")
+    threading.Timer(1.5, lambda: made.status(state="failed", why="no room")).start()
+    done = plainly(["watch", str(made.path), "--interval", "0.1"])
+    assert done.returncode == 3
+    assert "120/4,096 games" in done.stdout
+    assert "failed: no room" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr == ""
+    after = state_of(made.path)
+    after.pop("status.json")
+    assert after == before
+
+
+def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / "first")
+    command = [sys.executable, "-m", "vecchess_cli.main", "watch", str(made.path), "--simple"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_what_is_no_run_is_refused_in_a_line(tmp_path: Path) -> None:
+    done = plainly(["watch", str(tmp_path / "nowhere")])
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "is not a run: it has no config.toml" in done.stderr

@@ -1,0 +1,66 @@
+// Questions to the server, answered in JSON.
+import { useEffect, useState } from "preact/hooks";
+
+/** What the server refused, or that it did not answer; the message is a line for people. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+const TIMEOUT_MS = 20_000;
+
+export function get<T>(path: string): Promise<T> {
+  return ask<T>(path, { method: "GET" });
+}
+
+/** Only the play page has something to post. */
+export function post<T>(path: string, body: unknown): Promise<T> {
+  return ask<T>(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function ask<T>(path: string, request: RequestInit): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch (error) {
+    const late = error instanceof DOMException && error.name === "TimeoutError";
+    throw new ApiError(late ? "The server took too long to answer." : "The server cannot be reached.", 0);
+  }
+  const said = (await answer.json().catch(() => null)) as (T & { error?: string }) | null;
+  if (!answer.ok || said === null) {
+    throw new ApiError(said?.error ?? `The server answered ${answer.status}.`, answer.status);
+  }
+  return said;
+}
+
+export interface Answer<T> {
+  value: T | null;
+  error: ApiError | null;
+}
+
+/** The answer to a GET, asked anew when `path` or `turn` changes; null asks nothing. The old answer to the
+ * same path stays until the new one is there. */
+export function useGet<T>(path: string | null, turn: unknown = 0): Answer<T> {
+  const [answer, setAnswer] = useState<Answer<T> & { path: string | null }>({ path: null, value: null, error: null });
+  useEffect(() => {
+    if (path === null) return;
+    let wanted = true;
+    get<T>(path).then(
+      (value) => wanted && setAnswer({ path, value, error: null }),
+      (error: ApiError) =>
+        wanted && setAnswer((old) => ({ path, value: old.path === path ? old.value : null, error })),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [path, turn]);
+  return answer.path === path ? answer : { value: null, error: null };
+}

@@ -1,0 +1,87 @@
+// The games that are being played now, as boards that move by themselves.
+import { memo } from "preact/compat";
+import { useState } from "preact/hooks";
+import { percent, words } from "../format";
+import { Board } from "../parts/board";
+import { Empty } from "../parts/empty";
+import { ValueBar } from "../parts/value_bar";
+import { link } from "../router";
+import { useTopic } from "../stream";
+import type { Run, SmallBoard } from "../types";
+
+const STEPS = [16, 32, 64, 128, 256];
+
+export function Boards({ run }: { run: Run }) {
+  const [most, setMost] = useState(STEPS[0]!);
+  const { value } = useTopic<{ total: number; boards: SmallBoard[] }>(`boards/${run.id}/${most}`);
+  const more = STEPS.find((step) => step > most);
+  if (!value) return <p class="muted">Reading the boards …</p>;
+  if (value.boards.length === 0) return <NoBoards run={run} />;
+  return (
+    <>
+      <ul class="grid">
+        {value.boards.map((board) => (
+          <Tile key={board.seat} run={run.id} board={board} />
+        ))}
+      </ul>
+      <div class="row muted">
+        <span>
+          {value.boards.length} of {value.total} boards shown
+        </span>
+        {more && value.total > most && (
+          <button type="button" onClick={() => setMost(more)}>
+            Show more
+          </button>
+        )}
+        {most > STEPS[0]! && (
+          <button type="button" onClick={() => setMost(STEPS[0]!)}>
+            Show {STEPS[0]}
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function NoBoards({ run }: { run: Run }) {
+  const said = run.standing;
+  if (said.is_over) {
+    return (
+      <Empty title="Nothing is being played">
+        {run.stats.games > 0 ? "The games are recorded: open one by its number above, or see the " : "No game was recorded. See the "}
+        <a href={link(["run", run.id, "results"])}>results</a>.
+      </Empty>
+    );
+  }
+  const doing = { starting: "The workers are starting: the first boards take some seconds.", learning: "The network is learning. Boards come back with the next games.", evaluating: "The network is being examined. Boards come back with the next games." };
+  return <Empty title="No boards at the moment">{doing[said.state as keyof typeof doing] ?? "They appear here by themselves."}</Empty>;
+}
+
+const Tile = memo(
+  ({ run, board }: { run: string; board: SmallBoard }) => (
+    <li class={`tile${board.over ? " over" : ""}`}>
+      <a href={link(["run", run, "game", board.number])} aria-label={spoken(board)}>
+        <div class="with-bar" aria-hidden="true">
+          <Board fen={board.fen} last={board.last} label="" />
+          <ValueBar score={board.white_score} hidden />
+        </div>
+        <div class="caption figures" aria-hidden="true">
+          <b>{board.number}</b>
+          {board.over ? <span class="ended">{ended(board)}</span> : <span class="muted">ply {board.ply}</span>}
+          {!board.over && <span class="muted">{board.steps ? `T ${board.steps}` : ""}</span>}
+        </div>
+      </a>
+    </li>
+  ),
+  (a, b) => a.run === b.run && JSON.stringify(a.board) === JSON.stringify(b.board),
+);
+
+function ended(board: SmallBoard): string {
+  return board.result === "*" ? "over" : `${board.result.replace("1/2-1/2", "½–½")} ${words(board.termination)}`;
+}
+
+function spoken(board: SmallBoard): string {
+  const value = board.white_score === null ? "" : `, White's expected score ${percent(board.white_score)}`;
+  const steps = board.steps ? `, ${board.steps} time steps` : "";
+  return board.over ? `Game ${board.number}, ${ended(board)}` : `Game ${board.number}, ply ${board.ply}${value}${steps}`;
+}

@@ -1,0 +1,130 @@
+// Several runs on the same axes, and what they were told differently.
+import { useMemo } from "preact/hooks";
+import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
+import { Chart, type Curve } from "../parts/chart";
+import { Empty } from "../parts/empty";
+import { Settings } from "../parts/settings";
+import { go, link, usePlace, type Place } from "../router";
+import { useAll } from "../many";
+import { seriesPath, Table } from "../series";
+import { useTopic } from "../stream";
+import type { Columns, RunLine } from "../types";
+import { spread } from "./training";
+
+const MOST_RUNS = 6;
+const KINDS = ["learn", "eval", "load", "play"] as const;
+type Kind = (typeof KINDS)[number];
+type RunSeries = { id: string; name: string } & Record<Kind, Table>;
+
+export function Compare() {
+  const place = usePlace();
+  const runs = useTopic<RunLine[]>("runs").value;
+  const chosen = (place.query.get("runs") ?? "").split(",").filter(Boolean);
+  if (!runs) return <p class="muted">Reading the runs …</p>;
+  if (runs.length < 2) {
+    return <Empty title="Nothing to compare" command="vecchess dash runs/first runs/second">Two runs at least have to be there.</Empty>;
+  }
+  const there = chosen.filter((id) => runs.some((run) => run.id === id)).slice(0, MOST_RUNS);
+  return (
+    <>
+      <h1>Compare runs</h1>
+      <Chooser runs={runs} chosen={there} place={place} />
+      {there.length < 2 ? (
+        <Empty title="Choose two runs or more">Up to {MOST_RUNS} are drawn on the same axes.</Empty>
+      ) : (
+        <Comparison runs={runs.filter((run) => there.includes(run.id))} place={place} />
+      )}
+    </>
+  );
+}
+
+function Chooser({ runs, chosen, place }: { runs: RunLine[]; chosen: string[]; place: Place }) {
+  const turn = (id: string) => {
+    const now = chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id];
+    go(link(["compare"], { runs: now.join(","), x: axisOf(place) }), true);
+  };
+  return (
+    <fieldset class="panel chooser">
+      <legend>Runs</legend>
+      {runs.map((run) => (
+        <label key={run.id}>
+          <input type="checkbox" checked={chosen.includes(run.id)} disabled={!chosen.includes(run.id) && chosen.length >= MOST_RUNS} onChange={() => turn(run.id)} />
+          {run.name}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
+  const paths = runs.flatMap((run) => KINDS.map((kind) => seriesPath(run.id, kind)));
+  const asked = useAll<Columns>(paths);
+  const axis = axisOf(place);
+  const series = useMemo(
+    () =>
+      runs.map((run, nth) => {
+        const tables = KINDS.map((kind, k) => [kind, new Table(asked[nth * KINDS.length + k]?.columns ?? {})]);
+        return { id: run.id, name: run.name, ...(Object.fromEntries(tables) as Record<Kind, Table>) };
+      }),
+    [asked, runs.map((run) => run.id).join()],
+  );
+  return (
+    <>
+      <AxisChoice place={place} />
+      <div class="charts">
+        <Drawn title="Loss" runs={series} kind="learn" column="loss" axis={axis} />
+        <Drawn title="Right move first (top 1)" runs={series} kind="learn" column="top1" axis={axis} share />
+        <Drawn title="Score by policy against the first opponent" runs={series} kind="eval" column="score" axis={axis} share only={firstPair} />
+        <Drawn title="Plies a second" runs={series} kind="load" column="plies_per_s" axis={axis} from={0} />
+        <Drawn title="Evaluations a second" runs={series} kind="load" column="evals_per_s" axis={axis} from={0} />
+        <Drawn title="Mean length of games" runs={series} kind="play" column="mean_length" axis={axis} from={0} />
+      </div>
+      <Settings runs={runs.map((run) => ({ id: run.id, name: run.name }))} />
+    </>
+  );
+}
+
+/** Lines of the pair of players that was played first: mostly the policy against random. */
+function firstPair(table: Table): boolean[] {
+  const pairs = table.values<string>("player").map((player, row) => `${player}|${table.values<string>("opponent")[row]}`);
+  return pairs.map((pair) => pair === pairs[0]);
+}
+
+interface DrawnProps {
+  title: string;
+  runs: RunSeries[];
+  kind: Kind;
+  column: string;
+  axis: Axis;
+  share?: boolean;
+  from?: number;
+  only?: (table: Table) => boolean[];
+}
+
+/** Where a line stands on the axis; time counts from the run's first line, in hours. */
+function placed(table: Table, axis: Axis): number[] {
+  if (axis !== "time") {
+    const x = table.numbers(axis).map((value) => value ?? 0);
+    return axis === "iteration" || x.every((value) => value === x[0]) ? spread(x) : x;
+  }
+  const times = table.numbers("time_unix").map((value) => value ?? 0);
+  return times.map((time) => (time - (times[0] ?? 0)) / 3600);
+}
+
+function Drawn(props: DrawnProps) {
+  const { x, curves } = useMemo(() => {
+    const points = props.runs.map((run) => {
+      const table = run[props.kind];
+      const keep = props.only?.(table);
+      const values = table.numbers(props.column);
+      const found = placed(table, props.axis).map((at, row) => [at, keep && !keep[row] ? null : values[row]] as const);
+      return new Map(found.filter((point): point is readonly [number, number] => point[1] != null));
+    });
+    const x = [...new Set(points.flatMap((run) => [...run.keys()]))].sort((a, b) => a - b);
+    const curves: Curve[] = points.map((run, nth) => ({ label: props.runs[nth]!.name, values: x.map((at) => run.get(at) ?? null) }));
+    return { x, curves };
+  }, [props.runs, props.axis]);
+  if (x.length === 0) return null;
+  const xName = props.axis === "time" ? "hours" : props.axis;
+  return <Chart title={props.title} x={x} xName={xName} curves={curves} height={190} share={props.share ?? false} {...(props.from === undefined ? {} : { from: props.from })} />;
+}

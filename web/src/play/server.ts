@@ -1,0 +1,119 @@
+// What the server knows of games and networks: the shapes of its answers, and how it is asked.
+import { ApiError } from "../api";
+
+/** A position of a game, and the move that led there; none at the start. */
+export interface Ply {
+  fen: string;
+  uci: string | null;
+  san: string | null;
+  check: boolean;
+}
+
+export interface Outcome {
+  result: string;
+  reason: string;
+  can_go_on: boolean;
+}
+
+export interface Game {
+  start: string;
+  plies: Ply[];
+  turn: "white" | "black";
+  targets: Record<string, string[]>;
+  promotions: string[];
+  outcome: Outcome | null;
+}
+
+/** Chances as White sees them; they sum to 1. */
+export interface Chances {
+  win: number;
+  draw: number;
+  loss: number;
+}
+
+export interface Line extends Chances {
+  uci: string | null;
+  san: string[];
+  mate: number | null;
+  sims: number;
+  depth: number;
+  sims_per_s: number;
+}
+
+export interface Layer {
+  name: string;
+  channels: number;
+  shares: number[];
+  /** Spikes of each square at each step, a1 first. */
+  squares: number[][];
+}
+
+export interface Seen {
+  line: string;
+  time_steps?: number;
+  steps?: number;
+  layers: Layer[];
+  values: Chances[];
+  policy: { uci: string; san: string; share: number }[];
+}
+
+export interface Offer {
+  networks: string[];
+  built_in: string;
+  sims: number[];
+  ratings: number[];
+  analysis_sims: number;
+}
+
+export type Told = { state?: "starting" | "thinking" | "done"; lines?: Line[]; game?: Game; line?: Line | null };
+
+const PLACE = "/api/play";
+export const OFFER = `${PLACE}/`;
+
+export async function ask<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await request(path, body, signal);
+  const said = (await answer.json().catch(() => null)) as T | null;
+  if (said === null) throw new ApiError("The server's answer cannot be read.", answer.status);
+  return said;
+}
+
+/** Hears the events that answer a request, until there are no more. Aborting stops what they tell of. */
+export async function listen(path: string, body: unknown, signal: AbortSignal, hear: (told: Told) => void) {
+  const answer = await request(path, body, signal);
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      throw new ApiError("The connection to the server was lost.", 0);
+    });
+    if (done) return;
+    const events = (rest + value).split("\n\n");
+    rest = events.pop() ?? "";
+    for (const event of events) {
+      const told = JSON.parse(event.replace(/^data: /, "")) as Told & { error?: string };
+      if (told.error !== undefined) throw new ApiError(told.error, answer.status);
+      hear(told);
+    }
+  }
+}
+
+async function request(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(PLACE + path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+      signal: signal ?? null,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError("The server cannot be reached.", 0);
+  }
+  if (!answer.ok) {
+    const said = (await answer.json().catch(() => null)) as { error?: string } | null;
+    throw new ApiError(said?.error ?? `The server answered ${answer.status}.`, answer.status);
+  }
+  return answer;
+}
