@@ -34,17 +34,13 @@ def runnable(page: Path) -> bool:
     return any(is_run(block) for block in blocks_of(page))
 
 
-def read(page: Path, folder: Path) -> None:
-    read_aloud(Reader(folder), blocks_of(page))
-
-
 def blocks(language: str) -> list[Block]:
     return [block for page in PAGES for block in blocks_of(page) if block.language == language]
 
 
 @pytest.mark.parametrize("page", QUICK, ids=name_of)
 def test_short_pages_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    read(page, tmp_path)
+    read_aloud(Reader(tmp_path, in_process=True), blocks_of(page))
 
 
 @pytest.mark.slow
@@ -52,7 +48,7 @@ def test_short_pages_do_what_they_say(page: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in QUICK and runnable(p)], ids=name_of)
 def test_long_pages_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    read(page, tmp_path)
+    read_aloud(Reader(tmp_path), blocks_of(page))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
