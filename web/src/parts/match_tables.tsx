@@ -37,7 +37,7 @@ export function MatchTable({ lines }: { lines: Lines }) {
                 <td>{percent(number("score", row), 1)}</td>
                 <td class="muted">{interval(lines.values<[number, number]>("score_interval")[row] ?? null, (value) => percent(value, 1))}</td>
                 <td>{rounded(number("elo", row))}</td>
-                <td class="muted">{interval(lines.values<[number, number]>("elo_interval")[row] ?? null, rounded)}</td>
+                <td class="muted">{interval([number("elo_low", row), number("elo_high", row)], rounded)}</td>
               </tr>
             ))}
           </tbody>
