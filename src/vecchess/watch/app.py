@@ -203,7 +203,7 @@ class WatchApp(App[int]):
         elif now.workers or now.load:
             text.update(panels.workers(now, pane.size.width))
         else:
-            text.update(panels.learning(now) if now.learning else Text(f"{now.state} ..."))
+            text.update(panels.learning(now) if now.learning else panels.waiting(now))
         pane.border_title = "over" if now.is_over else "workers"
         self._draw_small_charts(view)
         results = self.query_one("#results", Static)
