@@ -346,14 +346,14 @@ def test_a_run_that_vanishes_is_said_to(tmp_path: Path) -> None:
         ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "CPU-bound", "the GPU waits"),
         ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "CPU-bound", "moves take longer"),
         ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
-        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "the last games"),
+        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "all games left"),
     ],
 )  # fmt: skip
 def test_verdicts_say_what_to_do(
     given: dict[str, object], gpu: bool, words: str, advice: str, tmp_path: Path
 ) -> None:
     made = MadeRun(tmp_path)
-    left = 10 if advice == "the last games" else 4000
+    left = 10 if advice == "all games left" else 4000
     made.status(load=load(**given), workers=[worker(0, gpu=gpu)], games=4096 - left)
     verdict = RunView(tmp_path).standing.verdict
     assert verdict.words == words
