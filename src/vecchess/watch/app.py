@@ -4,7 +4,6 @@ import asyncio
 import signal
 from typing import ClassVar
 
-from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -203,7 +202,7 @@ class WatchApp(App[int]):
         elif now.workers or now.load:
             text.update(panels.workers(now, pane.size.width))
         else:
-            text.update(panels.learning(now) if now.learning else Text(f"{now.state} ..."))
+            text.update(panels.learning(now) if now.learning else panels.waiting(now))
         pane.border_title = "over" if now.is_over else "workers"
         self._draw_small_charts(view)
         results = self.query_one("#results", Static)

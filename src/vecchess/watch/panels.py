@@ -145,6 +145,15 @@ def learning(now: Standing) -> Text:
     return text
 
 
+def waiting(now: Standing) -> Text:
+    """What is done while nothing is played or learnt."""
+    words = {
+        "starting": "network, kernels and workers are made ready",
+        "evaluating": "the newest network plays matches",
+    }.get(now.state, now.why)
+    return Text.assemble((now.state, STATE_STYLE.get(now.state, QUIET)), f"  {words}")
+
+
 def ending(now: Standing) -> Text:
     """That a run is over, why, and how to go on."""
     style = STATE_STYLE.get(now.state, QUIET)
@@ -162,7 +171,8 @@ def verdict(now: Standing) -> Text:
     if found.slowest == "learning":
         return Text("learning: no games are played meanwhile", style=QUIET)
     if not found.words:
-        return Text("nothing is played" if now.is_over else "no figures yet", style=QUIET)
+        words = "no figures yet" if now.state == "playing" else "no games are played now"
+        return Text(words, style=QUIET)
     style = GOOD if found.code == "gpu-bound" else WARM
     return Text.assemble(
         (found.words, f"bold {style}"),
