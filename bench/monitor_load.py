@@ -66,7 +66,9 @@ def _options() -> argparse.Namespace:
 
 def _measured(run: RunFolder, games: GameRecords, options: argparse.Namespace) -> dict[str, Any]:
     before = _memory_mb()
+    processor = time.process_time()
     opening, view = _timed(lambda: RunView(run.path))
+    processor = time.process_time() - processor
     charts, _ = _timed(lambda: _chart(view))
     number = options.games // 2
     looking, _ = _timed(lambda: view.game(number))
@@ -85,6 +87,7 @@ def _measured(run: RunFolder, games: GameRecords, options: argparse.Namespace) -
         "games": options.games,
         "metrics_mb": round((run.path / "metrics.jsonl").stat().st_size / 1e6, 1),
         "open_s": round(opening, 4),
+        "open_cpu_s": round(processor, 4),
         "charts_s": round(charts, 4),
         "game_s": round(looking, 4),
         "boards": len(shown),

@@ -20,6 +20,7 @@ from vecchess_cli import (
     net,
     ray,
     replay,
+    report,
     selfplay,
     train,
     tune,
@@ -43,6 +44,7 @@ app.command("selfplay")(selfplay.selfplay)
 app.command("train")(train.train)
 app.add_typer(ray.app, name="ray")
 app.command("watch")(watch.watch)
+app.command("report")(report.report)
 app.command("match")(match.match)
 app.command("analyse")(analyse.analyse)
 app.command("replay")(replay.replay)

@@ -292,6 +292,28 @@ def test_idle_processes_end_and_hanging_up_stops_an_analysis(table: Table) -> No
         assert desk.engines.running == {}
 
 
+def test_whoever_asks_may_go_away_at_any_time(table: Table) -> None:
+    async def networks() -> dict[str, Path]:
+        return table.nets
+
+    desk = PlayDesk(networks)
+    with served(lambda: play_app(desk)) as address, httpx.Client(timeout=60) as client:
+        place = {"network": "material", "start": STARTPOS}
+        url, pids = f"{address}/api/play", set()
+        for turn in range(24):
+            asked = place | {"sims": 1000, "moves": ["e2e4", "e7e5"][: turn % 3]}
+            path = "/move" if turn % 4 == 3 else "/analyse"
+            with client.stream("POST", url + path, json=asked) as answer:
+                said = answer.iter_lines()
+                for _ in range(turn % 5):
+                    next(said, "")
+            pids |= {engine.pid for engine in desk.engines.running.values()}
+        answer = client.post(f"{url}/move", json=place | {"start": BACK_RANK, "sims": 16})
+        assert "Ra8#" in answer.text
+        pids |= {desk.engines.running["material"].pid}
+        assert len(pids) == 1, "it is one engine all the time"
+
+
 def test_strengths() -> None:
     assert Strength(0).limit.nodes == 1
     assert [Strength(sims).options["Search"] for sims in (0, 16, 64, 256)] == [

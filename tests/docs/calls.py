@@ -32,6 +32,8 @@ def _is_started(before: list[str]) -> bool:
     starters = {"srun", "ssh", "apptainer", "podman", "docker", "exec", "run", "nohup", "timeout"}
     last = next((i for i in range(len(before) - 1, -1, -1) if before[i] in ENDS), -1)
     own = before[last + 1 :]
+    if "build" in own:  # there it is the name of an image
+        return False
     return all("=" in word for word in own) or bool(starters & set(own))
 
 

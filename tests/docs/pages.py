@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 from tests.docs.blocks import ROOT, Block
 from tests.docs.scale import scaled
+from tests.system.commands import inside
 from vecchess.jit import cache_dir
 
 LINKED = ("configs", "bench", "docs", "src")
@@ -28,6 +30,8 @@ class Reader:
     """The namespace of the page's Python."""
     full_scale: bool = False
     """Run commands as they stand, not as the tests scale them."""
+    in_process: bool = False
+    """Run vecchess in this process, which has imported everything already."""
 
     def __post_init__(self) -> None:
         for name in LINKED:
@@ -64,31 +68,36 @@ class Reader:
         for number, command in enumerate(block.commands, start=1):
             is_last = number == len(block.commands)
             text = command if self.full_scale else scaled(block.page, command)
-            done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", text],
-                cwd=self.folder,
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
+            done = self._inside(text) if self.in_process else self._shell(text)
             wanted = block.exit_code if is_last else 0
-            assert done.returncode == wanted, f"{block.name}: {text}\n{done.stdout}"
+            assert done.returncode == wanted, f"{block.name}: {text}\n{done.stdout}{done.stderr}"
             printed.append(done.stdout)
         return printed
 
+    def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=self.folder,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    def _inside(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Only calls of vecchess, without anything that needs a shell."""
+        words = shlex.split(command)
+        assert words[0] == "vecchess", command
+        with contextlib.chdir(self.folder):
+            return inside(*words[1:])
+
     def _execute(self, block: Block) -> list[str]:
         printed = io.StringIO()
-        before = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            with contextlib.redirect_stdout(printed):
-                exec(compile(block.text, block.name, "exec"), self.names)
-        finally:
-            os.chdir(before)
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
+            exec(compile(block.text, block.name, "exec"), self.names)
         return [printed.getvalue()]
 
 

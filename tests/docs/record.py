@@ -42,6 +42,8 @@ def _content(block: Block, printed: list[str], folder: Path) -> list[str] | None
         return None
     lines: list[str] = []
     for command, output in zip(block.commands, printed, strict=True):
+        if lines and not lines[-1].startswith("$ "):
+            lines.append("")
         lines += f"$ {command}".splitlines()
         lines += _short(_tidy(output, folder))
     return lines

@@ -18,7 +18,10 @@ from tests.docs.scale import SCALE
 from vecchess.config import SelfplayConfig, TrainConfig, build
 from vecchess.config.load import read_toml
 
-QUICK = ("batching.md", "exactness.md", "extending.md", "python.md", "watching.md")
+QUICK = [
+    ROOT / "docs" / name
+    for name in ("batching.md", "exactness.md", "extending.md", "python.md", "watching.md")
+]
 """Pages that are run in ``make test``."""
 LANGUAGES = {"console", "python", "output", "toml", "bash", "json", "text", "dockerfile"}
 
@@ -31,27 +34,21 @@ def runnable(page: Path) -> bool:
     return any(is_run(block) for block in blocks_of(page))
 
 
-def read(page: Path, folder: Path) -> None:
-    read_aloud(Reader(folder), blocks_of(page))
-
-
 def blocks(language: str) -> list[Block]:
     return [block for page in PAGES for block in blocks_of(page) if block.language == language]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name in QUICK], ids=name_of)
+@pytest.mark.parametrize("page", QUICK, ids=name_of)
 def test_short_pages_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    read(page, tmp_path)
+    read_aloud(Reader(tmp_path, in_process=True), blocks_of(page))
 
 
 @pytest.mark.slow
 @pytest.mark.stockfish
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if p.name not in QUICK and runnable(p)], ids=name_of
-)
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in QUICK and runnable(p)], ids=name_of)
 def test_long_pages_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    read(page, tmp_path)
+    read_aloud(Reader(tmp_path), blocks_of(page))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

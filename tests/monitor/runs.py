@@ -198,8 +198,8 @@ def match(opponent: str, score: float) -> dict[str, Any]:
     return {
         "player": "policy", "opponent": opponent, "games": 100, "wins": round(100 * score),
         "draws": 0, "losses": 100 - round(100 * score), "score": score,
-        "score_interval": [score - 0.08, score + 0.08], "elo": 400 * (score - 0.5),
-        "elo_low": 400 * (score - 0.6), "elo_high": None,
+        "score_interval": [max(score - 0.08, 0.0), min(score + 0.08, 1.0)],
+        "elo": 400 * (score - 0.5), "elo_low": 400 * (score - 0.6), "elo_high": None,
     }  # fmt: skip
 
 

@@ -361,6 +361,13 @@ def test_verdicts_say_what_to_do(
     assert verdict.slowest == ("movers" if given.get("mover_busy") == 0.99 else "network")
 
 
+def test_workers_that_have_not_begun_are_not_called_starved(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path)
+    idle = {"plies_per_s": 0.0, "evals_per_s": 0.0, "device_busy": 0.0, "verdict": "starved"}
+    made.status(load=load(**idle))
+    assert RunView(tmp_path).standing.verdict.words == ""
+
+
 def test_progress_is_of_the_stage(tmp_path: Path) -> None:
     made = training_run(tmp_path, 1, 1)
     view = RunView(tmp_path)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -42,7 +42,8 @@ def inside(
     For what a process of its own would show nothing more of: signals, kills, terminals and the way
     a process ends want ``vecchess`` or ``start``. Anything but an expected error is raised.
     """
-    out, err = StringIO(), StringIO()
+    raw, err = BytesIO(), StringIO()
+    out = TextIOWrapper(raw, "utf-8", write_through=True)  # tables are written to its buffer
     command = ["vecchess", *map(str, arguments)]
     threads = torch.get_num_threads()
     try:
@@ -55,7 +56,7 @@ def inside(
             code = run()
     finally:
         torch.set_num_threads(threads)
-    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+    return subprocess.CompletedProcess(command, code, raw.getvalue().decode(), err.getvalue())
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:

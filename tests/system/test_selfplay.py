@@ -137,13 +137,13 @@ def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    stall = ["--stall-timeout-s", "3"]
+    stall = ["--stall-timeout-s", "6"]
     process = start("selfplay", *LONG, *stall, "--gpus", "cpu:2", "--run-dir", run)
     wait_for_a_shard(run)
     os.kill(workers_of(process.pid)[0], signal.SIGSTOP)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert 'no sign of life for 3 s while "playing"' in err
+    assert 'no sign of life for 6 s while "playing"' in err
     assert_each_game_once(run, 40)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyte
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 30.0
 
 
 class Terminal:
@@ -55,16 +55,17 @@ class Terminal:
 
     def wait_for(self, *words: str) -> str:
         """Read until all ``words`` stand on the screen; returns the screen."""
-        return self.wait_until(lambda: all(word in self.text for word in words), str(words))
+        return self.wait_until(lambda text: all(word in text for word in words), str(words))
 
-    def wait_until(self, is_so: Callable[[], bool], what: str) -> str:
+    def wait_until(self, is_so: Callable[[str], bool], what: str) -> str:
         end = time.monotonic() + TIMEOUT_S
-        while not is_so():
-            assert time.monotonic() < end, f"no {what} on\n{self.text}"
-            ended = self.process.poll() is not None
-            if not self._read() and ended and not is_so():
-                raise AssertionError(f"ended before {what}:\n{self.text}")
-        return self.text
+        while not is_so(text := self.text):
+            assert time.monotonic() < end, f"no {what} on\n{text}"
+            assert self.process.poll() is None, f"it ended before {what}:\n{text}"
+            self._read()
+            while self._read(0.02):
+                pass
+        return text
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -97,8 +98,8 @@ class Terminal:
     def _set_size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def _read(self) -> bool:
-        if not select.select([self._master], [], [], 0.1)[0]:
+    def _read(self, seconds: float = 0.1) -> bool:
+        if not select.select([self._master], [], [], seconds)[0]:
             return False
         try:
             data = os.read(self._master, 1 << 16)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,13 +120,16 @@ def test_the_command_prints_lines_where_there_is_no_terminal(tmp_path: Path) -> 
     made = selfplay_run(tmp_path / "first")
     before = state_of(made.path)
     before.pop("status.json")
-    threading.Timer(1.5, lambda: made.status(state="failed", why="no room")).start()
-    done = plainly(["watch", str(made.path), "--interval", "0.1"])
-    assert done.returncode == 3
-    assert "120/4,096 games" in done.stdout
-    assert "failed: no room" in done.stdout
-    assert "\x1b" not in done.stdout + done.stderr
-    assert done.stderr == ""
+    command = [sys.executable, "-m", "vecchess_cli.main", "watch", str(made.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline() + process.stdout.readline()
+        made.status(state="failed", why="no room")
+        said += process.stdout.read()
+        assert process.wait(60) == 3
+    assert b"120/4,096 games" in said
+    assert b"failed: no room" in said
+    assert b"\x1b" not in said
     after = state_of(made.path)
     after.pop("status.json")
     assert after == before

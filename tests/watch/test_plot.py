@@ -13,7 +13,7 @@ def chart(*curves: list[tuple[float, float]], unit: str = "") -> Chart:
 
 def test_a_line_that_rises_goes_from_corner_to_corner() -> None:
     text = plot(chart([(x, float(x)) for x in range(8)]), 11, 2).plain.split("\n")
-    assert text == ["     7▏  ⣠⠞", "     0▏⣠⠞  "]
+    assert text == ["     7▏  ⣠⠞", "     0▏⣠⠞⠁ "]
 
 
 def test_bounds_and_axis() -> None:

@@ -1,7 +1,7 @@
 """One engine of the play page: ``vecchess uci`` with a network, in a process of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,6 +22,7 @@ GRACE_S = 30.0
 CLOSING_S = 5.0
 SHOW_S = 0.15
 LINES = 3
+SILENT = "the engine does not answer; it was ended"
 SHOWN_PLIES = 12
 GUMBEL_SIMS = 64
 """Up to so many simulations are searched as training does it."""
@@ -63,10 +64,15 @@ class _Protocol(chess.engine.UciProtocol):
 
 
 class PlayEngine:
-    """Plays and analyses, one request at a time."""
+    """Plays and analyses, one request at a time.
+
+    Whoever asks may go away at any time. What the engine was told to do is a task of its own, which
+    stops it and hears it out: python-chess cannot be left waiting in the middle of a command.
+    """
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
         self._transport, self._protocol = transport, protocol
+        self._last: asyncio.Task[Any] | None = None
 
     @classmethod
     async def start(cls, net: str) -> "PlayEngine":
@@ -114,8 +120,12 @@ class PlayEngine:
 
         Raises HelperFailed.
         """
-        play = self._protocol.play(board, strength.limit, info=INFO_ALL, options=strength.options)
-        played = await self._within(MOVE_S + GRACE_S, play)
+        await self._idle()
+        playing = self._begin(_played(self._protocol, board, strength))
+        try:
+            played = await self._within(MOVE_S + GRACE_S, asyncio.shield(playing))
+        finally:
+            playing.cancel()
         if played.move is None:
             raise HelperFailed("the engine found no move")
         return played.move, _line(board, played.info) if "wdl" in played.info else None
@@ -125,23 +135,40 @@ class PlayEngine:
 
         Whoever stops listening stops the search. Raises HelperFailed.
         """
-        limit = Limit(nodes=sims, time=ANALYSIS_S)
-        start = self._protocol.analysis(board, limit, multipv=LINES, info=INFO_ALL)
-        analysis = await self._within(GRACE_S, start)
-        with analysis:
-            shown = monotonic()
-            while await self._within(ANALYSIS_S + GRACE_S, analysis.next()) is not None:
-                if analysis.empty() and monotonic() - shown >= SHOW_S:
-                    yield _lines(board, analysis)
-                    shown = monotonic()
-            yield _lines(board, analysis)
+        await self._idle()
+        search = _Search(board)
+        running = self._begin(search.run(self._protocol, sims))
+        deadline = monotonic() + ANALYSIS_S + GRACE_S
+        try:
+            while not running.done() and monotonic() < deadline:
+                await asyncio.wait({running}, timeout=SHOW_S)
+                if search.has_news:
+                    yield search.lines()
+            await self._within(0.0, asyncio.shield(running))
+            yield search.lines()
+        finally:
+            search.stop()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do ``work``, whoever waits for it; the next request does."""
+        self._last = task = asyncio.create_task(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return task
+
+    async def _idle(self) -> None:
+        """Until the engine has done what it was told last."""
+        if self._last is not None:
+            await asyncio.wait({self._last}, timeout=GRACE_S)
+            if not self._last.done():
+                self.kill()
+                raise HelperFailed(SILENT)
 
     async def _within(self, seconds: float, work: Awaitable[T]) -> T:
         try:
             return await asyncio.wait_for(work, seconds)
         except TimeoutError:
             self.kill()
-            raise HelperFailed("the engine does not answer; it was ended") from None
+            raise HelperFailed(SILENT) from None
         except chess.engine.EngineError as error:
             self.kill()
             raise HelperFailed(self._why(error)) from None
@@ -150,11 +177,55 @@ class PlayEngine:
         return f"the engine ended: {self._protocol.complaint or error}"
 
 
-def _lines(board: chess.Board, analysis: chess.engine.AnalysisResult) -> list[dict[str, Any]]:
-    """The lines of the newest report, the best first."""
-    nodes = analysis.info.get("nodes")
-    infos = (info for info in analysis.multipv if "wdl" in info and info.get("nodes") == nodes)
-    return [_line(board, info) for info in infos]
+class _Search:
+    """An analysis, as far as it has come."""
+
+    def __init__(self, board: chess.Board) -> None:
+        self._board = board
+        self._analysis: chess.engine.AnalysisResult | None = None
+        self._is_stopped = False
+        self._news = False
+
+    async def run(self, protocol: _Protocol, sims: int) -> None:
+        """Search to the end; raises EngineError."""
+        limit = Limit(nodes=sims, time=ANALYSIS_S)
+        analysis = await protocol.analysis(self._board, limit, multipv=LINES, info=INFO_ALL)
+        self._analysis = analysis
+        if self._is_stopped:
+            analysis.stop()
+        while await analysis.next() is not None:
+            self._news = analysis.empty()
+
+    def stop(self) -> None:
+        """Let it come to its end soon."""
+        self._is_stopped = True
+        if self._analysis is not None:
+            self._analysis.stop()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is a whole report that was not read."""
+        return self._news
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of the newest report, the best first."""
+        self._news = False
+        if self._analysis is None:
+            return []
+        nodes = self._analysis.info.get("nodes")
+        reported = (info for info in self._analysis.multipv if info.get("nodes") == nodes)
+        return [_line(self._board, info) for info in reported if "wdl" in info]
+
+
+async def _played(
+    protocol: _Protocol, board: chess.Board, strength: Strength
+) -> chess.engine.PlayResult:
+    """The engine's move; where that is cancelled, until the engine has noticed."""
+    try:
+        return await protocol.play(board, strength.limit, info=INFO_ALL, options=strength.options)
+    except asyncio.CancelledError:
+        await protocol.ping()
+        raise
 
 
 def _line(board: chess.Board, info: chess.engine.InfoDict) -> dict[str, Any]:

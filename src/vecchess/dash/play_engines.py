@@ -20,6 +20,7 @@ class _Seat:
         self.users = 0
         self.timer = timer
         self.engine: PlayEngine | None = None
+        self.starting: asyncio.Task[None] | None = None
 
 
 class Engines:
@@ -56,8 +57,10 @@ class Engines:
     async def close(self) -> None:
         """End all engines, and wait until they are gone."""
         engines = [seat.engine for seat in self._seats.values() if seat.engine is not None]
+        starting = [seat.starting for seat in self._seats.values() if seat.starting is not None]
         for net in list(self._seats):
             self._end(net)
+        await asyncio.gather(*starting, return_exceptions=True)
         await asyncio.gather(*(engine.close() for engine in engines))
 
     def _seat(self, net: str) -> _Seat:
@@ -72,17 +75,28 @@ class Engines:
         return self._seats[net]
 
     async def _ready(self, seat: _Seat, net: str) -> PlayEngine:
+        """The engine, started if need be; that goes on when nobody waits for it any more."""
         if seat.engine is None or not seat.engine.is_alive:
-            seat.engine = None
-            async with self._compiling:
-                try:
-                    seat.engine = await PlayEngine.start(net)
-                except OSError as error:
-                    raise HelperFailed(f"the engine cannot be started: {error}") from None
+            if seat.starting is None:
+                seat.starting = asyncio.create_task(self._start(seat, net))
+                seat.starting.add_done_callback(lambda done: done.cancelled() or done.exception())
+            await asyncio.shield(seat.starting)
+        assert seat.engine is not None
         return seat.engine
+
+    async def _start(self, seat: _Seat, net: str) -> None:
+        try:
+            async with self._compiling:
+                seat.engine = await PlayEngine.start(net)
+        except OSError as error:
+            raise HelperFailed(f"the engine cannot be started: {error}") from None
+        finally:
+            seat.starting = None
 
     def _end(self, net: str) -> None:
         seat = self._seats.pop(net)
         seat.timer.stop()
+        if seat.starting is not None:
+            seat.starting.cancel()
         if seat.engine is not None:
             seat.engine.kill()

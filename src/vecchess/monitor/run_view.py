@@ -78,6 +78,10 @@ class RunView:
                 return game
         raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
 
+    def newest_games(self, most: int) -> list[int]:
+        """Numbers of games that were recorded last, at most so many of each machine."""
+        return [number for one in self._machines for number in one.shelf.newest(most)]
+
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""
         try:

@@ -37,6 +37,16 @@ class Shelf:
                     return read_game(records, int(rows[0]), chess960, self._machine)
         return None
 
+    def newest(self, most: int) -> list[int]:
+        """Numbers of so many games that were recorded last, the newest first."""
+        found: list[int] = []
+        for entry in reversed(self._manifest.entries):
+            if len(found) >= most:
+                break
+            shard = ShardFile(self._manifest.folder / entry.file, entry.sha256)
+            found += self._numbers_of(shard)[::-1].tolist()
+        return found[:most]
+
     def _numbers_of(self, shard: ShardFile) -> NDArray[np.int64]:
         """int64[G]; none of a shard that cannot be read, now: it is tried again."""
         key = shard.sha256 or shard.path.name

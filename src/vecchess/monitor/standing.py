@@ -53,6 +53,8 @@ class Standing:
     """As ``selfplay.meter.Load.to_dict``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
     """Each with its "machine"."""
+    devices: list[str] = field(default_factory=list)
+    """What plays, or played last: "cpu", "gpu 3 (NVIDIA H200)"."""
     learning: Values = field(default_factory=dict)
     """step, steps, samples_per_s, eta_s, losses; {} while nothing learns."""
     stats: GameStats = field(default_factory=GameStats)
@@ -121,6 +123,7 @@ def standing_of(
         eta_s=None if is_over else _eta(statuses),
         load=load,
         workers=workers,
+        devices=[_device(worker) for worker in _workers(statuses)],
         learning={} if is_over else first.mapping("learning"),
         stats=_stats(statuses),
         verdict=_verdict(state, load, workers, target - games),
@@ -209,6 +212,12 @@ def _workers(statuses: Sequence[StatusFile]) -> Iterable[Values]:
     for machine, status in enumerate(statuses):
         for worker in status.mappings("workers"):
             yield worker | {"machine": machine}
+
+
+def _device(worker: Values) -> str:
+    gpu = worker.get("gpu")
+    name = gpu.get("name") if isinstance(gpu, dict) else None
+    return f"{worker.get('device', '')}" + (f" ({name})" if name else "")
 
 
 def _verdict(state: str, load: Values, workers: Sequence[Values], left: int) -> Verdict:

@@ -48,7 +48,8 @@ def judge(load: Values, has_gpu: bool, left: int | None, seated: int) -> Verdict
     """The verdict on a load. ``left``: games still to finish, None where that is not known;
     ``seated``: places for games that are taken, or were."""
     said = load.get("verdict")
-    if said not in ("device-bound", "mover-bound", "starved"):
+    has_begun = number(load, "plies_per_s") > 0 or number(load, "evals_per_s") > 0
+    if said not in ("device-bound", "mover-bound", "starved") or not has_begun:
         return Verdict()
     network, movers = number(load, "device_busy"), number(load, "mover_busy")
     stage, share = ("network", network) if network >= movers else ("movers", movers)

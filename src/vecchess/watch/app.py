@@ -29,19 +29,22 @@ FIRST_CHARTS = {
 }
 """What the overview shows, as far as there is room and figures."""
 KEYS = "q quit   tab next page   ↑ ↓ scroll   p pause   ? help"
-HELP = """[b]vecchess watch[/b] reads a run's folder each second and changes nothing.
+HELP = """[b]vecchess watch[/b] reads a run and changes nothing.
 
-  tab, shift+tab    pages: overview, charts, games, notes
-  ↑ ↓, page up, page down, home, end    scroll
-  p                 pause, and go on
-  q                 quit; the run goes on
-  ctrl+c            quit with exit code 130
-  ?                 this help; any key closes it
+tab, shift+tab    overview, charts, games, notes
+↑ ↓, page up ...  scroll
+p                 pause, and go on
+q                 quit; the run goes on
+ctrl+c            quit, exit code 130
+?                 this help; any key closes it
 
-[b]steps[/b] time steps of the network a position   [b]fill[/b] slots occupied
-[b]net[/b], [b]mov[/b] share of the time in which the network is computed,
-and in which movers make and search moves. The one that is busier
-limits the speed; where neither is, they wait for each other."""
+[b]steps[/b]  time steps of the network for a position
+[b]fill[/b]   slots of the network that are occupied
+[b]net[/b]    share of the time the network is computed
+[b]mov[/b]    share of it that movers make and search moves
+
+The busier of the two limits the speed. Where neither
+is busy they wait for each other: starved."""
 INTERRUPTED = 130
 
 
@@ -162,7 +165,12 @@ class WatchApp(App[int]):
         """Move what scrolls on this page."""
         page = self.query_one("#pages", ContentSwitcher).current
         pane = self.query_one("#workers" if page == "overview" else f"#{page}")
-        getattr(pane, f"scroll_{way}")(animate=False)
+        if way in ("home", "end"):
+            getattr(pane, f"scroll_{way}")(animate=False, immediate=True)
+            return
+        rows = 1 if way in ("up", "down") else max(pane.size.height - 1, 1)
+        step = rows if way.endswith("down") else -rows
+        pane.scroll_relative(y=step, animate=False, immediate=True)
 
     def _tick(self) -> None:
         if not self._is_paused:

@@ -1,0 +1,88 @@
+"""Several runs side by side: facts in a table, curves in common charts."""
+
+from collections.abc import Sequence
+from html import escape
+
+from vecchess.monitor.charts import Chart, Curve, charts
+from vecchess.monitor.run_view import RunView
+from vecchess.report.facts import differences, facts
+from vecchess.report.svg import NUM_COLOURS, line_chart
+
+COMPARED = ("loss", "top1", "spikes", "score", "elo", "speed", "steps", "length", "results")
+FIRST_CURVE = {"results": "draws"}
+"""The curve that is compared where it is not the first."""
+
+
+def comparison_html(views: Sequence[RunView], names: Sequence[str]) -> str:
+    """The first part of a report on several runs."""
+    drawn = "".join(line_chart(chart) for chart in common_charts(views, names))
+    grid = f'<div class="grid">{drawn}</div>' if drawn else ""
+    return (
+        f"<main id='comparison'><h1>{len(views)} runs</h1>"
+        f"<section><h2>Side by side</h2>{_table(views, names)}{grid}</section></main>"
+    )
+
+
+def common_charts(views: Sequence[RunView], names: Sequence[str]) -> list[Chart]:
+    """A chart for each figure that two runs or more have, a curve a run; of matches a chart for
+    each pairing. More runs than there are colours are drawn in several charts."""
+    wanted: dict[tuple[str, str, str], list[tuple[Chart, Curve]]] = {}
+    for view, name in zip(views, names, strict=True):
+        for chart in charts(view):
+            for what, curve in _compared(chart):
+                found = Curve(name, curve.points, curve.bands)
+                wanted.setdefault((chart.key, what, chart.x), []).append((chart, found))
+    return [
+        Chart(key, _title(group[0][0], what), group[0][0].x, group[0][0].unit, [c for _, c in part])
+        for (key, what, _), group in sorted(
+            wanted.items(), key=lambda one: COMPARED.index(one[0][0])
+        )
+        if len(group) > 1
+        for part in _parts(group)
+    ]
+
+
+def _compared(chart: Chart) -> list[tuple[str, Curve]]:
+    if chart.key not in COMPARED:
+        return []
+    if chart.key in ("score", "elo"):
+        return [(curve.name, curve) for curve in chart.curves]
+    name = FIRST_CURVE.get(chart.key, chart.curves[0].name)
+    return [(name, curve) for curve in chart.curves if curve.name == name]
+
+
+def _title(chart: Chart, what: str) -> str:
+    return (
+        f"{chart.title}: {what}"
+        if chart.key in ("score", "elo", "results", "loss")
+        else chart.title
+    )
+
+
+def _parts(group: list[tuple[Chart, Curve]]) -> list[list[tuple[Chart, Curve]]]:
+    return [group[first : first + NUM_COLOURS] for first in range(0, len(group), NUM_COLOURS)]
+
+
+def _table(views: Sequence[RunView], names: Sequence[str]) -> str:
+    """A column a run; settings where any two differ."""
+    columns = [dict(facts(view)) for view in views]
+    changed = [dict(differences(view.config)) for view in views]
+    rows = [*dict.fromkeys(name for column in columns for name in column)]
+    settings = [*dict.fromkeys(name for column in changed for name in column)]
+    differing = [s for s in settings if len({column.get(s) for column in changed}) > 1]
+    head = "".join(
+        f'<th><a href="#run-{place}">{escape(name)}</a></th>' for place, name in enumerate(names)
+    )
+    body = [_row(name, [column.get(name, "") for column in columns]) for name in rows]
+    body += [
+        _row(f"setting {name}", [c.get(name, "default") for c in changed]) for name in differing
+    ]
+    return (
+        f"<div class='wide'><table class='compare'><thead><tr><th></th>{head}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _row(name: str, values: Sequence[str]) -> str:
+    cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+    return f"<tr><th>{escape(name)}</th>{cells}</tr>"

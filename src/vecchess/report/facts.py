@@ -1,0 +1,125 @@
+"""What a run was: settings that are not the defaults, network, devices, times, in words."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from vecchess.config import SelfplayConfig, TrainConfig
+from vecchess.errors import NetworkError
+from vecchess.monitor.run_view import RunView
+from vecchess.monitor.status import number
+from vecchess.selfplay.progress import as_clock
+from vecchess.snn.integer_net import IntegerNet
+
+Fact = tuple[str, str]
+
+
+def facts(view: RunView) -> list[Fact]:
+    """Names and values, what matters most first; those that are not known are left out."""
+    now, stats = view.standing, view.stats
+    seconds = duration_s(view)
+    found = [
+        ("state", state_words(view)),
+        ("began", _date(began_unix(view))),
+        ("took", as_clock(seconds) if seconds else ""),
+        ("devices", _devices(now.devices) or str(view.config.get("gpus", ""))),
+        ("machines", f"{now.machines:,}" if now.machines > 1 else ""),
+        ("host", now.host),
+        ("network", _network(view)),
+        ("iterations", f"{now.iteration:,} of {now.iterations:,}" if now.iterations else ""),
+        ("games", f"{stats.games:,}" if stats.games else ""),
+        ("positions", f"{stats.plies:,}" if stats.games else ""),
+        ("mean length", f"{stats.mean_length:.1f} plies" if stats.games else ""),
+        ("time steps", f"{stats.mean_time_steps:.2f} a position" if stats.time_steps else ""),
+        ("simulations", f"{stats.mean_visits:,.1f} a search" if stats.searched_plies else ""),
+        ("games a second", f"{stats.games / seconds:,.2f}" if seconds and stats.games else ""),
+        ("workers replaced", f"{now.restarts:,}" if now.restarts else ""),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def state_words(view: RunView) -> str:
+    """How it ended, or how far it is."""
+    now = view.standing
+    if now.is_over:
+        return now.why
+    share = "" if now.progress is None else f", {now.progress:.0%} of this stage"
+    return f"{now.state}{share}"
+
+
+def began_unix(view: RunView) -> float:
+    """The start as far as it is known; 0 where it is not."""
+    return view.standing.started_unix or min(_times(view), default=0.0)
+
+
+def duration_s(view: RunView) -> float:
+    """From the start to the last word; 0 where that is not known."""
+    times = list(_times(view))
+    return view.standing.seconds or (max(times) - min(times) if times else 0.0)
+
+
+def differences(config: dict[str, Any]) -> list[Fact]:
+    """The settings that are not the defaults, "tree.sims" for those of a table."""
+    usual = dict(_flat(_defaults(config)))
+    given = list(_flat(config))
+    return [(name, _words(value)) for name, value in given if value != usual.get(name)]
+
+
+def _devices(devices: list[str]) -> str:
+    """Devices of one kind together: "8 x NVIDIA H200, 2 x cpu"."""
+    kinds = Counter(device.partition("(")[2].rstrip(")") or device for device in devices)
+    return ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
+
+
+def _defaults(config: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if "objective" not in config:
+            return SelfplayConfig().model_dump(mode="json", exclude_none=True)
+        needed = {key: config[key] for key in ("objective", "data") if key in config}
+        usual = TrainConfig.model_validate(needed).model_dump(mode="json", exclude_none=True)
+        return usual | {"objective": TrainConfig().objective, "data": []}
+    except ValidationError:  # of another version: then all of it is worth telling
+        return {}
+
+
+def _flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _network(view: RunView) -> str:
+    """The newest network's name, and what it is made of where its file is there."""
+    networks = view.networks()
+    if not networks:
+        return view.standing.net or str(view.config.get("net", ""))
+    newest = networks[-1]
+    count = f", the newest of {len(networks):,}" if len(networks) > 1 else ""
+    try:
+        config = IntegerNet.load(newest).config
+    except NetworkError:
+        return newest.name + count
+    size = f"{config.blocks} blocks of {config.channels} channels, T = {config.time_steps}"
+    return f"{newest.name}{count}" + (f"; {size}" if config.kind == "residual" else "")
+
+
+def _times(view: RunView) -> Iterator[float]:
+    for kind in view.series.kinds:
+        for line in view.series.lines(kind, 2):
+            if time := number(line, "time_unix"):
+                yield time
+
+
+def _date(unix: float) -> str:
+    return f"{datetime.fromtimestamp(unix, UTC):%Y-%m-%d %H:%M} UTC" if unix else ""
