@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.monitor.runs import MadeRun, load, match, numbered, so_far, training_run, worker
 from tests.selfplay.playing import LoudBackend, play
+from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.store.records import GameRecords
 
@@ -18,12 +19,35 @@ LAYERS = [f"block {b}, {half}" for b in range(6) for half in ("first", "second")
     "value",
 ]
 NUM_SEATS = 16
+REASONS = {
+    Termination.CHECKMATE: 0.3,
+    Termination.RESIGNATION: 0.28,
+    Termination.THREEFOLD: 0.2,
+    Termination.INSUFFICIENT_MATERIAL: 0.08,
+    Termination.FIFTY_MOVES: 0.06,
+    Termination.STALEMATE: 0.05,
+    Termination.ADJUDICATION: 0.03,
+}
 
 
 @cache
 def played() -> GameRecords:
     """Whole games by a network that knows nothing, with all kinds of ends."""
     return play(GameConfig(max_plies=160, random_plies=3), 32, LoudBackend(32), seed=7)
+
+
+def ended(seed: int) -> GameRecords:
+    """The same games cut short, with results and reasons as a fair network has them."""
+    draw = np.random.default_rng(seed)
+    games = played()
+    cut = np.minimum(games.lengths, draw.normal(95, 30, games.num_games).clip(20, 160))
+    reason = draw.choice(list(REASONS), games.num_games, p=list(REASONS.values()))
+    result = np.where(reason <= Termination.CHECKMATE, draw.choice([1, -1], len(reason)), 0)
+    result = np.where(
+        reason == Termination.RESIGNATION, draw.choice([1, 1, -1], len(reason)), result
+    )
+    cut_games = so_far(games, cut.astype(int).tolist())
+    return replace(cut_games, result=result.astype(np.int8), termination=reason.astype(np.uint8))
 
 
 def wave(seed: int, at: float, size: float = 0.03) -> float:
@@ -53,7 +77,7 @@ def busy_selfplay(path: Path, gpus: int = 2, seconds: int = 900) -> MadeRun:
     """A self-play on GPUs with an hour's figures, being played."""
     made = MadeRun(path)
     for part in range(4):
-        made.record(numbered(played(), 32 * part))
+        made.record(numbered(ended(part), 32 * part))
     for tick in range(seconds // 5):
         at = tick / 12
         made.measure("load", games=40 * tick, **gpu_load(at))
@@ -134,7 +158,7 @@ def long_training(
                 score=0.53 if iteration != 15 else 0.49,
                 sprt={"state": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
             )
-    made.record(numbered(played(), 0))
+    made.record(numbered(ended(seed), 0))
     over = (
         {"state": "done", "load": {}, "learning": {}}
         if is_over

@@ -185,7 +185,7 @@ def test_a_self_play_is_watched_as_it_goes_on(page: Page, tmp_path: Path) -> Non
     try:
         line = next(line for line in process.stderr if "dashboard: " in line)
         page.goto(f"{line.split()[-1]}#/run/real/boards")
-        expect(page.locator(".tile")).to_have_count(16, timeout=120_000)
+        expect(page.locator(".tile")).to_have_count(16, timeout=200_000)
         before = page.evaluate(PIECES)
         until_changed(page, before)
         expect(page.locator(".state")).to_contain_text("playing")
