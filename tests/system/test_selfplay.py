@@ -8,13 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import chess.pgn
 import numpy as np
 import pytest
 
 from tests.system.commands import SHORT, games, inside, last_json, start, vecchess, workers_of
+from vecchess.chess.rules import Termination
 from vecchess.export.lc0_reader import read_chunk
+from vecchess.store.metrics import read_metrics
+from vecchess.store.shard import read_shard
 
 
 @pytest.fixture(scope="module")
@@ -123,16 +127,46 @@ def assert_each_game_once(run: Path, num_games: int) -> None:
     assert recorded.numbers.tolist() == list(range(num_games))
 
 
+def status_of(run: Path) -> dict[str, Any]:
+    status: dict[str, Any] = json.loads((run / "status.json").read_text())
+    return status
+
+
 def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start("selfplay", *LONG, "--gpus", "cpu:3", "--run-dir", run, "--json")
     wait_for_a_shard(run)
+    assert_it_can_be_looked_at(run, process.pid)
     os.kill(workers_of(process.pid)[1], signal.SIGKILL)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "died: killed by SIGKILL" in err
-    assert json.loads(out.splitlines()[-1])["restarts"] == 1
+    summary = json.loads(out.splitlines()[-1])
+    assert summary["restarts"] == 1
     assert_each_game_once(run, 40)
+    status = status_of(run)
+    assert (status["state"], status["why"], status["restarts"]) == ("done", "", 1)
+    assert status["summary"] == summary
+    assert any("died: killed by SIGKILL" in note["line"] for note in status["notes"])
+    assert list((run / "live").iterdir()) == []
+    loads = read_metrics(run)
+    assert {line["kind"] for line in loads} == {"load"}
+    assert all(line["plies_per_s"] > 0 for line in loads)
+
+
+def assert_it_can_be_looked_at(run: Path, pid: int) -> None:
+    """While games are played: the status, and some of them."""
+    deadline = time.monotonic() + 60
+    while not list((run / "live").glob("*.npz")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    status = status_of(run)
+    assert (status["state"], status["pid"], status["target"]) == ("playing", pid, 40)
+    assert [worker["index"] for worker in status["workers"]] == [0, 1, 2]
+    for file in (run / "live").glob("*.npz"):
+        playing = read_shard(file)
+        assert (playing.termination == Termination.ONGOING).all()
+        assert 0 < playing.num_games <= 16
 
 
 def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
