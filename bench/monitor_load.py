@@ -101,7 +101,7 @@ def _measured(run: RunFolder, games: GameRecords, options: argparse.Namespace) -
             "opened": opened,
             "halfway": halfway,
             "end": _memory_mb(),
-            "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+            "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, 1),
         },
     }
 

@@ -25,6 +25,7 @@ from tests.monitor.runs import (
 )
 from vecchess.chess.uci import to_chess_move
 from vecchess.errors import ConfigError, DataError
+from vecchess.monitor.charts import charts
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.moves import Moves
 from vecchess.monitor.run_view import RunView
@@ -205,9 +206,9 @@ def test_several_machines_are_one_run(tmp_path: Path) -> None:
 
 def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
     made = training_run(tmp_path, 1, 1)
-    made.status(machine=1, updated_unix=time.time() - 50, pid=2**22 + 1)
+    made.status(machine=1, updated_unix=time.time() - 18_000, pid=2**22 + 1)
     notes = RunView(tmp_path).standing.notes
-    assert [note["line"] for note in notes] == ["machine 1 was last heard of 50 s ago"]
+    assert [note["line"] for note in notes] == ["machine 1 was last heard of 5 h ago"]
 
 
 @pytest.mark.parametrize(
@@ -235,15 +236,15 @@ def test_a_run_that_ended_says_how(
 
 def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path)
-    made.killed(3.0)
+    made.killed(0.0)
     view = RunView(tmp_path)
     assert view.standing.state == "playing", "it may be at work on something long"
-    made.killed(40.0)
+    made.killed(18_000.0)
     assert view.refresh()
     assert view.standing.state == "playing", "we saw it change just now, whatever its clock says"
     standing = RunView(tmp_path).standing
     assert (standing.state, standing.is_over) == ("gone", True)
-    assert standing.why == "killed, or its machine went down; last heard of 40 s ago"
+    assert standing.why == "killed, or its machine went down; last heard of 5 h ago"
     assert standing.go_on.endswith("--resume")
 
 
@@ -345,14 +346,14 @@ def test_a_run_that_vanishes_is_said_to(tmp_path: Path) -> None:
         ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "CPU-bound", "the GPU waits"),
         ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "CPU-bound", "moves take longer"),
         ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
-        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "the last games"),
+        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "all games left"),
     ],
 )  # fmt: skip
 def test_verdicts_say_what_to_do(
     given: dict[str, object], gpu: bool, words: str, advice: str, tmp_path: Path
 ) -> None:
     made = MadeRun(tmp_path)
-    left = 10 if advice == "the last games" else 4000
+    left = 10 if advice == "all games left" else 4000
     made.status(load=load(**given), workers=[worker(0, gpu=gpu)], games=4096 - left)
     verdict = RunView(tmp_path).standing.verdict
     assert verdict.words == words
@@ -378,3 +379,16 @@ def test_progress_is_of_the_stage(tmp_path: Path) -> None:
     made.status(games=96, target=192)
     view.refresh()
     assert view.standing.progress == pytest.approx(0.5)
+
+
+def test_charts_leave_out_the_time_between_generations(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path, "train")
+    for generation in range(2):
+        for _ in range(4):
+            made.measure("load", generation, **load(gpu_util=[0.5, 0.7]))
+        made._clock += 600
+    found = {chart.key: chart for chart in charts(RunView(tmp_path))}
+    minutes = [x for x, _ in found["speed"].curves[0].points]
+    assert [round(60 * x) for x in minutes] == [0, 5, 10, 15, 30, 35, 40, 45]
+    assert found["gpu"].curves[0].points[0][1] == pytest.approx(0.6)
+    assert set(found) == {"speed", "batches", "steps", "gpu"}

@@ -94,10 +94,10 @@ def test_any_run_has_a_report(tmp_path: Path) -> None:
     empty = MadeRun(tmp_path / "empty")
     assert "No game is recorded." in page(empty.path).text
     unfinished = selfplay_run(tmp_path / "unfinished")
-    unfinished.killed()
+    unfinished.killed(18_000.0)
     text = page(unfinished.path).text
     assert "unfinished gone" in text
-    assert "killed, or its machine went down; last heard of 40 s ago" in text
+    assert "killed, or its machine went down; last heard of 5 h ago" in text
     assert f"To go on: vecchess selfplay --run-dir {unfinished.path} --resume" in text
     old = MadeRun(tmp_path / "old")
     old.record(played())

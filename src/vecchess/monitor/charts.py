@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import median
 from typing import Any
 
 from vecchess.monitor.run_view import RunView
@@ -10,6 +12,8 @@ from vecchess.monitor.status import number
 
 MOST = 400
 """Points of a curve at most."""
+GAP = 3
+"""A gap between lines that is so many times the usual one is none of playing."""
 Points = list[tuple[float, float]]
 
 
@@ -31,7 +35,7 @@ class Chart:
     key: str
     title: str
     x: str
-    """What the horizontal axis counts: "updates", "minutes", "iterations", "samples"."""
+    """What the horizontal axis counts: "updates", "minutes of play", "iterations", "samples"."""
     unit: str
     """ "share" of 1, or "" for plain numbers."""
     curves: list[Curve]
@@ -85,11 +89,18 @@ def _strength(view: RunView, most: int) -> Iterable[Chart]:
 
 def _playing(view: RunView, most: int) -> Iterable[Chart]:
     lines = view.series.lines("load", most)
-    times = [number(line, "time_unix") for line in lines]
-    lines = [
-        line | {"minutes": (time - times[0]) / 60} for line, time in zip(lines, times, strict=True)
-    ]
+    times = _minutes_of_play([number(line, "time_unix") for line in lines])
+    lines = [line | {"minutes": time} for line, time in zip(lines, times, strict=True)]
     yield from _load_charts(lines, "minutes", _at)
+
+
+def _minutes_of_play(times: list[float]) -> list[float]:
+    """Times without the gaps in which nothing was played: those far longer than others."""
+    if len(times) < 2:
+        return [0.0] * len(times)
+    gaps = [max(later - time, 0.0) for time, later in pairwise(times)]
+    usual = median(gaps)
+    return list(accumulate([0.0, *(min(gap, GAP * usual) / 60 for gap in gaps)]))
 
 
 def _generations(view: RunView, most: int) -> Iterable[Chart]:
@@ -112,7 +123,7 @@ def _generations(view: RunView, most: int) -> Iterable[Chart]:
 def _load_charts(
     lines: list[Line], x: str, of: Callable[[str], Callable[[Line], Any]]
 ) -> Iterable[Chart]:
-    axis = "iterations" if x == "iteration" else x
+    axis = "iterations" if x == "iteration" else "minutes of play"
 
     def chart(key: str, title: str, unit: str, **names: str) -> Chart:
         curves = [_curve(name.replace("_", " "), lines, x, of(key)) for name, key in names.items()]

@@ -72,7 +72,9 @@ class Standing:
         step, steps = number(self.learning, "step"), number(self.learning, "steps")
         if self.state == "learning" and steps:
             return min(step / steps, 1.0)
-        return min(self.games / self.target, 1.0) if self.target else None
+        if self.state == "evaluating" or not self.target:
+            return None
+        return min(self.games / self.target, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

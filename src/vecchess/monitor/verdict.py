@@ -19,7 +19,7 @@ ADVICE = {
     "movers beside a GPU": (
         "the GPU waits for moves: more --movers, if cores are free, or fewer --sims"
     ),
-    "few games left": "the last games are too few to fill the network: it ends soon",
+    "few games left": "all games left are in progress, too few to fill the network: it ends",
     "starved": ("neither has enough to do: more --concurrent-games or --slots, or fewer workers"),
 }
 

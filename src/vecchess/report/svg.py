@@ -107,7 +107,7 @@ def picture(parts: Sequence[str], title: str, height: float = HEIGHT) -> str:
 
 
 def _axes(x: Scale, y: Scale, unit: str, x_name: str) -> str:
-    ticks = [tick for tick in x.ticks(5) if x_name == "minutes" or tick == round(tick)]
+    ticks = [tick for tick in x.ticks(5) if x_name == "minutes of play" or tick == round(tick)]
     names = [_text(x.place(tick), HEIGHT - BOTTOM + 14, figure(tick), "middle") for tick in ticks]
     return _rules(y, unit) + "".join(names) + _text(WIDTH - RIGHT, HEIGHT - 4, x_name, "end")
 
@@ -161,7 +161,7 @@ def _legend(chart: Chart) -> str:
     keys = []
     for place, curve in enumerate(chart.curves):
         x, y = curve.points[-1]
-        early = f" at {figure(x)}" if x < last and chart.x != "minutes" else ""
+        early = f" at {figure(x)}" if x < last and chart.x != "minutes of play" else ""
         keys.append(
             f'<span class="key"><i class="s{place % NUM_COLOURS}"></i>{escape(curve.name)} '
             f"<b>{figure(y, chart.unit)}</b>{early}</span>"

@@ -4,7 +4,6 @@ import asyncio
 import signal
 from typing import ClassVar
 
-from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,7 +13,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
-from vecchess.watch import panels
+from vecchess.watch import game_panels, panels, worker_table
 from vecchess.watch.follow import Follower
 from vecchess.watch.plot_box import PlotBox
 
@@ -201,13 +200,13 @@ class WatchApp(App[int]):
         if now.is_over:
             text.update(panels.ending(now))
         elif now.workers or now.load:
-            text.update(panels.workers(now, pane.size.width))
+            text.update(worker_table.workers(now, pane.size.width))
         else:
-            text.update(panels.learning(now) if now.learning else Text(f"{now.state} ..."))
+            text.update(panels.learning(now) if now.learning else panels.waiting(now))
         pane.border_title = "over" if now.is_over else "workers"
         self._draw_small_charts(view)
         results = self.query_one("#results", Static)
-        results.update(panels.results(view, max(results.content_size.width, 10)))
+        results.update(game_panels.results(view, max(results.content_size.width, 10)))
         side = self.query_one("#verdict", Static)
         side.update(panels.totals(view) if now.is_over else panels.verdict(now))
         side.border_title = "in all" if now.is_over else "verdict"
@@ -228,7 +227,9 @@ class WatchApp(App[int]):
 
     def _draw_games(self, view: RunView) -> None:
         pane = self.query_one("#games")
-        self.query_one("#games-text", Static).update(panels.games_page(view, pane.size.width - 4))
+        self.query_one("#games-text", Static).update(
+            game_panels.games_page(view, pane.size.width - 4)
+        )
 
     def _draw_notes(self, view: RunView) -> None:
         self.query_one("#notes-text", Static).update(panels.notes_page(view))

@@ -1,0 +1,104 @@
+"""What came of the games, in bars and figures."""
+
+from typing import Any
+
+from rich.text import Text
+
+from vecchess.monitor.run_view import RunView
+from vecchess.store.stats import GameStats
+from vecchess.watch.palette import BLACK, DRAW, LIVE, QUIET, WHITE
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+def results(view: RunView, width: int) -> Text:
+    """How games went: the newest generation's where there is one, else all."""
+    now = view.standing.stats if view.standing.stats.games else view.stats
+    if not now.games:
+        return Text("no game is finished yet", style=QUIET)
+    text = outcome_bar(now, width).append("\n")
+    text.append_text(_ended(now, 2 * width)).append("\n")
+    lengths = {int(length): count for length, count in now.lengths.items() if length.isdecimal()}
+    return text.append_text(
+        Text.assemble(
+            ("lengths ", QUIET), (_sparkline(lengths, 32), LIVE), f"  mean {now.mean_length:.0f}"
+        )
+    )
+
+
+def outcome_bar(stats: GameStats, width: int) -> Text:
+    """White's wins, draws, Black's wins: figures, and parts of a line."""
+    parts = (
+        ("White", stats.white_wins, WHITE),
+        ("draws", stats.draws, DRAW),
+        ("Black", stats.black_wins, BLACK),
+    )
+    text, used = Text(), 0
+    for place, (_, _, style) in enumerate(parts):
+        cells = round(sum(p[1] for p in parts[: place + 1]) / stats.games * width) - used
+        text.append(("█", "▒", "░")[place] * cells, style=style)
+        used += cells
+    text.append("\n")
+    has_room = width >= 50
+    for name, count, _ in parts:
+        share = f"{count / stats.games:.0%}"
+        text.append(f"{name} ", style=QUIET)
+        text.append(f"{count:,} ({share})  " if has_room else f"{share}  ")
+    return text
+
+
+def _ended(stats: GameStats, width: int) -> Text:
+    """Why games ended, the commonest first, as many as fit into about so many characters."""
+    told, left = "", width - 16
+    for name, count in sorted(stats.terminations.items(), key=lambda item: -item[1]):
+        reason = f"{', ' if told else ''}{name.replace('_', ' ')} {count:,}"
+        left -= len(reason)
+        if left < 0:
+            told += ", ..."
+            break
+        told += reason
+    return Text.assemble(("ended by ", QUIET), told)
+
+
+def _sparkline(counts: dict[int, int], width: int) -> str:
+    """A histogram, a character a bin of ``width``."""
+    if not counts:
+        return ""
+    bins = [counts.get(low, 0) for low in range(0, max(counts) + 1, width)]
+    return "".join(BARS[-(-8 * count // max(bins))] for count in bins)
+
+
+def histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text:
+    """Counts as bars of text, one a line."""
+    text = Text(f"{title}\n", style=QUIET)
+    total, most = sum(counts.values()), max(counts.values(), default=1)
+    for key, count in sorted(counts.items()):
+        label = f"{name(key):>12} "
+        text.append(label, style="default").append("█" * round(count / most * width), style=LIVE)
+        text.append(f" {count:,} ({count / total:.0%})\n", style="default")
+    return text
+
+
+def games_page(view: RunView, width: int) -> Text:
+    """All that is known of the games that are recorded."""
+    stats, room = view.stats, max(min(width - 40, 80), 8)
+    if not stats.games:
+        return Text("no game is recorded yet", style=QUIET)
+    reasons = sorted(stats.terminations.items(), key=lambda item: -item[1])
+    names = [name.replace("_", " ") for name, _ in reasons]
+    text = Text.assemble((f"{stats.games:,} games recorded, {stats.plies:,} plies\n\n", "bold"))
+    text.append_text(outcome_bar(stats, min(width, 100))).append("\n\n")
+    ended = {place: count for place, (_, count) in enumerate(reasons)}
+    text.append_text(_histogram("ended by", ended, room, lambda place: names[place]))
+    lengths = {int(key): count for key, count in stats.lengths.items()}
+    text.append_text(_histogram("length, plies", lengths, room, lambda low: f"{low}-{low + 31}"))
+    steps = {int(key): count for key, count in stats.time_steps.items()}
+    text.append_text(_histogram("time steps of a position", steps, room, str))
+    if stats.resign_checks:
+        wrong = stats.resign_false_positives / stats.resign_checks
+        text.append(f"resigning checked in {stats.resign_checks:,} games, wrong in {wrong:.0%}\n")
+    return text
+
+
+def _histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text:
+    return histogram(title, counts, width, name).append("\n") if counts else Text()

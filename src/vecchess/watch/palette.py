@@ -1,0 +1,8 @@
+"""Colours of the screen, for a dark ground."""
+
+GOOD, WARM, BAD, QUIET, LIVE = "#8ddb8c", "#f0b35e", "#f69d9d", "#8b98a5", "#6cb6ff"
+WHITE, DRAW, BLACK = "#e6edf3", "#8b98a5", "#57606a"
+STATE_STYLE = {
+    "starting": LIVE, "playing": GOOD, "learning": LIVE, "evaluating": LIVE, "done": GOOD,
+    "stopped": WARM, "failed": BAD, "gone": BAD, "unknown": QUIET,
+}  # fmt: skip
