@@ -178,6 +178,18 @@ def test_a_lost_server_is_named_and_comes_back(browser: Browser, tmp_path: Path)
     context.close()
 
 
+def test_the_token_opens_the_page_and_leaves_the_address(page: Page, tmp_path: Path) -> None:
+    small_run(tmp_path / "one")
+    with dashboard(tmp_path, flags=("--token", "a-secret")) as (address, _):
+        assert address.endswith("/?token=a-secret")
+        page.goto(address)
+        expect(page.locator(".run-card")).to_have_count(1)
+        assert "secret" not in page.url
+        page.reload()
+        expect(page.locator(".run-card")).to_have_count(1)
+        page.goto("about:blank")
+
+
 def test_a_self_play_is_watched_as_it_goes_on(page: Page, tmp_path: Path) -> None:
     run = tmp_path / "real"
     flags = ["--net", "tiny", "--gpus", "cpu", "--games", 10**6, "--concurrent-games", 32]

@@ -1,5 +1,6 @@
 """``vecchess dash`` as a program: what it says, how it ends."""
 
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,9 @@ from tests.dash.site import small_run
 from tests.system.commands import PROGRAM
 from vecchess.dash import assets, run
 from vecchess.errors import ConfigError
+from vecchess_cli.dash_beside import dashboard_of
+
+WEB = Path(__file__).parents[2] / "web"
 
 needs_pages = pytest.mark.skipif(
     not (assets.FOLDER / "index.html").is_file(), reason="the pages are not built: make pages"
@@ -57,3 +61,27 @@ def test_where_there_is_no_run_it_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(run, "read_assets", dict)
     with pytest.raises(ConfigError, match="there is no run in"):
         run.serve([tmp_path, tmp_path / "nothing"], "127.0.0.1", 0, "", print)
+
+
+def test_only_the_first_rank_shows_a_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert dashboard_of(False, 0, None, "train")[0] is None
+    monkeypatch.setenv("RANK", "3")
+    folder, beside = dashboard_of(True, 0, tmp_path, "train")
+    assert folder == tmp_path
+    with beside as child:
+        assert child is None
+    monkeypatch.setenv("RANK", "0")
+    named, _ = dashboard_of(True, 0, None, "train")
+    assert named is not None
+    assert named.parts[0] == "runs"
+    assert named.name.startswith("train-")
+
+
+def test_types_of_the_pages_are_sound() -> None:
+    compiler, node = WEB / "node_modules" / "typescript" / "bin" / "tsc", shutil.which("node")
+    if not compiler.is_file() or node is None:
+        pytest.skip("TypeScript is not installed: make pages")
+    done = subprocess.run([node, compiler, "--noEmit"], cwd=WEB, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -1,6 +1,6 @@
 // The games that are being played now, as boards that move by themselves.
 import { memo } from "preact/compat";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { percent, words } from "../format";
 import { Board } from "../parts/board";
 import { Empty } from "../parts/empty";
@@ -57,12 +57,22 @@ function NoBoards({ run }: { run: Run }) {
   return <Empty title="No boards at the moment">{doing[said.state as keyof typeof doing] ?? "They appear here by themselves."}</Empty>;
 }
 
+/** Men slide only where they made a move or two: more would be a whirl, and costs the processor. */
+const FEW_PLIES = 2;
+
+function useSlides(ply: number): boolean {
+  const before = useRef(ply);
+  const few = Math.abs(ply - before.current) <= FEW_PLIES;
+  before.current = ply;
+  return few;
+}
+
 const Tile = memo(
   ({ run, board }: { run: string; board: SmallBoard }) => (
     <li class={`tile${board.over ? " over" : ""}`}>
       <a href={link(["run", run, "game", board.number])} aria-label={spoken(board)}>
         <div class="with-bar" aria-hidden="true">
-          <Board fen={board.fen} last={board.last} label="" />
+          <Board fen={board.fen} last={board.last} label="" slides={useSlides(board.ply)} />
           <ValueBar score={board.white_score} hidden />
         </div>
         <div class="caption figures" aria-hidden="true">

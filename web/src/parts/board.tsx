@@ -16,6 +16,8 @@ export interface BoardProps {
   orientation?: "white" | "black";
   coordinates?: boolean;
   shapes?: DrawShape[];
+  /** Whether men slide to their squares; they do unless somebody wants no motion. */
+  slides?: boolean;
   /** What else chessground takes: movable, premovable, events, ... Without it nothing can be moved. */
   config?: Config;
   /** Hands over chessground's own interface once the board stands. */
@@ -37,7 +39,7 @@ function settingsOf(props: BoardProps): Config {
     coordinates: props.coordinates ?? false,
     viewOnly: props.config === undefined,
     disableContextMenu: props.config !== undefined,
-    animation: { enabled: !calm(), duration: ANIMATION_MS },
+    animation: { enabled: props.slides !== false && !calm(), duration: ANIMATION_MS },
     highlight: { lastMove: true, check: true },
     drawable: { enabled: props.config !== undefined, visible: true, autoShapes: props.shapes ?? [] },
     ...props.config,
