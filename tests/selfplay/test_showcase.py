@@ -11,6 +11,7 @@ import pytest
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
+from vecchess.selfplay import showcase as showcases
 from vecchess.selfplay.showcase import Showcase
 from vecchess.store.records import PLY_COLUMNS, GameRecords, concatenate
 from vecchess.store.shard import read_shard
@@ -92,6 +93,29 @@ def test_the_file_shows_the_newest_and_goes(tmp_path: Path) -> None:
     showcase.close()
     assert [path.name for path in (tmp_path / "live").iterdir()] == []
     assert showcase.path.name == "003.npz"
+
+
+def test_games_that_ended_are_shown_so_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, games = play_and_look(TREES["none"], movers=1)
+    now = 100.0
+    monkeypatch.setattr(showcases, "monotonic", lambda: now)
+    showcase = Showcase(tmp_path / "live", 0)
+    showcase.note_ended([games])  # nobody has seen any of them
+    showcase.show(seen[0])
+    shown = seen[0].numbers.tolist()
+    wait_until(showcase.path.exists)
+    showcase.note_ended([games])
+    later = next(glimpse for glimpse in seen if not set(shown) & set(glimpse.numbers))
+    for now, over in ((101.0, shown), (105.0, shown), (105.1, [])):  # noqa: B007
+        showcase.show(later)
+        wanted = later.numbers.tolist() + over
+        wait_until(lambda wanted=wanted: read_shard(showcase.path).numbers.tolist() == wanted)
+        ended = read_shard(showcase.path).take(np.arange(later.num_games, len(wanted)))
+        assert (ended.termination != Termination.ONGOING).all()
+        assert ended.digest() == games.take(np.array(over, np.int64)).digest()
+    showcase.close()
 
 
 def test_nobody_minds_a_disk_that_refuses(tmp_path: Path) -> None:

@@ -64,18 +64,20 @@ class RunView:
         """Some of the games that are being played now, of all workers; none once it is over."""
         if self.standing.is_over:
             return []
-        return [game for one in self._machines for game in one.boards.games(self._chess960)]
+        return [game for game in self._shown() if game.is_live]
 
     def game(self, number: int) -> LiveGame:
         """A recorded game, or one in progress that a worker shows. Raises DataError where there is
         none, or it cannot be read."""
+        shown = {game.number: game for game in self._shown()}
+        if number in shown and not shown[number].is_live:
+            return shown[number]
         for machine in self._machines:
             found = machine.shelf.game(number, self._chess960)
             if found is not None:
                 return found
-        for game in self.boards():
-            if game.number == number:
-                return game
+        if number in shown and not self.standing.is_over:
+            return shown[number]
         raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
 
     def newest_games(self, most: int) -> list[int]:
@@ -93,6 +95,10 @@ class RunView:
         """The rated curve of ``vecchess eval --history``: "player", "samples", "elo", "elo_low",
         "elo_high", ... of each network, the first first; [] where there is none."""
         return self._history.value
+
+    def _shown(self) -> list[LiveGame]:
+        """What workers show: games in progress, and some that ended just now."""
+        return [game for one in self._machines for game in one.boards.games(self._chess960)]
 
     @property
     def _chess960(self) -> bool:

@@ -1,20 +1,28 @@
 """A few of a worker's games in progress, in a file that anybody may look at.
 
 live/<worker>.npz is a shard (``store/shard.py``) of unfinished games, replaced about once a second
-and gone when the worker rests. It is written in a thread, so that a slow disk holds nobody up, and
-nobody minds if the disk refuses: games that are over are what counts.
+and gone when the worker rests. After them stand those that were shown and have just ended: they are
+recorded half a minute later perhaps. The file is written in a thread, so that a slow disk holds
+nobody up, and nobody minds if the disk refuses: what is recorded is what counts.
 """
 
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Thread
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.records import GameRecords
+from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import shard_bytes, write_atomically
 
 SHOWN_GAMES = 16
 INTERVAL_S = 1.0
+ENDED_S = 5.0
+"""So long a game that was shown is shown with its end."""
 CLOSE_WAIT_S = 2.0
 
 
@@ -24,6 +32,8 @@ class Showcase:
     def __init__(self, folder: Path, worker: int) -> None:
         """Files lie in ``folder``, which is made where it is missing."""
         self.path = folder / f"{worker:03d}.npz"
+        self._shown: NDArray[np.int64] = np.empty(0, np.int64)
+        self._ended: deque[tuple[float, GameRecords]] = deque()
         self._news = Condition()
         self._next: GameRecords | None = None
         self._has_next = self._is_closed = False
@@ -31,10 +41,23 @@ class Showcase:
         self._thread.start()
 
     def show(self, games: GameRecords | None) -> None:
-        """Replace what is shown; None: nothing is. Returns at once."""
+        """Replace the games in progress; None: there are none, and nothing is shown. Returns at
+        once."""
+        while self._ended and monotonic() - self._ended[0][0] > ENDED_S:
+            self._ended.popleft()
+        if games is not None:
+            self._shown = games.numbers
+            games = concatenate([games, *(part for _, part in self._ended)])
         with self._news:
             self._next, self._has_next = games, True
             self._news.notify()
+
+    def note_ended(self, finished: list[GameRecords]) -> None:
+        """Games have ended; those that were shown will be shown so for a while."""
+        for records in finished:
+            places = np.flatnonzero(np.isin(records.numbers, self._shown))
+            if len(places):
+                self._ended.append((monotonic(), records.take(places)))
 
     def close(self) -> None:
         """Show nothing from now on."""

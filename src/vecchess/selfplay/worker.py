@@ -22,6 +22,7 @@ from vecchess.selfplay.stop_signals import stop_signals
 from vecchess.selfplay.swap import swap_network
 from vecchess.selfplay.tuning import tuned_share
 from vecchess.selfplay.writer import ShardWriter
+from vecchess.store.records import GameRecords
 
 STATS_INTERVAL_S = 0.5
 
@@ -104,7 +105,7 @@ class Worker:
                 self._pipe.wait()
             self._listen(server)
             if not self._resting:
-                self._turn(server, writer)
+                showcase.note_ended(self._turn(server, writer))
                 self._show(server, showcase)
         self._stage("writing games")
         showcase.close()
@@ -127,7 +128,8 @@ class Worker:
         """Tell people, by way of the parent."""
         self._pipe.send("note", line=line)
 
-    def _turn(self, server: SelfplayServer, writer: ShardWriter) -> None:
+    def _turn(self, server: SelfplayServer, writer: ShardWriter) -> list[GameRecords]:
+        """One turn of the central loop; returns the games that it finished."""
         server.turn()
         self._pulse[PULSE_BEATS] += 1
         finished = server.take_finished()
@@ -139,6 +141,7 @@ class Worker:
         self._was_idle = server.is_idle
         if monotonic() >= self._next_stats:
             self._report(server)
+        return finished
 
     def _show(self, server: SelfplayServer, showcase: Showcase) -> None:
         if monotonic() >= self._next_look:
