@@ -1,46 +1,50 @@
-"""Pictures of the dashboard's pages, light and dark, on a desk and on a phone.
+"""Pictures of the dashboard's pages, of runs that are there: light and dark, desk and phone.
 
-    python bench/dash_pictures.py --out docs/images [--runs FOLDER]
+    python -m bench.dash_pictures PLAYING TRAINING [OTHER ...] --out docs/images
 
-Without --runs it shows made-up measurements and real games (tests/dash/showcase.py). Needs Chromium
-and Pillow. Each is kept below 200 kB.
+PLAYING: a run of games that goes on just now. TRAINING: one with networks. Needs Chromium and
+Pillow. Each picture is kept below 200 kB.
 """
 
 import argparse
 import io
-import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
-from tests.dash.showcase import Showcase
 
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 SETTLE_MS = 1500
+START_MS = 120_000
+"""An engine may have to be compiled."""
 COLOURS = 256
 MOST_BYTES = 195_000
+STEPS = 20
+"""Plies that a recorded game is gone through."""
+MOVES = ("e4", "e5", "Nf3", "Nc6", "Bb5")
+"""Played on the page where a network is asked."""
 
 
-def pages_of(busy: str, training: str, others: list[str]) -> dict[str, str]:
+def pages_of(playing: str, training: str, others: list[str]) -> dict[str, str]:
     """Names of pictures and the addresses they are taken at."""
     compared = ",".join([training, *others])
     return {
         "runs": "#/",
-        "boards": f"#/run/{busy}/boards",
-        "game": f"#/run/{busy}/game/3",
-        "throughput": f"#/run/{busy}/throughput",
+        "boards": f"#/run/{playing}/boards",
+        "game": f"#/run/{playing}/game/3",
+        "throughput": f"#/run/{playing}/throughput",
         "training": f"#/run/{training}/training",
         "strength": f"#/run/{training}/strength",
-        "results": f"#/run/{busy}/results",
+        "results": f"#/run/{playing}/results",
         "compare": f"#/compare?runs={compared}&x=iteration",
+        "play": "#/play",
     }
 
 
 def take(browser: Browser, url: str, path: str, theme: Any, size: tuple[int, int]) -> bytes:
-    """A picture of one page, as high as the page is, up to three screens."""
+    """A picture of one page, as high as the page is, up to two screens."""
     width, height = size
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -48,11 +52,15 @@ def take(browser: Browser, url: str, path: str, theme: Any, size: tuple[int, int
         device_scale_factor=2 if width < 600 else 1,
     )
     page = context.new_page()
+    page.set_default_timeout(START_MS)
     page.goto(f"{url}/{path}")
-    page.wait_for_selector("main h1, main h2")
+    page.wait_for_selector("main h1, main h2", state="attached")
     if "/game/" in path:
-        for _ in range(20):
+        page.locator(".moves button").first.wait_for()
+        for _ in range(STEPS):
             page.keyboard.press("ArrowRight")
+    if path == "#/play":
+        ask(page)
     page.wait_for_timeout(SETTLE_MS)
     whole = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": width, "height": min(max(whole, height), 2 * height)})
@@ -60,6 +68,19 @@ def take(browser: Browser, url: str, path: str, theme: Any, size: tuple[int, int
     shot = page.screenshot()
     context.close()
     return shot
+
+
+def ask(page: Page) -> None:
+    """Let the newest network analyse a position, its spikes on the board."""
+    page.get_by_role("button", name="Analyse", exact=True).click()
+    for ply, move in enumerate(MOVES):
+        page.get_by_placeholder("Nf3").fill(move)
+        page.keyboard.press("Enter")
+        page.locator(".move-list button").nth(ply).wait_for()
+    page.locator(".lines li").nth(2).wait_for()
+    page.locator(".layers td").first.wait_for()
+    page.get_by_label("Draw on the board").select_option("heads")
+    page.evaluate("scrollTo(0, 0)")
 
 
 def small_png(data: bytes) -> bytes:
@@ -77,33 +98,25 @@ def small_png(data: bytes) -> bytes:
 def main() -> None:
     """Take them all."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", type=Path, nargs="+", help="PLAYING TRAINING [OTHER ...]: folders")
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
-    parser.add_argument("--runs", type=Path, nargs="+", help="BUSY TRAINING OTHER...: run folders")
     parser.add_argument("--only", nargs="*", help="names of pages")
     parser.add_argument("--themes", nargs="*", default=["light", "dark"])
     parser.add_argument("--sizes", nargs="*", default=list(SIZES))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        show = nullcontext() if options.runs else Showcase(Path(folder))
-        places = options.runs or [Path(folder)]
-        names = [run.name for run in options.runs or []] or [
-            "selfplay-h200",
-            "gumbel-small",
-            "ppo-baseline",
-        ]
-        with show, dashboard(*places) as (url, _), sync_playwright() as play:
-            browser = play.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
-            for name, path in pages_of(names[0], names[1], names[2:]).items():
-                if options.only and name not in options.only:
-                    continue
-                for theme in options.themes:
-                    for place in options.sizes:
-                        file = options.out / f"dash-{name}-{place}-{theme}.png"
-                        shot = take(browser, url, path, theme, SIZES[place])
-                        file.write_bytes(small_png(shot))
-                        print(f"{file} {file.stat().st_size // 1000} kB")
-            browser.close()
+    playing, training, *others = [run.name for run in options.runs]
+    with dashboard(*options.runs) as (url, _), sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
+        for name, path in pages_of(playing, training, others).items():
+            if options.only and name not in options.only:
+                continue
+            for theme in options.themes:
+                for size in options.sizes:
+                    file = options.out / f"dash-{name}-{size}-{theme}.png"
+                    file.write_bytes(small_png(take(browser, url, path, theme, SIZES[size])))
+                    print(f"{file} {file.stat().st_size // 1000} kB")
+        browser.close()
 
 
 if __name__ == "__main__":

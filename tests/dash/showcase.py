@@ -224,7 +224,7 @@ class Showcase:
     def __init__(self, folder: Path, tick_s: float = 0.5) -> None:
         self.folder = folder
         self._tick_s, self._end = tick_s, threading.Event()
-        self.busy = busy_selfplay(folder / "selfplay-h200")
+        self.busy = busy_selfplay(folder / "selfplay")
         self.learning = long_training(folder / "gumbel-small")
         self.done = long_training(folder / "ppo-baseline", 30, seed=3, is_over=True)
         self.tables = [Tables(self.busy, index) for index in range(2)]

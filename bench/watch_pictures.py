@@ -1,0 +1,51 @@
+"""Pictures of ``vecchess watch`` at two sizes of a terminal, of a run that is there.
+
+    python -m bench.watch_pictures RUN --out docs/images
+
+Needs Chromium and Pillow.
+"""
+
+import argparse
+import asyncio
+import re
+from pathlib import Path
+
+from bench.dash_pictures import small_png
+from playwright.async_api import async_playwright
+from tests.dash.serving import CHROMIUM_FLAGS, find_chromium
+
+from vecchess.watch.app import WatchApp
+from vecchess.watch.follow import Follower
+
+SIZES = ((80, 24), (200, 60))
+WIDTH = 1600
+
+
+async def drawn(run: Path, columns: int, rows: int) -> str:
+    """What a terminal of that size shows, as SVG that needs no network."""
+    app = WatchApp(Follower(run))
+    async with app.run_test(size=(columns, rows)) as pilot:
+        await pilot.pause(0.5)
+        svg = app.export_screenshot(title=f"vecchess watch {run.name}")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
+async def main() -> None:
+    """Take both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("docs/images"))
+    options = parser.parse_args()
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
+        page = await browser.new_page(viewport={"width": WIDTH, "height": WIDTH})
+        for columns, rows in SIZES:
+            svg = await drawn(options.run, columns, rows)
+            await page.set_content(f"<body style='margin:0'>{svg}</body>")
+            shot = await page.locator("svg").screenshot(omit_background=True)
+            (options.out / f"watch-{columns}x{rows}.png").write_bytes(small_png(shot))
+        await browser.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
