@@ -111,7 +111,8 @@ def totals(view: RunView) -> Text:
     now, stats = view.standing, view.stats
     lines = [f"{stats.games:,} games recorded, {stats.plies:,} plies"]
     if stats.games:
-        lines.append(f"mean {stats.mean_length:.0f} plies, {stats.mean_time_steps:.2f} time steps")
+        steps = f", {stats.mean_time_steps:.2f} time steps" if stats.time_steps else ""
+        lines.append(f"mean {stats.mean_length:.0f} plies{steps}")
     if networks := len(view.networks()):
         lines.append(f"{networks:,} networks")
     if now.restarts:
