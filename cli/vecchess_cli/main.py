@@ -1,6 +1,7 @@
 """``vecchess``: the root command, and how errors become one line and an exit code."""
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -83,6 +84,8 @@ def root(
 
 def main() -> None:
     """Entry point of the ``vecchess`` program."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as scripts start what is to go on alone
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(run())
 
 

@@ -18,9 +18,9 @@ from vecchess.dash.assets import FOLDER
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = {
     "runs": "#/",
-    "boards": "#/run/selfplay-h200/boards",
-    "game": "#/run/selfplay-h200/game/3",
-    "throughput": "#/run/selfplay-h200/throughput",
+    "boards": "#/run/selfplay/boards",
+    "game": "#/run/selfplay/game/3",
+    "throughput": "#/run/selfplay/throughput",
     "training": "#/run/gumbel-small/training",
     "strength": "#/run/gumbel-small/strength",
     "results": "#/run/gumbel-small/results",

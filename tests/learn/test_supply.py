@@ -43,6 +43,7 @@ def test_games_are_played_with_the_slots_that_are_remembered(
         ranks=Ranks.alone(torch.device("cpu")),
         stop=StopSignals(),
         learner=SimpleNamespace(net=SimpleNamespace(config=sizes)),
+        reporter=SimpleNamespace(status=None),
     )
 
     games = supply.Supply(ManifestShelf(run.games))

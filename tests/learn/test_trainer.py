@@ -65,7 +65,7 @@ def test_a_candidate_that_waited_is_judged_once(tmp_path: Path, admitted: bool) 
         trainer.train(source, lambda: saved.append(trainer.standing.candidate_waits))
     assert gate.iterations == [1]
     assert saved == [False]
-    assert [what for what in told if what != "begin"] == ["gated", "examined"]
+    assert [what for what in told if what != "begin"] == ["enter", "gated", "examined"]
 
 
 def test_a_stop_leaves_it_to_the_next_start(tmp_path: Path) -> None:

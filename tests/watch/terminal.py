@@ -70,6 +70,16 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
+    def press_until(self, keys: str, words: str) -> None:
+        """Press again and again, each time when the screen has come to rest."""
+        for _ in range(20):
+            if words in self.text:
+                return
+            self.press(keys)
+            while self._read(0.3):
+                pass
+        raise AssertionError(f"no {words} on\n{self.text}")
+
     def resize(self, columns: int, rows: int) -> None:
         while self._read():
             pass

@@ -45,9 +45,7 @@ def test_a_small_screen_shows_a_run_and_keys_work(tmp_path: Path) -> None:
         terminal.wait_for("time steps of a position")
         terminal.press("\t")
         terminal.wait_for("settings", "cpu#0 died")
-        for _ in range(3):
-            terminal.press("\x1b[6~")
-        terminal.wait_for("net = small")
+        terminal.press_until("\x1b[6~", "net = small")
         terminal.press("\t")
         terminal.wait_for("CPU-bound")
         made.status(games=2048)
