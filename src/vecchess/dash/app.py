@@ -16,9 +16,9 @@ from vecchess.dash.assets import Asset, asset_routes
 from vecchess.dash.desk import Desk
 from vecchess.dash.guard import Guard
 from vecchess.dash.hub import Hub
-from vecchess.dash.play import routes as play_routes
-from vecchess.dash.play_desk import PlayDesk
-from vecchess.dash.play_networks import networks
+from vecchess.dash.play.desk import PlayDesk
+from vecchess.dash.play.networks import networks
+from vecchess.dash.play.routes import routes as play_routes
 
 GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
 

@@ -4,6 +4,7 @@ Each has a window of its own, and waits at its pipe for the next order. Rows go 
 shared memory; through the pipes go orders and a few numbers.
 """
 
+import atexit
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -45,6 +46,7 @@ class Workshop:
         One iteration at a time. Raises WorkerDied where a process ended, or hangs.
         """
         if not self._hands:
+            atexit.register(self.close)  # or Python would wait for those who heed no SIGTERM
             kit = (self._maker, self._places)
             self._hands = [_Hand(*kit) for _ in range(self._places.num_workers)]
         while self._owed:  # what an iteration that was left early had ordered
@@ -60,6 +62,7 @@ class Workshop:
 
     def close(self) -> None:
         """End the processes at once; they hold nothing that would be lost."""
+        atexit.unregister(self.close)
         for hand in self._hands:
             hand.kill()
         self._hands = []

@@ -9,9 +9,9 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from vecchess.config import MATERIAL_NET
-from vecchess.dash.play_engine import Strength
-from vecchess.dash.play_engines import IDLE_S, Engines
-from vecchess.dash.play_game import (
+from vecchess.dash.play.engine import Strength
+from vecchess.dash.play.engines import IDLE_S, Engines
+from vecchess.dash.play.game import (
     chess960_start,
     game_facts,
     outcome_of,
@@ -21,8 +21,8 @@ from vecchess.dash.play_game import (
     with_typed,
     write_pgn,
 )
-from vecchess.dash.play_process import Busy
-from vecchess.dash.play_requests import (
+from vecchess.dash.play.process import Busy
+from vecchess.dash.play.requests import (
     MOST_ANALYSIS_SIMS,
     AnalysisAsked,
     GameAsked,
@@ -31,7 +31,7 @@ from vecchess.dash.play_requests import (
     PgnAsked,
     TextAsked,
 )
-from vecchess.dash.play_spikes import SpikeWatcher
+from vecchess.dash.play.spikes import SpikeWatcher
 from vecchess.errors import ConfigError
 from vecchess.uci.game import Game
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
 from vecchess.config.uci import LEAST_ELO, MOST_ELO
-from vecchess.dash.play_game import MOST_PLIES
+from vecchess.dash.play.game import MOST_PLIES
 from vecchess.errors import VecchessError
 
 MOST_BYTES = 1 << 16

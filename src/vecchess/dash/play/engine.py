@@ -9,7 +9,7 @@ import chess
 import chess.engine
 from chess.engine import INFO_ALL, Limit
 
-from vecchess.dash.play_process import HelperFailed, popen_options, python_command, step_back
+from vecchess.dash.play.process import HelperFailed, popen_options, python_command, step_back
 
 T = TypeVar("T")
 HASH_MB = 64

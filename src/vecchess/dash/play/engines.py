@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from vecchess.dash.play_engine import PlayEngine
-from vecchess.dash.play_process import Busy, HelperFailed, IdleTimer
+from vecchess.dash.play.engine import PlayEngine
+from vecchess.dash.play.process import Busy, HelperFailed, IdleTimer
 
 MOST_ENGINES = 2
 IDLE_S = 300.0

@@ -21,9 +21,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from vecchess.dash.play_desk import PlayDesk
-from vecchess.dash.play_process import Busy, HelperFailed
-from vecchess.dash.play_requests import (
+from vecchess.dash.play.desk import PlayDesk
+from vecchess.dash.play.process import Busy, HelperFailed
+from vecchess.dash.play.requests import (
     AnalysisAsked,
     Asked,
     GameAsked,

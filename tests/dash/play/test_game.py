@@ -3,7 +3,7 @@
 import chess
 import pytest
 
-from vecchess.dash.play_game import (
+from vecchess.dash.play.game import (
     MOST_PLIES,
     chess960_start,
     game_facts,

@@ -47,7 +47,7 @@ def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
     from vecchess.analyse.position import follow
     from vecchess.analyse.question import question_at
     from vecchess.chess.planes import history_of
-    from vecchess.dash.play_game import read_game
+    from vecchess.dash.play.game import read_game
 
     observer, num_planes, neuron = _observer(net)
     game = read_game(start, moves)

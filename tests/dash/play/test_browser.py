@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import vecchess
-from tests.dash.play_site import tiny_network
+from tests.dash.play.site import tiny_network
 from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
 from tests.monitor.runs import MadeRun
 

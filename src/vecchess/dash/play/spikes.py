@@ -1,11 +1,11 @@
-"""The process that looks into networks (``play_observer``), from outside."""
+"""The process that looks into networks (``observer``), from outside."""
 
 import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from vecchess.dash.play_process import (
+from vecchess.dash.play.process import (
     HelperFailed,
     IdleTimer,
     popen_options,
@@ -37,7 +37,7 @@ class SpikeWatcher:
         return None if self._process is None else self._process.pid
 
     async def ask(self, net: str, start: str, moves: Sequence[str]) -> dict[str, Any]:
-        """``play_observer.observe`` of a network file at a place in a game.
+        """``observer.observe`` of a network file at a place in a game.
 
         Raises ConfigError for what the process refuses, HelperFailed where it ended.
         """
@@ -86,7 +86,7 @@ class SpikeWatcher:
 
     async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            *python_command("vecchess.dash.play_observer"),
+            *python_command("vecchess.dash.play.observer"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=MOST_BYTES,

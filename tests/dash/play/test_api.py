@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from tests.dash.play_site import play_app, served, tiny_network
+from tests.dash.play.site import play_app, served, tiny_network
 from vecchess.analyse.position import STARTPOS, follow
 from vecchess.analyse.question import question_at
 from vecchess.analyse.spikes import Observer
-from vecchess.dash.play_desk import MOST_REQUESTS, PlayDesk
-from vecchess.dash.play_engine import Strength
-from vecchess.dash.play_process import NICENESS
-from vecchess.dash.play_requests import MOST_BYTES
+from vecchess.dash.play.desk import MOST_REQUESTS, PlayDesk
+from vecchess.dash.play.engine import Strength
+from vecchess.dash.play.process import NICENESS
+from vecchess.dash.play.requests import MOST_BYTES
 from vecchess.snn.integer_net import IntegerNet
 
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"

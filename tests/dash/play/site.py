@@ -16,8 +16,8 @@ from starlette.staticfiles import StaticFiles
 import vecchess.dash
 from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.dash.play import routes
-from vecchess.dash.play_desk import PlayDesk
+from vecchess.dash.play.desk import PlayDesk
+from vecchess.dash.play.routes import routes
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 
