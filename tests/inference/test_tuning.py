@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.config.backend import FakeDevice
 from vecchess.errors import ConfigError, DeviceError
 from vecchess.inference.backends import open_backend
 from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.fake import FakeBackend
 from vecchess.inference.remembered import Place, recall, remember
 from vecchess.inference.requests import Requests
 from vecchess.inference.tuning import Limits, Rung, choose, climb, held_bytes, ladder, measure
@@ -19,15 +21,14 @@ T = 4
 NO_LIMITS = Limits()
 
 
-class TimedBackend(ConstantBackend):
-    """All take T steps; a step takes ``device.fixed_s`` and ``device.each_s`` for each slot."""
+class Stepping(ConstantBackend):
+    """All take T steps."""
 
     time_steps = T
 
-    def __init__(self, num_slots: int, device: "Device") -> None:
+    def __init__(self, num_slots: int) -> None:
         super().__init__(num_slots)
         self.nbytes = 1000 + 10 * num_slots
-        self.device = device
         self.left = np.zeros(num_slots, np.int64)
 
     def admit(self, slots, requests, rows):
@@ -35,7 +36,6 @@ class TimedBackend(ConstantBackend):
         self.left[slots] = T
 
     def advance(self):
-        self.device.seconds += self.device.fixed_s + self.device.each_s * self.num_slots
         self.done = np.flatnonzero(self.left == 1).astype(np.int32)
         self.left = np.maximum(self.left - 1, 0)
 
@@ -47,18 +47,22 @@ class TimedBackend(ConstantBackend):
 
 
 class Device:
-    """Opens timed backends, and notes which sizes were tried."""
+    """Opens backends on a fake device with a clock of its own, and notes which sizes were tried."""
 
-    def __init__(self, fixed_s: float, each_s: float, room: int = 1 << 30) -> None:
-        self.fixed_s, self.each_s, self.room = fixed_s, each_s, room
+    def __init__(self, fixed_s: float, each_s: float, room: int = 0) -> None:
+        self.fake = FakeDevice(latency=f"{fixed_s:.9f}s+{each_s:.9f}s", oom_above=room)
         self.seconds = 0.0
         self.tried: list[int] = []
 
-    def open(self, slots: int) -> TimedBackend:
+    def open(self, slots: int) -> FakeBackend:
         self.tried.append(slots)
-        if slots > self.room:
-            raise DeviceError("out of device memory", True)
-        return TimedBackend(slots, self)
+        return self.around(Stepping(slots))
+
+    def around(self, backend: ConstantBackend) -> FakeBackend:
+        return FakeBackend(backend, self.fake, lambda: self.seconds, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
 
     def climb(self, limits: Limits = NO_LIMITS, last: int = 4096) -> list[Rung]:
         questions = Requests.empty(10, 1)
@@ -81,7 +85,7 @@ def test_speed_and_latency_are_those_of_the_device() -> None:
 
 
 def test_every_size_is_asked_the_same_questions_in_turn() -> None:
-    class Listener(TimedBackend):
+    class Listener(Stepping):
         def admit(self, slots, requests, rows):
             super().admit(slots, requests, rows)
             heard.extend(requests.planes[rows, 0].tolist())
@@ -91,7 +95,8 @@ def test_every_size_is_asked_the_same_questions_in_turn() -> None:
     for slots in (3, 25):
         heard: list[int] = []
         device = Device(fixed_s=1e-2, each_s=1e-5)
-        measure(Listener(slots, device), questions, clock=lambda clocked=device: clocked.seconds)
+        backend = device.around(Listener(slots))
+        measure(backend, questions, clock=lambda clocked=device: clocked.seconds)
         assert heard == [index % 10 for index in range(len(heard))]
 
 
@@ -132,7 +137,7 @@ def test_out_of_memory_ends_the_ladder_and_other_failures_are_told() -> None:
     assert choose(device.climb(), NO_LIMITS).slots == 96
     assert device.tried == [16, 32, 64, 128, 96]
 
-    def broken(slots: int) -> TimedBackend:
+    def broken(slots: int) -> FakeBackend:
         raise DeviceError("the device failed")
 
     with pytest.raises(DeviceError, match="failed"):

@@ -14,8 +14,8 @@ from vecchess.bench.race import race
 from vecchess.bench.result import describe
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
+from vecchess.config.backend import BACKENDS
 from vecchess.errors import ConfigError
-from vecchess.inference.backends import BACKENDS
 from vecchess.selfplay.assemble import require_playable
 from vecchess.selfplay.devices import GPU_SLOTS, num_cores, parse_gpus
 from vecchess.selfplay.nets import load_net

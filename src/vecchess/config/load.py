@@ -6,7 +6,6 @@ names the nearest known one. Units are part of the names.
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,8 +19,11 @@ from vecchess.config.selfplay import SelfplayConfig
 from vecchess.config.train import TrainConfig
 from vecchess.config.uci import UciConfig
 from vecchess.errors import ConfigError
+from vecchess.text import clipped, contents, toml_of
 
 ENV_PREFIX = "VECCHESS_"
+_LONGEST_KEY = 100
+"""More of a key is not compared with ours: that takes the square of its length."""
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM")
 """Variables with our prefix that are no settings: the tests read these."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -79,20 +81,20 @@ def build(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        key = clipped(".".join(str(part) for part in first["loc"]))
         reason = first["msg"].removeprefix("Value error, ")
-        got = "" if isinstance(first["input"], dict) else f" (got {first['input']!r})"
+        got = "" if isinstance(first["input"], dict) else f" (got {clipped(repr(first['input']))})"
         raise ConfigError(f"{key}: {reason}{got}" if key else reason) from None
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file; raises ConfigError where it cannot be read."""
     try:
-        return tomllib.loads(file.read_text())
+        return toml_of(contents(file))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{file} is not valid TOML: {clipped(error)}") from None
 
 
 def to_toml(config: BaseModel) -> str:
@@ -124,9 +126,9 @@ def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
 def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
     for key, value in values.items():
         if key not in model.model_fields:
-            near = difflib.get_close_matches(key, model.model_fields, 1)
+            near = difflib.get_close_matches(key[:_LONGEST_KEY], model.model_fields, 1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise ConfigError(f'{where}: unknown key "{key}"{hint}')
+            raise ConfigError(f'{where}: unknown key "{clipped(key)}"{hint}')
         inner = model.model_fields[key].annotation
         if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, BaseModel):
             _refuse_unknown(inner, value, f"{where} [{key}]")

@@ -1,9 +1,10 @@
 """How games of a network against itself are played, and what a run of them is told."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vecchess.config.backend import BackendName
 from vecchess.config.game import GameConfig
 from vecchess.config.tree import TreeConfig
 
@@ -30,9 +31,10 @@ class PlayConfig(BaseModel):
     """Games in progress per worker; 0 takes twice the slots."""
     movers: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads that make moves, per worker; 0 chooses by the number of cores."""
-    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
+    backend: BackendName = "auto"
     """How the network is computed: "auto" takes "cpu" on a processor and "cuda" on a GPU, or
-    "torch" on one that cannot run our kernels; "reference" is slow and obviously right."""
+    "torch" on one that cannot run our kernels; "reference" is slow and obviously right; "fake?..."
+    is a device that is slow or fails, for trying out what it takes to bear with one."""
     exits: bool = True
     """Let a position leave the network as soon as its answer is settled."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
@@ -41,6 +43,8 @@ class PlayConfig(BaseModel):
     """A worker writes a shard once so many games are finished; it may hold a few more."""
     shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Longest time a finished game waits to be written."""
+    inflight_interval_s: Annotated[float, Field(gt=0)] = 30.0
+    """Games in progress are saved so often: a worker that is killed loses no more of them."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
     """A worker silent for so long is replaced."""
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0

@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
+from vecchess.config.backend import BACKENDS, FakeDevice, is_fake
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit import ExitRule
+from vecchess.inference.fake import FakeBackend
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.triton_support import obstacle_to_triton
-
-BACKENDS = ("auto", "cpu", "cuda", "torch", "reference")
 
 
 class Choice(NamedTuple):
@@ -53,6 +53,10 @@ def open_backend(
     device, ``NetworkError`` for a network that is not exact, ``DeviceError`` where the device has
     too little memory, or fails.
     """
+    if is_fake(name):
+        behind = FakeDevice.parse(name).of
+        answers = open_backend(behind, network, num_slots, exit_rule, device, threads)
+        return behind_fake(name, answers)
     rule = ExitRule.from_metadata(network.exit_rule) if exit_rule is None else exit_rule
     name = choose_backend(name, network.config, device).name
     if name == "cpu":
@@ -72,3 +76,11 @@ def open_backend(
 
         return ReferenceBackend(network, num_slots, rule, device)
     raise ConfigError(f"no backend '{name}'; there are {', '.join(BACKENDS)}")
+
+
+def behind_fake(name: str, answers: Backend) -> Backend:
+    """``answers`` behind the fake device ``name``, or as it is where that is the name of none.
+
+    Raises DeviceError where the device has no memory for so many slots.
+    """
+    return FakeBackend(answers, FakeDevice.parse(name)) if is_fake(name) else answers

@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
+from vecchess.text import clipped
 
 NEVER = 255
 """``min_steps`` of the rule that lets nobody leave before T."""
 NO_DRIFT_LIMIT = -1
+MOST = 1 << 40
+"""No accumulator comes near this, nor what the kernel multiplies it with near 2^63."""
 NO_BEST = -1
 """Best move before the first step."""
 
@@ -55,9 +58,13 @@ class ExitRule:
     def from_metadata(cls, stored: dict[str, Any] | None) -> Self:
         """The rule stored with a network, the default one if None; ``NetworkError`` if unknown."""
         try:
-            return cls(**(stored or {}))
+            rule = cls(**(stored or {}))
         except TypeError as error:
-            raise NetworkError(f"exit rule not understood: {stored}") from error
+            raise NetworkError(f"exit rule not understood: {clipped(stored)}") from error
+        numbers = (rule.min_steps, rule.policy_margin, rule.value_drift or 0)
+        if any(type(number) is not int or number > MOST for number in numbers):
+            raise NetworkError(f"exit rule not understood: {clipped(stored)}")
+        return rule
 
     def to_metadata(self) -> dict[str, Any]:
         """What a network file stores."""

@@ -20,6 +20,7 @@ from vecchess import __version__
 from vecchess.inference.tuning import Rung
 from vecchess.jit import user_cache
 from vecchess.snn.presets import NetConfig
+from vecchess.text import contents, json_object
 
 SCHEMA = 1
 MOST_SLOTS = 1 << 20
@@ -66,7 +67,7 @@ def remember(place: Place, rung: Rung) -> bool:
 def recall(place: Place) -> int | None:
     """The slot count kept for ``place``, if there is one."""
     try:
-        values = json.loads(place.file.read_text())
+        values = json_object(contents(place.file))
         slots = values["slots"]
         known = values["schema"] == SCHEMA and values["key"] == json.loads(_plain(place))
     except (OSError, ValueError, KeyError, TypeError):

@@ -17,6 +17,7 @@ from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile, candidates, interpreted_tile
 from vecchess.jit import cache_dir
 from vecchess.snn.presets import NetConfig
+from vecchess.text import contents, json_object
 
 ROUNDS = 3
 """Each tile is timed so often, after one launch that compiles it; the shortest time counts."""
@@ -96,7 +97,7 @@ def _file() -> Path:
 def _recall() -> dict[str, dict[str, int]]:
     """What was found before; nothing where that cannot be read: it is quickly found again."""
     with contextlib.suppress(OSError, ValueError):
-        return dict(json.loads(_file().read_text()))
+        return json_object(contents(_file()))
     return {}
 
 
