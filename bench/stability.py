@@ -96,9 +96,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vecchess-stability-") as folder:
         run = RunFolder(Path(folder))
         run.create()
-        warmup = Warmup(config, Console(stderr=True).print)
-        net = obtain_net(config, network_of(config), run)
-        warmup.finish(net)
+        with Warmup(config, Console(stderr=True).print) as warmup:
+            net = obtain_net(config, network_of(config), run)
+            warmup.finish(net)
         devices = parse_gpus(config.gpus)
         with StopSignals() as stops, Campaign(config, run, devices, sampler, stops) as campaign:
             result = campaign.play(net, range(config.games))

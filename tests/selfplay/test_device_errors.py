@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.store.test_shards import shard
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
-from vecchess.inference.constant import ConstantBackend
-from vecchess.selfplay import assemble, crew, worker
+from vecchess.selfplay import crew, worker
 from vecchess.selfplay.assemble import FEWEST_SLOTS, assemble_server
 from vecchess.selfplay.devices import CPU, Device, Share, share_out
 from vecchess.selfplay.foreman import Foreman
@@ -31,31 +31,22 @@ NO_MEMORY = DeviceError("out of device memory while opening the network", True)
 LOST = DeviceError("the device failed while taking a time step: CUDA error: unknown error")
 
 
-class SmallDevice:
-    """Opens backends of so many slots at most; remembers what was asked for."""
-
-    def __init__(self, most_slots: int) -> None:
-        self.most_slots = most_slots
-        self.asked: list[int] = []
-
-    def open(self, name: str, network: object, slots: int, *rest: object) -> ConstantBackend:
-        self.asked.append(slots)
-        if slots > self.most_slots:
-            raise NO_MEMORY
-        return ConstantBackend(slots)
-
-
 @pytest.fixture
 def net(tmp_path: Path) -> str:
     create_network("tiny", 0).save(tmp_path / "net")
     return str(tmp_path / "net")
 
 
-def test_half_the_slots_are_tried_until_they_fit(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    device, said = SmallDevice(1500), []
-    monkeypatch.setattr(assemble, "open_backend", device.open)
-    server = assemble_server(SelfplayConfig(), net, CPU, SHARE, NumberPool(), said.append)
-    assert device.asked == [4096, 2048, 1024]
+def with_memory(most_slots: int) -> SelfplayConfig:
+    """On a device that has memory for so many slots."""
+    return SelfplayConfig(backend=f"fake?oom_above={most_slots}")
+
+
+@pytest.mark.parametrize("name", ["tiny", "constant"])
+def test_half_the_slots_are_tried_until_they_fit(name: str, net: str) -> None:
+    said: list[str] = []
+    file = net if name == "tiny" else name
+    server = assemble_server(with_memory(1500), file, CPU, SHARE, NumberPool(), said.append)
     assert server.engine.slots.num_slots == 1024
     assert said == [
         "the device has no memory for 4,096 slots; trying 2,048",
@@ -63,12 +54,11 @@ def test_half_the_slots_are_tried_until_they_fit(net: str, monkeypatch: pytest.M
     ]
 
 
-def test_a_device_without_any_memory_is_an_error(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = SmallDevice(3)
-    monkeypatch.setattr(assemble, "open_backend", device.open)
+def test_a_device_without_any_memory_is_an_error(net: str) -> None:
+    said: list[str] = []
     with pytest.raises(DeviceError, match="memory"):
-        assemble_server(SelfplayConfig(), net, CPU, SHARE, NumberPool())
-    assert device.asked[-1] == FEWEST_SLOTS
+        assemble_server(with_memory(3), net, CPU, SHARE, NumberPool(), said.append)
+    assert said[-1].endswith(f"trying {FEWEST_SLOTS}")
 
 
 @pytest.fixture
@@ -93,7 +83,9 @@ def test_a_worker_reports_its_device_in_one_line(
     monkeypatch.setattr(worker, "assemble_server", fail)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    plan = WorkerPlan(0, CPU, SelfplayConfig(slots=8), net, tmp_path, tmp_path, "0000", SHARE)
+    plan = WorkerPlan(
+        0, CPU, SelfplayConfig(slots=8), net, tmp_path, tmp_path, tmp_path, "0000", SHARE
+    )
     mine, theirs = multiprocessing.Pipe()
     with pytest.raises(SystemExit) as left:
         run_worker(plan, theirs, [0, 0])
@@ -119,7 +111,8 @@ class DyingWorker:
         self.failure = None
         self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
 
-    def give(self, ranges: list[tuple[int, int]]) -> None: ...
+    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
+        self.first_game = ranges[0][0]
 
 
 @pytest.fixture
@@ -163,6 +156,20 @@ def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
     assert parent.workers[0].plan.share.slots == FEWEST_SLOTS
     with pytest.raises(WorkerDied, match="3 times in a row: out of device memory"):
         _die(parent, NO_MEMORY)
+
+
+def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: Foreman) -> None:
+    """Also where it died between writing a shard and telling of it."""
+    for _ in range(8):
+        dying = parent.workers[0]
+        assert isinstance(dying, DyingWorker)
+        name = f"{dying.plan.shard_prefix}-000000.npz"
+        shard(dying.plan.games_folder, name, [dying.first_game])
+        _die(parent, LOST)
+    assert (parent.ledger.num_recorded, parent.restarts) == (8, 8)
+    _die(parent, LOST)
+    with pytest.raises(WorkerDied, match="3 times in a row"):
+        _die(parent, LOST)
 
 
 def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Foreman) -> None:

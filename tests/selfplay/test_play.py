@@ -97,6 +97,7 @@ def test_random_plies_are_not_asked_about() -> None:
         assert (records.steps[first + 9 : first + 20] > 0).all()
 
 
+@pytest.mark.plain
 def test_random_openings_never_end_the_game(tmp_path: Path) -> None:
     """A third of the random moves here takes the last piece."""
     file = tmp_path / "o.epd"
@@ -107,12 +108,14 @@ def test_random_openings_never_end_the_game(tmp_path: Path) -> None:
     assert_games_are_right(records, 50)
 
 
+@pytest.mark.plain
 def test_temperature_zero_plays_the_best_move() -> None:
     records = play(GameConfig(max_plies=40, temperature="0"), 5, LoudBackend(3))
     assert (records.prob == 1.0).all()
     assert len({tuple(records.action[a : a + 5]) for a in records.offsets[:-1]}) == 1
 
 
+@pytest.mark.plain
 def test_temperature_follows_the_schedule() -> None:
     records = play(GameConfig(max_plies=40, temperature="1.0,10:0"), 20, LoudBackend(8))
     for first in records.offsets[:-1]:
@@ -151,6 +154,7 @@ def test_nobody_resigns_by_default() -> None:
     ).any()
 
 
+@pytest.mark.plain
 def test_draws_can_be_adjudicated() -> None:
     config = GameConfig(adjudicate_draw_within=0.01, adjudicate_draw_plies=6)
     records = play(config, 4)  # the constant network says win = loss at every ply
@@ -159,6 +163,7 @@ def test_draws_can_be_adjudicated() -> None:
     assert (records.result == 0).all()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["a.epd", "a.fen", "a.pgn"])
 def test_opening_files(tmp_path: Path, name: str) -> None:
     fens = [
@@ -177,6 +182,7 @@ def test_opening_files(tmp_path: Path, name: str) -> None:
     assert boards == {" ".join(fen.split()[:4]) for fen in fens}
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -194,6 +200,7 @@ def test_bad_opening_files(tmp_path: Path, text: str, part: str) -> None:
         play(GameConfig(openings=file), 1)
 
 
+@pytest.mark.plain
 def test_a_start_with_a_clock_keeps_it(tmp_path: Path) -> None:
     file = tmp_path / "o.fen"
     file.write_text("4k3/8/8/8/8/8/8/4K2R b - - 97 80\n")

@@ -20,6 +20,8 @@ from vecchess.selfplay.target_log import (
 )
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
+pytestmark = pytest.mark.plain
+
 append_word = exposed(target_logs.append_word_unbatched)
 take_words = exposed(target_logs.take_words_unbatched)
 free_words = exposed(target_logs.free_words_unbatched)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.kernels import size
 from tests.selfplay.playing import LoudBackend, Recorder, play, questions_in, replay
 from tests.selfplay.test_play import assert_games_are_right
 from vecchess.chess.rules import Termination
@@ -123,12 +124,14 @@ def test_temperature_zero_plays_the_best_move() -> None:
         assert len({tuple(records.action[a : a + 12]) for a in records.offsets[:-1]}) == 1
 
 
+@pytest.mark.plain
 def test_tablebases_end_games(tmp_path: Path) -> None:
     """A queen or a rook is won, whoever is to move; a pawn may be a draw."""
     openings = tmp_path / "o.epd"
     openings.write_text("8/8/8/4k3/8/4K3/1p4Q1/8 w - -\n8/5p2/8/4k3/5R2/4K3/8/8 w - -\n")
-    tree = TreeConfig(search="puct", sims=30, syzygy=SYZYGY)
-    records = play(GameConfig(max_plies=100, openings=openings), 12, LoudBackend(4), tree=tree)
+    tree = TreeConfig(search="puct", sims=size(30, 8), syzygy=SYZYGY)
+    config = GameConfig(max_plies=100, openings=openings)
+    records = play(config, size(12, 2), LoudBackend(4), tree=tree)
     by_table = records.termination == Termination.TABLEBASE
     assert by_table.any()
     for board, result in zip(

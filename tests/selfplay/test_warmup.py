@@ -1,5 +1,7 @@
 """Compiling ahead: what fails there is only noticed by those who start with an empty cache."""
 
+from multiprocessing import active_children
+
 import pytest
 
 from vecchess.config import SelfplayConfig, TreeConfig
@@ -19,10 +21,22 @@ def test_the_first_run_compiles_and_the_second_does_not(
     try:
         for _ in range(2):
             lines: list[str] = []
-            Warmup(config, lines.append).finish("constant")
+            with Warmup(config, lines.append) as warmup:
+                assert warmup.finish("constant")
             said.append(lines)
     finally:
         for file in cache_dir("selfplay").glob(f"test-{search}-*.compiled"):
             file.unlink()
     assert "compiled in" in said[0][-1]
     assert said[1] == []
+
+
+def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pulse of a training goes on meanwhile, and a signal is not kept waiting."""
+    monkeypatch.setattr("vecchess.selfplay.warmup._MARK", "test-left-{}-{}.compiled")
+    looks = []
+    with Warmup(SelfplayConfig(net="constant"), looks.append) as warmup:
+        assert not warmup.finish("constant", lambda: len(looks.append("") or looks) > 3)
+    assert len(looks) == 4
+    assert not active_children()
+    assert not list(cache_dir("selfplay").glob("test-left-*"))

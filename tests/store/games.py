@@ -1,11 +1,21 @@
-"""Made-up records for the tests of the store: the columns fit together, the games mean nothing."""
+"""Records for the tests of the store: made up, so that columns fit together and mean nothing, or of
+random games of python-chess."""
 
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
+import chess
 import numpy as np
 
+from tests.chess.walks import boards, to_code
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.chess960 import chess960_positions
+from vecchess.chess.fen import from_board
 from vecchess.shapes import TARGET_UNIT
-from vecchess.store.records import GameRecords, no_targets
+from vecchess.store.records import PLY_COLUMNS, GameRecords, no_targets
 
 
 def made_up(
@@ -20,7 +30,7 @@ def made_up(
     plies = int(lengths.sum())
     return GameRecords(
         numbers=np.array(numbers, np.int64),
-        start=draw.integers(0, 2**63, (games, 8)).astype(np.uint64),
+        start=chess960_positions(draw.integers(0, 2**63, (games, 8))[:, 0] % 960),
         result=draw.integers(-1, 2, games).astype(np.int8),
         termination=draw.integers(1, 9, games).astype(np.uint8),
         resign=draw.integers(0, 8, games).astype(np.uint8),
@@ -62,3 +72,42 @@ def same(one: GameRecords, other: GameRecords) -> bool:
         for name, value in vars(one).items()
         if name != "nets"
     )
+
+
+def walked(num: int, seed: int = 1, plies: int = 40) -> tuple[GameRecords, list[chess.Board]]:
+    """Random games of python-chess as records, and their last boards with the move stacks.
+
+    Half of them are Chess960; numbers are 10, 11, ..., results turn about.
+    """
+    found = list(islice(_last_boards(seed, plies), num))
+    starts, actions = [], []
+    for board in found:
+        again = board.root()
+        starts.append(from_board(again))
+        for move in board.move_stack:
+            actions.append(moves_to_actions([to_code(again, move)])[0])
+            again.push(move)
+    lengths = [len(board.move_stack) for board in found]
+    games = made_up(list(range(10, 10 + num)), searched=False)
+    columns = {name: np.resize(getattr(games, name), sum(lengths)) for name in PLY_COLUMNS}
+    columns |= no_targets(sum(lengths)) | {"action": np.array(actions, np.uint16)}
+    return replace(
+        games,
+        start=np.stack(starts),
+        result=np.resize([1, 0, -1], num).astype(np.int8),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        **columns,
+    ), found
+
+
+def _last_boards(seed: int, plies: int) -> Iterator[chess.Board]:
+    """Of one random game after the other, each cut after a number of plies of its own."""
+    rng = random.Random(seed)
+    for number in count():
+        last = chess.Board()
+        for board in boards(rng.randrange(2, plies), seed * 1000 + number):
+            if last.move_stack and not board.move_stack:
+                break
+            last = board.copy()
+        if last.move_stack:
+            yield last

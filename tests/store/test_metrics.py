@@ -2,13 +2,17 @@
 
 import math
 import resource
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from vecchess.errors import DataError
-from vecchess.store.metrics import MetricsLog, read_metrics, scalars
+from vecchess.monitor.series import Series
+from vecchess.store.metrics import MetricsLog, is_plotted, read_metrics, scalars
 from vecchess.store.tensorboard_file import TensorboardFile
+
+pytestmark = pytest.mark.plain
 
 
 def fill(log: MetricsLog) -> None:
@@ -108,3 +112,47 @@ def test_tensorboard_shows_the_run_once(tmp_path: Path) -> None:
     assert points[-1] == (30, 7.0)
     assert [step for step, _ in points] == [0, 10, 20, 20, 30]
     assert shown.Tags()["scalars"] == ["train/loss_policy", "selfplay/games_per_s"]
+
+
+def test_a_long_log_keeps_what_is_new_and_thins_out_what_is_old(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path, most_bytes=1 << 16)
+    series = Series(log.path)
+    for step in range(4000):
+        log.write("learn", step // 100, step, 0, {"loss": 1.0})
+        log.write("load", step // 100, step, 0, {"plies_per_s": 1.0})
+        if step % 100 == 0:
+            log.write("play", step // 100, step, 0, {"games": 5})
+        assert log.path.stat().st_size < 1 << 17
+        if step % 500 == 0:
+            assert series.refresh()
+            assert series.last("learn") == read_metrics(tmp_path)[-2 - (step % 100 == 0)]
+    lines = read_metrics(tmp_path)
+    kept = {kind: [line["step"] for line in lines if line["kind"] == kind] for kind in series.kinds}
+    assert kept["play"] == list(range(0, 4000, 100))
+    assert kept["learn"] == sorted(kept["learn"])
+    assert kept["learn"][-50:] == list(range(3950, 4000))
+    assert kept["load"][0] == 0
+    gaps = [b - a for a, b in pairwise(kept["load"])]
+    assert max(gaps) >= 8
+    assert sum(gaps[: len(gaps) // 4]) > 4 * sum(gaps[-len(gaps) // 4 :])
+    assert series.refresh()
+    assert series.kinds == {kind: len(steps) for kind, steps in kept.items()}
+
+
+def test_a_log_of_what_must_stay_is_not_gone_through_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, reads = MetricsLog(tmp_path, most_bytes=1000), []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path) or read_bytes(path))
+    for step in range(400):
+        log.write("play", step, step, 0, {"games": 5})
+    assert len(read_metrics(tmp_path)) == 400
+    assert len(reads) < 30
+
+
+def test_tensorboard_gets_fewer_points_the_longer_a_run_goes_on() -> None:
+    plotted = [count for count in range(1 << 16) if is_plotted(count)]
+    assert plotted[:4096] == list(range(4096))
+    assert [b - a for a, b in pairwise(plotted)][-1] == 16
+    assert len(plotted) < 6 * 4096

@@ -1,4 +1,7 @@
 import hashlib
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -6,9 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.games import made_up, same
+from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
-from vecchess.store.records import SEARCH_COLUMNS, WITNESS_COLUMNS, GameRecords, concatenate
+from vecchess.store.records import (
+    PLY_COLUMNS,
+    SEARCH_COLUMNS,
+    WITNESS_COLUMNS,
+    GameRecords,
+    concatenate,
+    no_targets,
+)
 from vecchess.store.stats import GameStats
+
+pytestmark = pytest.mark.plain
 
 
 @given(st.permutations(range(12)), st.integers(1, 11))
@@ -122,3 +135,112 @@ def test_wrong_resignations_are_counted() -> None:
     games.result[:] = [1, -1, 0, -1, 0]
     stats = GameStats.of(games)
     assert (stats.resign_checks, stats.resign_false_positives) == (3, 2)
+
+
+def test_counts_are_read_as_they_were_said() -> None:
+    stats = GameStats.of(made_up(list(range(30))))
+    assert GameStats.from_dict(stats.to_dict()) == stats
+    assert GameStats.from_dict({}) == GameStats()
+    tables = [value for value in stats.to_dict().values() if isinstance(value, dict)]
+    assert [list(table) for table in tables] == [sorted(table) for table in tables]
+    assert GameStats.from_dict({"games": 2**62}).games == 2**62
+    assert GameStats.from_dict({"games": 0, "plies": 1000, "lengths": {"32": 0}}).plies == 1000
+    for wrong in (
+        [], {"game": 1}, {"games": {}}, {"lengths": 1}, {"games": True}, {"games": -1},
+        {"games": 2**62 + 1}, {"lengths": {"x": 1}}, {"lengths": {"32": -1}},
+        {"time_steps": {"1": 1.5}}, {"terminations": {"checkmate": {}}},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="count"):
+            GameStats.from_dict(wrong)
+
+
+def test_means_are_of_what_was_counted() -> None:
+    assert (GameStats().mean_length, GameStats().mean_time_steps, GameStats().mean_visits) == (
+        0,
+        0,
+        0,
+    )
+    stats = GameStats(games=4, plies=10, time_steps={"1": 3, "4": 1}, searched_plies=2, visits=9)
+    assert (stats.mean_length, stats.mean_time_steps, stats.mean_visits) == (2.5, 1.75, 4.5)
+
+
+def test_every_game_is_counted_by_its_end_length_and_answers() -> None:
+    games = made_up(list(range(60)), seed=8)
+    stats = GameStats.of(games)
+    named = Counter(Termination(code).name.lower() for code in games.termination.tolist())
+    assert stats.terminations == named
+    bins = Counter(str(length // 32 * 32) for length in games.lengths.tolist())
+    assert stats.lengths == bins
+    assert stats.time_steps == Counter(str(n) for n in games.steps.tolist() if n > 0)
+    assert stats.white_wins == (games.result == 1).sum()
+    assert stats.draws == (games.result == 0).sum()
+    assert stats.mean_length == games.lengths.mean()
+    assert stats.mean_time_steps == games.steps[games.steps > 0].mean()
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"action": 4672}, "an action code is not below 4672"),
+        ({"target_action": 4672}, "an action code is not below 4672"),
+        ({"result": 2}, "a game's number or result is none"),
+        ({"numbers": -1}, "a game's number or result is none"),
+        ({"span_net": 2}, "a span names a network that is not listed"),
+        ({"span_net": -1}, "a span names a network that is not listed"),
+    ],
+)
+def test_values_of_no_game_are_refused(fault: dict[str, int], reason: str) -> None:
+    games = made_up(list(range(5)), nets=("a" * 64, "b" * 64))
+    games.action[0], games.target_action[0], games.numbers[0] = 4671, 4671, 0
+    games.validate()
+    for name, value in fault.items():
+        getattr(games, name)[-1] = value
+    with pytest.raises(DataError, match=reason):
+        games.validate()
+
+
+def test_games_are_counted_and_measured() -> None:
+    games = made_up([5, 3, 4])
+    assert games.num_games == 3
+    assert games.lengths.tolist() == [b - a for a, b in pairwise(games.offsets.tolist())]
+    assert games.by_number().numbers.tolist() == [3, 4, 5]
+    none = games.take(np.array([], np.int64))
+    none.validate()
+    assert (none.num_games, len(none.action)) == (0, 0)
+    joined = concatenate([none, games])
+    assert same(joined, games)
+
+
+def test_resignations_are_checked_by_side_and_result() -> None:
+    """Every bit of ``resign`` with every result, a game each."""
+    for resign in range(8):
+        for result in (1, 0, -1):
+            games = made_up([1])
+            games.resign[:], games.result[:] = resign, result
+            loses = {2: result < 0, 4: result > 0}
+            sides = [bit for bit in (2, 4) if resign & bit and resign & 1]
+            stats = GameStats.of(games)
+            assert stats.resign_checks == bool(sides)
+            assert stats.resign_false_positives == any(not loses[bit] for bit in sides)
+
+
+def test_tables_of_counts_have_an_end() -> None:
+    table = {str(number): 1 for number in range(4096)}
+    assert GameStats.from_dict({"lengths": table}).lengths == table
+    with pytest.raises(ValueError, match='"lengths" is no count'):
+        GameStats.from_dict({"lengths": table | {"4096": 1}})
+
+
+@pytest.mark.parametrize("plies", [2**15, 2**15 + 1])
+def test_the_longest_games_fit(plies: int) -> None:
+    games = made_up([1], searched=False)
+    longest = replace(
+        games,
+        offsets=np.array([0, plies]),
+        **{name: np.zeros(plies, kind) for name, kind in PLY_COLUMNS.items()} | no_targets(plies),
+    )
+    if plies == 2**15:
+        longest.validate()
+    else:
+        with pytest.raises(DataError, match="more than 32768 plies"):
+            longest.validate()

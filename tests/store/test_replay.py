@@ -4,13 +4,19 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import chess
 import numpy as np
 import pytest
 
-from tests.chess.walks import men_before
+from tests.chess.walks import men_before, to_code
+from tests.kernels import size
 from tests.selfplay.playing import Recorder, play, questions_in
 from tests.selfplay.playing import replay as replay_by_python_chess
-from vecchess.chess.planes import NUM_PLANES
+from tests.store.games import walked
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.fen import from_board
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import NUM_PLANES, encode_planes, num_planes
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
 from vecchess.store.records import GameRecords
@@ -79,6 +85,66 @@ def test_outcome_is_the_movers() -> None:
         assert len(outcome) == len(board.move_stack)
         assert outcome[0] == records.result[index]
         assert outcome[:2].sum() == 0
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("history", [1, 3])
+def test_positions_are_those_of_python_chess(history: int) -> None:
+    records, last = walked(size(60, 8), seed=2)
+    every = replay(records, np.arange(len(records.action)), history)
+    assert every.requests.planes.shape == (len(records.action), num_planes(history))
+    for index, board in enumerate(last):
+        for ply in range(records.offsets[index + 1] - 1, records.offsets[index] - 1, -1):
+            move = board.pop()
+            position = from_board(board)[None]
+            moves, (count,) = legal_moves(position)
+            actions = moves_to_actions(moves[0, :count])
+            seen = sum(1 for back in _earlier(board) if back == board._transposition_key())
+            planes = encode_planes(position, seen)[0]
+            assert every.requests.num_legal[ply] == count
+            assert np.array_equal(every.requests.legal[ply, :count], actions)
+            assert every.requests.planes[ply, :NUM_PLANES].tolist() == planes.tolist()
+            assert every.requests.planes[ply, NUM_PLANES:].tolist() == men_before(board, history)
+            assert moves[0, every.played[ply]] == to_code(board, move)
+            assert every.ply[ply] == ply
+            assert every.game[ply] == index
+            assert every.outcome[ply] == records.result[index] * (1 if board.turn else -1)
+
+
+def _earlier(board: chess.Board) -> list[object]:
+    """What was on the board before, by move; castling rights and en passant included."""
+    earlier, board = [], board.copy()
+    while board.move_stack:
+        board.pop()
+        earlier.append(board._transposition_key())
+    return earlier
+
+
+@pytest.mark.plain
+def test_a_choice_of_plies_is_that_of_all() -> None:
+    records, _ = walked(8, seed=3)
+    every = replay(records, np.arange(len(records.action)), 2)
+    ends = records.offsets[1:] - 1
+    for some in (ends, records.offsets[:-1], np.array([ends[3]]), ends[-1:], every.ply[::7]):
+        few = replay(records, some, 2)
+        assert np.array_equal(few.ply, some)
+        assert np.array_equal(few.requests.planes, every.requests.planes[some])
+        assert np.array_equal(few.requests.legal, every.requests.legal[some])
+        for name in ("game", "played", "outcome"):
+            assert np.array_equal(getattr(few, name), getattr(every, name)[some])
+    assert replay(records, ends[:0]).requests.num_rows == 0
+
+
+@pytest.mark.plain
+def test_where_a_recorded_move_is_illegal_is_told() -> None:
+    records, _ = walked(6, seed=4)
+    for index in (0, 2, 5):
+        for ply in (0, int(records.lengths[index]) - 1):
+            action = records.action.copy()
+            action[records.offsets[index] + ply] = 64 * 73 - 1  # a knight promotes on h8's file
+            expected = f"game {10 + index}: the move recorded at ply {ply} is illegal"
+            with pytest.raises(DataError, match=f"^{expected}$"):
+                replay(replace(records, action=action), np.arange(len(action)))
 
 
 def test_an_illegal_move_is_named() -> None:

@@ -22,6 +22,8 @@ from vecchess.store.shard import write_shard
 from vecchess.store.source import read_games
 from vecchess.store.stats import GameStats
 
+pytestmark = pytest.mark.plain
+
 DAMAGED, ASIDE, WHOLE = "0.npz", "1.npz", "2.npz"
 
 

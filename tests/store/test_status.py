@@ -13,6 +13,8 @@ from vecchess.store import status as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status import NUM_NOTES, StatusFile
 
+pytestmark = pytest.mark.plain
+
 SUMMARY = {"games": 3, "stopped_by": "", "exit_code": 0}
 
 
@@ -41,6 +43,7 @@ def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
     with StatusFile(run, "selfplay") as status:
         first = wait_for(run, "state", "starting")
         assert (first["pid"], first["kind"], first["why"]) == (os.getpid(), "selfplay", "")
+        assert first["schema"] == 2  # docs/formats.md
         status.tell(state="playing", games=2, load={"plies_per_s": 3.0})
         later = wait_for(run, "games", 2)
         assert later["state"] == "playing"
@@ -49,6 +52,33 @@ def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
     last = told(run)
     assert (last["state"], last["why"], last["summary"]) == ("done", "", SUMMARY)
     assert (last["load"], last["games"]) == ({}, 2)
+
+
+def test_nothing_is_known_at_first(run: RunFolder) -> None:
+    with StatusFile(run, "train") as status:
+        first = wait_for(run, "state", "starting")
+        status.finish(SUMMARY)
+    for name in ("started_unix", "updated_unix", "pid", "host"):
+        assert first.pop(name)
+    assert first == {
+        "schema": 2, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,
+        "iterations": 0, "games": 0, "target": 0, "eta_s": None, "load": {}, "workers": [],
+        "learning": {}, "stats": {}, "restarts": 0, "notes": [],
+    }  # fmt: skip
+
+
+def test_what_was_finished_stays_so(run: RunFolder) -> None:
+    def fail() -> None:
+        with StatusFile(run, "selfplay") as status:
+            status.finish(SUMMARY)
+            raise ValueError("too late")
+
+    with pytest.raises(ValueError, match="too late"):
+        fail()
+    assert (told(run)["state"], told(run)["why"]) == ("done", "")
+    with StatusFile(run, "selfplay"):
+        pass  # neither finished nor failed
+    assert told(run)["state"] in ("starting", "done")
 
 
 def test_a_pulse_is_seen_though_nothing_is_told(run: RunFolder) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES, history_of
-from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, MATERIAL_NET, SelfplayConfig, TreeConfig
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, SelfplayConfig, TreeConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.inference.backends import choose_backend, open_backend
+from vecchess.inference.backends import behind_fake, choose_backend, open_backend
 from vecchess.inference.constant import ConstantBackend
 from vecchess.inference.exit import ExitRule
 from vecchess.inference.material import MaterialBackend
@@ -110,11 +110,19 @@ def open_net(
 
     ``say`` hears when the backend is not the one to be expected, or has fewer slots.
     """
+    if net not in BUILT_IN_NETS:
+        return open_network(config, IntegerNet.load(Path(net)), net, device, share, say)
+
+    def open_with(slots: int) -> Backend:
+        return behind_fake(config.backend, _built_in(net, slots))
+
+    return open_what_fits(open_with, share.slots, say), net
+
+
+def _built_in(net: str, slots: int) -> Backend:
     if net == CONSTANT_NET:
-        return ConstantBackend(share.slots), CONSTANT_NET
-    if net == MATERIAL_NET:
-        return MaterialBackend(share.slots, MATERIAL_WEIGHTS), MATERIAL_NET
-    return open_network(config, IntegerNet.load(Path(net)), net, device, share, say)
+        return ConstantBackend(slots)
+    return MaterialBackend(slots, MATERIAL_WEIGHTS)
 
 
 def open_network(

@@ -17,14 +17,15 @@ from vecchess.selfplay.foreman import Foreman
 from vecchess.selfplay.handle import WorkerHandle
 from vecchess.selfplay.ledger import Ledger
 from vecchess.selfplay.meter import Load, together
-from vecchess.selfplay.number_set import Range
 from vecchess.selfplay.result import RunResult
 from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.selfplay.warmup import Warmup
+from vecchess.store.number_set import Range
 from vecchess.store.run_folder import RunFolder
 
-DRAIN_S = 25.0
-"""After the first request to stop, workers have so long to write what they finished."""
+DRAIN_S = 15.0
+"""After the first request to stop, workers have so long to write what they finished: of the 25 s in
+which everybody is to be out, some are left for a checkpoint."""
 PULSE_S = 0.5
 """How often the caller hears that games are being played."""
 
@@ -151,15 +152,14 @@ class Campaign:
         """
         self._begin(net, as_ranges(numbers))
         try:
-            if not self._is_over:
-                self._make_room()
+            if not self._is_over and self._has_room(pulse):
                 self._foreman.set_out()
             while not self._is_over:
                 self._foreman.tend()
                 self._watcher.update(self)
                 self._heed_pulse(pulse)
             if self.ledger.is_complete:
-                self._foreman.crew.rest()
+                self._foreman.end()
             else:
                 self._drain(pulse)
         except VecchessError:  # one worker's trouble: keep what the others have finished
@@ -191,14 +191,23 @@ class Campaign:
         self._asked_to_stop = ""
         self._next_pulse = 0.0
 
-    def _make_room(self) -> None:
-        """See that workers have room for as many games at a time as there are to be played."""
+    def _has_room(self, pulse: Callable[[], str]) -> bool:
+        """See that workers have room for as many games at a time as there are to be played.
+
+        False where somebody asked to stop while something was compiled for that.
+        """
         share = share_out(self.config, self.devices, self.ledger.num_open)
         if not self.workers or share.games > self.share.games:
             self._drain()
             self._foreman.share = share
             config = self.config.model_copy(update={"net": self._net})
-            Warmup(config, self._watcher.note).finish(self._net)
+            with Warmup(config, self._watcher.note) as warmup:
+                return warmup.finish(self._net, lambda: self._is_ended_by(pulse))
+        return True
+
+    def _is_ended_by(self, pulse: Callable[[], str]) -> bool:
+        self._heed_pulse(pulse)
+        return self._is_over
 
     def _heed_pulse(self, pulse: Callable[[], str]) -> None:
         if monotonic() >= self._next_pulse:
@@ -211,6 +220,8 @@ class Campaign:
         errors: list[VecchessError] = []
         for worker in self.workers.values():
             worker.stop()
+            if not worker.has_played:  # it would listen only once it has imported and compiled
+                worker.kill()
         while self.workers:
             if monotonic() > deadline or self._stops.must_leave_now:
                 self._foreman.crew.kill()

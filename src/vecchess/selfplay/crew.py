@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.connection import wait
 from secrets import token_hex
+from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
 from vecchess.selfplay.assemble import FEWEST_SLOTS
@@ -17,6 +18,10 @@ from vecchess.store.run_folder import RunFolder
 LOADING_S = 300.0
 """A worker may be silent for so long before it plays: the first time, a GPU's kernels compile."""
 POLL_S = 0.1
+LISTEN_S = 0.5
+"""How often pulses are felt; whoever looks less often than ``UNATTENDED_S`` was held up itself."""
+PAUSES, PAUSE_S = 25, 0.1
+"""Between two rounds lies so many times what a round takes, but no more than these seconds."""
 
 
 class Crew:
@@ -29,6 +34,9 @@ class Crew:
         self._run = run
         self._devices = devices
         self._most_slots: dict[int, int] = {}
+        self._received = monotonic()
+        """When the last round began."""
+        self._next_listening = 0.0
         self._session = _next_session(run)
         self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
 
@@ -44,6 +52,7 @@ class Crew:
             net=net,
             games_folder=self._run.games,
             live_folder=self._run.live,
+            inflight_folder=self._run.inflight,
             shard_prefix=prefix,
             share=replace(share, slots=slots),
         )
@@ -57,20 +66,33 @@ class Crew:
         return slots
 
     def receive(self, timeout_s: float = POLL_S) -> Iterator[tuple[WorkerHandle, Message]]:
-        """Messages that have come; waits for one, or for a death, if there is none."""
-        pipes = [worker.pipe.connection for worker in self.workers.values()]
-        wait([*pipes, *(worker.sentinel for worker in self.workers.values())], timeout=timeout_s)
-        for worker in list(self.workers.values()):
-            for message in worker.pipe.receive() or []:
-                yield worker, message
+        """Messages that have come; waits for one, or for a death, which closes the pipe.
+
+        Where many come, rounds that took long are followed by a pause, in which more of them come:
+        the parent's time goes to one round for all, not to one for each.
+        """
+        asked = monotonic()
+        pause_s = min(PAUSES * (asked - self._received), PAUSE_S)
+        workers = {worker.pipe.connection: worker for worker in self.workers.values()}
+        ready = set(wait(list(workers), timeout=timeout_s))
+        if ready and timeout_s and (left_s := asked + pause_s - monotonic()) > 0:
+            sleep(left_s)
+        self._received = monotonic()
+        for connection, worker in workers.items():
+            if connection in ready:
+                for message in worker.pipe.receive() or []:
+                    yield worker, message
 
     def dead(self) -> list[tuple[WorkerHandle, str]]:
         """Workers that have ended, or were silent for too long and are ended now, and why."""
         found = []
+        listens = monotonic() >= self._next_listening
+        if listens:
+            self._next_listening = monotonic() + LISTEN_S
         for worker in self.workers.values():
             if not worker.is_alive:
                 found.append((worker, worker.reason_of_death()))
-            elif worker.silent_s() > (patience := self.patience(worker)):
+            elif listens and worker.silent_s() > (patience := self.patience(worker)):
                 worker.kill()
                 reason = f'no sign of life for {patience:g} s while "{worker.stage}"'
                 found.append((worker, reason))

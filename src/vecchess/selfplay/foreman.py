@@ -5,14 +5,16 @@ from collections.abc import Callable
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
+from vecchess.selfplay.backlog import Backlog
 from vecchess.selfplay.crew import Crew
 from vecchess.selfplay.devices import Device, Share, share_out
 from vecchess.selfplay.handle import WorkerHandle
 from vecchess.selfplay.ledger import Ledger
-from vecchess.selfplay.meter import Load, together
-from vecchess.selfplay.number_set import Range
+from vecchess.selfplay.meter import Load, Meter, together
 from vecchess.selfplay.pipe import Message
+from vecchess.store.inflight import InflightFolder
 from vecchess.store.manifest import ShardEntry
+from vecchess.store.number_set import Range
 from vecchess.store.run_folder import RunFolder
 
 MAX_FRUITLESS_DEATHS = 3
@@ -33,6 +35,9 @@ class Foreman:
         manifest."""
         self.crew = Crew(config, run, devices)
         self.ledger = Ledger(run.manifest())
+        self._backlog = Backlog(self.ledger, note)
+        self.inflight = InflightFolder(run.inflight)
+        """What workers that are gone have saved of their games."""
         self.share: Share = share_out(config, devices, 1)
         """What each worker has room for."""
         self.restarts = 0
@@ -40,7 +45,7 @@ class Foreman:
         self._devices = devices
         self._note = note
         self._net = ""
-        self._loads: dict[int, Load] = {}
+        self._meters: dict[int, Meter] = {}
         self._deaths: Counter[int] = Counter()
 
     @property
@@ -51,7 +56,7 @@ class Foreman:
     @property
     def load(self) -> Load:
         """Of all workers together, since the generation began."""
-        return together(list(self._loads.values()))
+        return together([meter.overall() for meter in self._meters.values()])
 
     def begin(self, net: str, ranges: list[Range]) -> None:
         """Open the book of a new generation: games ``ranges``, played by ``net``."""
@@ -60,7 +65,15 @@ class Foreman:
         self.ledger.open(ranges)
         self.restarts = 0
         self._net = net
-        self._loads.clear()
+        self._meters.clear()
+        self._look_for_saved_games()
+        if saved := self.inflight.count(self.ledger.missing):
+            self._note(f"{saved:,} games go on from where they were saved")
+
+    def end(self) -> None:
+        """Every game of the generation is recorded."""
+        self.crew.rest()
+        self._look_for_saved_games()
 
     def set_out(self) -> None:
         """Give everybody a share of the open games; start those who are not there."""
@@ -80,8 +93,10 @@ class Foreman:
         """One round: read the pipes, look after the workers."""
         for worker, message in self.crew.receive():
             self.heed(worker, message)
-        for worker, reason in self.crew.dead():
-            self._replace(worker, reason)
+        self._backlog.record()
+        if self._backlog.is_empty:  # replacing somebody records what is found of him
+            for worker, reason in self.crew.dead():
+                self._replace(worker, reason)
 
     def dismiss(self, errors: list[VecchessError]) -> None:
         """One round with workers that were told to stop: record what they finish, let go of those
@@ -96,11 +111,11 @@ class Foreman:
         kind, index = message["kind"], worker.plan.index
         if kind == "stats":
             worker.meter.read(message)
-            self._loads[index] = worker.meter.overall()
+            self._meters[index] = worker.meter
             self._replenish(worker, message)
         elif kind == "shard":
             entry = ShardEntry.from_dict(message["entry"])
-            self.ledger.record(index, entry)
+            self._backlog.add(index, entry)
             worker.recorded += entry.stats.games
             self._deaths[index] = 0
         elif kind == "gpu":
@@ -112,7 +127,7 @@ class Foreman:
 
     def _replenish(self, worker: WorkerHandle, message: Message) -> None:
         """Keep a few seconds of games with each worker, fewer towards the end."""
-        wanted = max(self.share.games // 2, int(2 * worker.meter.recent().games_per_s))
+        wanted = max(self.share.games // 2, int(2 * worker.meter.games_per_s))
         if message["unstarted"] < wanted and not worker.is_told_to_stop:
             per_worker = -(-self.ledger.num_open // len(self._devices))
             self._hand_out(worker.plan.index, min(wanted - message["unstarted"], per_worker))
@@ -120,7 +135,13 @@ class Foreman:
     def _hand_out(self, index: int, count: int) -> None:
         ranges = self.ledger.hand_out(index, count)
         if ranges:
-            self.workers[index].give(ranges)
+            self.workers[index].give(ranges, self.inflight.holding(ranges))
+
+    def _look_for_saved_games(self) -> None:
+        """See what workers that are gone have left, and remove what nobody needs."""
+        alive = {worker.plan.shard_prefix for worker in self.workers.values()}
+        self.inflight.drop(self.ledger.has_missing, alive)
+        self.inflight.survey(alive)
 
     def _replace(self, worker: WorkerHandle, reason: str) -> None:
         """Bury a worker, and let a new one play its share of what is open."""
@@ -136,11 +157,15 @@ class Foreman:
         for message in worker.pipe.receive() or []:
             if message["kind"] == "failed":  # its shards are found by ``release``
                 worker.failure = message
+        recorded = self.ledger.num_recorded
         lost = self.ledger.release(index, worker.plan.shard_prefix)
+        if self.ledger.num_recorded > recorded:
+            self._deaths[index] = 0
         failure = worker.failure or {}
         reason = str(failure.get("error", reason))
         if failure.get("expected"):
             raise _as_raised(failure)
+        self._look_for_saved_games()
         self._note(f"{worker.name} died: {reason}; {lost} unfinished games will be played")
         if failure.get("out_of_memory"):
             slots = self.crew.lower_slots(worker.plan)
@@ -166,6 +191,7 @@ class Foreman:
         for message in worker.pipe.receive() or []:
             self._heed_leaving(worker, message, errors)
         del self.workers[worker.plan.index]
+        self._backlog.forget(worker.plan.index)
         try:
             self.ledger.release(worker.plan.index, worker.plan.shard_prefix)
         except VecchessError as error:

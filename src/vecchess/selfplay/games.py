@@ -17,6 +17,12 @@ from vecchess.store.records import VALUE_UNIT
 
 VACANT = -1
 """Number of a seat without a game."""
+(
+    ANCHOR_PLY, ANCHOR_TARGET_WORDS, ANCHOR_FINGERPRINT, ANCHOR_RESIGN, ANCHOR_LOW_TURNS,
+    ANCHOR_LEVEL_PLIES,
+) = range(6)  # fmt: skip
+"""Places of an anchor: what the table held then. Turns are White's, and Black's times 256."""
+ANCHOR_WORDS = 6
 
 
 class GameTable(NamedTuple):
@@ -29,7 +35,8 @@ class GameTable(NamedTuple):
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
     colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
     fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
-    target_words: int32[G] of the log of searches.
+    target_words: int32[G] of the log of searches. Where moves are searched, anchors: int64[G, 6]
+    is where each game last stood with no tree (``ANCHOR_*``): from there it can be played again.
     """
 
     position: NDArray[np.uint64]
@@ -45,6 +52,7 @@ class GameTable(NamedTuple):
     fingerprint: NDArray[np.uint64]
     target_pages: NDArray[np.int32]
     target_words: NDArray[np.int32]
+    anchors: NDArray[np.int64]
 
     @classmethod
     def vacant(cls, num_games: int, history: int = 1) -> "GameTable":
@@ -64,6 +72,7 @@ class GameTable(NamedTuple):
             fingerprint=np.zeros(num_games, np.uint64),
             target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
             target_words=np.zeros(num_games, np.int32),
+            anchors=np.zeros((num_games, ANCHOR_WORDS), np.int64),
         )
 
 

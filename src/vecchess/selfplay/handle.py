@@ -3,6 +3,8 @@
 import signal
 from collections.abc import MutableSequence
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from time import monotonic
 
 from vecchess.selfplay.meter import Meter
@@ -36,16 +38,21 @@ class WorkerHandle:
         self._pulse: MutableSequence[int] = context.RawArray("q", 2)
         mine, theirs = context.Pipe()
         self.pipe = Pipe(mine)
-        self._process = context.Process(
-            target=run_worker,
-            args=(plan, theirs, self._pulse),
-            name=f"vecchess-worker-{plan.index}",
-            daemon=True,
-        )
-        start_shielded(self._process, stop_signals())
+        self._process = self._start(plan, theirs)
         theirs.close()
         self._last_beats = 0
         self._last_beat_time = self._last_look = monotonic()
+
+    def _start(self, plan: WorkerPlan, connection: Connection) -> BaseProcess:
+        """The worker's process, which holds the other end of the pipe."""
+        process = get_context("spawn").Process(
+            target=run_worker,
+            args=(plan, connection, self._pulse),
+            name=f"vecchess-worker-{plan.index}",
+            daemon=True,
+        )
+        start_shielded(process, stop_signals())
+        return process
 
     @property
     def name(self) -> str:
@@ -58,11 +65,6 @@ class WorkerHandle:
         return self._process.pid or 0
 
     @property
-    def sentinel(self) -> int:
-        """Becomes ready, for ``multiprocessing.connection.wait``, when the process ends."""
-        return self._process.sentinel
-
-    @property
     def is_alive(self) -> bool:
         """False once the process has ended."""
         return self._process.is_alive()
@@ -71,6 +73,12 @@ class WorkerHandle:
     def stage(self) -> str:
         """What the worker is at, as it last noted itself."""
         return STAGES[self._pulse[PULSE_STAGE]]
+
+    @property
+    def has_played(self) -> bool:
+        """False as long as it is getting ready, for its first game or with another network: then it
+        holds no game that is finished."""
+        return self._pulse[PULSE_STAGE] >= STAGES.index("playing")
 
     @property
     def games(self) -> int:
@@ -99,10 +107,10 @@ class WorkerHandle:
             self.net = net
             self.pipe.send("net", file=net)
 
-    def give(self, ranges: list[tuple[int, int]]) -> None:
-        """Numbers of games to play, as half-open ranges."""
+    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
+        """Numbers of games to play, as half-open ranges, and the files in which some are saved."""
         self.is_resting = False
-        self.pipe.send("games", ranges=ranges)
+        self.pipe.send("games", ranges=ranges, saved=saved)
 
     def rest(self) -> None:
         """Ask it to wait, which takes no time of the processor."""

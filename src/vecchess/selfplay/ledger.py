@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.selfplay.number_set import NumberSet, Range, count_of, is_within
 from vecchess.selfplay.numbers import NumberPool, ranges_of
 from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.number_set import NumberSet, Range, count_of, is_within
 from vecchess.store.shard import read_numbers, read_shard
 from vecchess.store.stats import GameStats
 
@@ -67,6 +67,15 @@ class Ledger:
         for entry, span in zip(self._manifest.entries, self._spans, strict=True):
             if any(span[0] < end and first < span[1] for first, end in self._target):
                 self.stats.add(self._stats_in_target(entry))
+
+    @property
+    def missing(self) -> list[Range]:
+        """The games of the target that are not recorded."""
+        return self._recorded.missing(self._target)
+
+    def has_missing(self, numbers: NDArray[np.int64]) -> bool:
+        """Whether one of ``numbers``, int64[K], is not recorded, be it of this target or not."""
+        return bool(self._recorded.missing(ranges_of(np.unique(numbers).tolist())))
 
     def hand_out(self, worker: int, count: int) -> list[Range]:
         """Give up to ``count`` numbers to ``worker``, as half-open ranges."""

@@ -1,9 +1,10 @@
 """How fast the games of a self-play run were played, line by line: there is nothing to learn."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any, Self
 
+from vecchess.errors import DiskFull
 from vecchess.store.metrics import LOAD, MetricsLog
 from vecchess.store.run_folder import RunFolder
 
@@ -26,8 +27,14 @@ class LoadLog:
         self._stack.close()
 
     def keep(self, load: dict[str, Any]) -> None:
-        """Write a line; TensorBoard counts its steps in games. Raises DataError where the disk
-        refuses."""
+        """Write a line, unless the disk is full; TensorBoard counts its steps in games.
+
+        Raises DataError where the disk refuses for another reason.
+        """
+        with suppress(DiskFull):
+            self._keep(load)
+
+    def _keep(self, load: dict[str, Any]) -> None:
         if self._log is None:
             self._log = self._stack.enter_context(
                 closing(MetricsLog(self._run.path, say=self._say))

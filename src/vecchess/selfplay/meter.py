@@ -124,12 +124,14 @@ class Meter:
         self._readings: deque[tuple[float, Message]] = deque()
         self._first: tuple[float, Message] | None = None
         self._games_before = 0
+        self._recent: Load | None = None
 
     def begin(self) -> None:
         """Count from now on: what was done before belongs to an earlier generation."""
         if self._readings:
             self._first = (monotonic(), self.last)
             self._readings = deque([self._first])
+            self._recent = None
             self._games_before = int(self.last["games"])
 
     @property
@@ -138,10 +140,11 @@ class Meter:
         return int(self.last["games"]) - self._games_before if self._readings else 0
 
     def read(self, message: Message) -> None:
-        """Note a ``stats`` message that came now."""
-        reading = (monotonic(), message)
+        """Note a ``stats`` message. Its own time counts: several may be read at once."""
+        reading = (float(message["time_s"]), message)
         self._first = self._first or reading
         self._readings.append(reading)
+        self._recent = None
         while len(self._readings) > 2 and reading[0] - self._readings[1][0] >= WINDOW_S:
             self._readings.popleft()
 
@@ -150,9 +153,19 @@ class Meter:
         """The newest message; empty before the first."""
         return self._readings[-1][1] if self._readings else {}
 
+    @property
+    def games_per_s(self) -> float:
+        """Games finished a second, over the last seconds."""
+        if len(self._readings) < 2:
+            return 0.0
+        (since, first), (now, last) = self._readings[0], self._readings[-1]
+        return float(last["games"] - first["games"]) / max(now - since, 1e-9)
+
     def recent(self) -> Load:
         """Load over the last seconds."""
-        return self._load(self._readings[0] if self._readings else None)
+        if self._recent is None:
+            self._recent = self._load(self._readings[0] if self._readings else None)
+        return self._recent
 
     def overall(self) -> Load:
         """Load since the first message."""

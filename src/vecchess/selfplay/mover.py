@@ -1,7 +1,6 @@
 """A mover owns a share of a worker's games and plays their moves, many a call, without the GIL."""
 
 from time import perf_counter_ns
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,9 @@ from vecchess.inference.requests import Requests
 from vecchess.selfplay.games import VACANT, Desk, Finished, GameTable, Rules, rescaled
 from vecchess.selfplay.numbers import NumberPool, ranges_of
 from vecchess.selfplay.play import play_rows
-from vecchess.selfplay.ply_log import PAGE_PLIES, ply_log, unpack_plies
+from vecchess.selfplay.ply_log import PAGE_PLIES, ply_log
+from vecchess.selfplay.recording import Played, recorded
+from vecchess.selfplay.resume import log_pages_of, set_up
 from vecchess.selfplay.seats import (
     CONSUMED,
     CURSOR_WORDS,
@@ -25,8 +26,8 @@ from vecchess.selfplay.seats import (
     SUPPLIED,
     WORDS_DONE,
 )
-from vecchess.selfplay.target_log import unpack_targets
 from vecchess.shapes import MAX_MOVES
+from vecchess.store.inflight import SavedGames
 from vecchess.store.records import NO_FINGERPRINT, GameRecords, concatenate
 
 Rows = NDArray[np.int32]
@@ -63,7 +64,7 @@ class Mover:
         self.busy_ns = 0
         self.plies = 0
         self.rules = rules
-        self._net_sha = net_sha
+        self.net_sha = net_sha
         self._desk = Desk.part(requests, first_row, num_games)
         self._numbers = numbers
         self._log = ply_log()
@@ -98,7 +99,7 @@ class Mover:
         The scales are logits per accumulator unit and step; ``time_steps`` is T.
         """
         assert (self.games.number == VACANT).all(), "a network is replaced while games go on"
-        self._net_sha = net_sha
+        self.net_sha = net_sha
         self.rules = rescaled(self.rules, policy_scale, value_scale, time_steps)
 
     def play(self, rows: Rows) -> tuple[Rows, Rows]:
@@ -107,7 +108,9 @@ class Mover:
         Returns the rows with a new question, and those left vacant because no number is to be had.
         """
         start = perf_counter_ns()
+        rows, resumed = self._resume(rows)
         ready, vacant = self._carry_on(rows)
+        ready = np.concatenate([ready, resumed]) if len(resumed) else ready
         if len(self._supply):  # other movers may need them
             self._numbers.add(ranges_of(self._supply.tolist()))
             self._supply = self._supply[:0]
@@ -125,6 +128,28 @@ class Mover:
         if num_ready == len(rows):
             return ready, rows[:0]
         return ready[:num_ready], rows[self.games.number[rows - self._desk.first] == VACANT]
+
+    def _resume(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Let saved games go on in those of ``rows`` that are vacant.
+
+        Returns the rows that are to be carried on, and those with a new question already.
+        """
+        vacant = rows[self.games.number[rows - self._desk.first] == VACANT]
+        saved = self._numbers.take_saved(len(vacant)) if len(vacant) else None
+        if saved is None:
+            return rows, rows[:0]
+        self._log.reserve(log_pages_of(saved))
+        taken, log, moves = vacant[: saved.num_games], self._log.pages, self._scratch[0]
+        is_set_up = set_up(saved, taken, self.games, self._desk, self.rules, log, moves)
+        refused = saved.records.numbers[~is_set_up]
+        self._numbers.add(ranges_of(np.sort(refused).tolist()))  # to be played from the start
+        resumed = taken[is_set_up]
+        others = rows[~np.isin(rows, resumed)]
+        return self._go_on(saved.take(np.flatnonzero(is_set_up)), resumed, others)
+
+    def _go_on(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
+        """What ``_resume`` returns, when ``saved`` games are set up in the rows ``resumed``."""
+        return others, resumed
 
     def take_finished(self) -> GameRecords | None:
         """The games that ended since the last call, None if there are none."""
@@ -171,20 +196,19 @@ class Mover:
     def _collect(self, num_games: int, num_plies: int) -> None:
         """Turn what the kernel set down into records."""
         done, games = self._done, slice(num_games)
-        self._records.append(
-            self._recorded(
-                number=done.number[games].copy(),
-                start=done.start[games],
-                result=done.result[games].copy(),
-                termination=done.termination[games].copy(),
-                resign=done.resign[games].copy(),
-                fingerprint=done.fingerprint[games].copy(),
-                plies=done.plies[games],
-                logged=done.logged[:num_plies],
-                num_words=done.num_words[games],
-                words=done.words,
-            )
+        played = Played(
+            number=done.number[games],
+            start=done.start[games],
+            result=done.result[games],
+            termination=done.termination[games],
+            resign=done.resign[games],
+            fingerprint=done.fingerprint[games],
+            plies=done.plies[games],
+            logged=done.logged[:num_plies],
+            num_words=done.num_words[games],
+            words=done.words,
         )
+        self._records.append(recorded(played, self.rules, self.net_sha))
 
     def glimpse(self, most: int) -> GameRecords | None:
         """Up to ``most`` games in progress, as they stand, with ``Termination.ONGOING``.
@@ -192,64 +216,59 @@ class Mover:
         A seat's games follow each other at the same place while those before it are taken. None
         where no game is in progress. No call of ``play`` may run.
         """
-        games = self.games
-        seats = np.flatnonzero(games.number != VACANT)[:most]
+        seats = np.flatnonzero(self.games.number != VACANT)[:most]
         if not len(seats):
             return None
         none = np.zeros(len(seats), np.uint8)
-        logged = [
-            self._log.copied(page, count)
-            for page, count in zip(
-                games.pages[seats, 0].tolist(), games.ply[seats].tolist(), strict=True
-            )
-        ]
-        words = self._words_of(seats)
-        return self._recorded(
-            number=games.number[seats],
-            start=games.start[seats],
-            result=none.view(np.int8),
-            termination=np.full(len(seats), Termination.ONGOING, np.uint8),
-            resign=none,
-            fingerprint=np.full(len(seats), NO_FINGERPRINT, np.uint64),
-            plies=games.ply[seats],
-            logged=np.concatenate(logged),
-            num_words=np.array([len(part) for part in words], np.int64),
-            words=np.concatenate(words),
+        unknown = np.full(len(seats), NO_FINGERPRINT, np.uint64)
+        words = self.games.target_words[seats]
+        return self._in_progress(seats, self.games.ply[seats], words, none, unknown)
+
+    def saved(self) -> SavedGames | None:
+        """All games in progress, as far as they can go on from; None where there are none.
+
+        No call of ``play`` may run.
+        """
+        seats = np.flatnonzero(self.games.number != VACANT)
+        return self._saved(seats) if len(seats) else None
+
+    def _saved(self, seats: NDArray[np.int64]) -> SavedGames:
+        """The games in ``seats``."""
+        games = self.games
+        words, resign = games.target_words[seats], games.resign[seats]
+        fingerprint = games.fingerprint[seats]
+        return SavedGames(
+            self._in_progress(seats, games.ply[seats], words, resign, fingerprint),
+            games.low_turns[seats],
+            games.level_plies[seats],
         )
 
-    def _words_of(self, seats: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
-        """What the searches of the games in ``seats`` found so far, as logged."""
-        return [np.empty(0, np.uint32)] * len(seats)
-
-    def _recorded(
+    def _in_progress(
         self,
-        number: NDArray[np.int64],
-        start: NDArray[np.int32],
-        result: NDArray[np.int8],
-        termination: NDArray[np.uint8],
+        seats: NDArray[np.int64],
+        plies: NDArray[np.int32],
+        num_words: NDArray[np.int32],
         resign: NDArray[np.uint8],
         fingerprint: NDArray[np.uint64],
-        plies: NDArray[np.int32],
-        logged: NDArray[np.uint16],
-        num_words: NDArray[np.integer[Any]],
-        words: NDArray[np.uint32],
     ) -> GameRecords:
-        """Games as records: columns a game, what was logged a ply, and a search (``Finished``)."""
-        offsets = np.concatenate([[0], np.cumsum(plies)]).astype(np.int64)
-        word_offsets = np.concatenate([[0], np.cumsum(num_words)]).astype(np.int64)
-        columns = unpack_plies(logged, self.rules.most_steps)
-        columns |= unpack_targets(words, word_offsets, offsets)
-        return GameRecords(
-            numbers=number,
-            start=self.rules.starts[start],
-            result=result,
-            termination=termination,
+        """The beginnings of the games in ``seats``, so many plies and words of searches of each."""
+        games = self.games
+        played = Played(
+            number=games.number[seats],
+            start=games.start[seats],
+            result=np.zeros(len(seats), np.int8),
+            termination=np.full(len(seats), Termination.ONGOING, np.uint8),
             resign=resign,
             fingerprint=fingerprint,
-            offsets=offsets,
-            span_offsets=np.arange(len(number) + 1, dtype=np.int64),
-            span_ply=np.zeros(len(number), np.int32),
-            span_net=np.zeros(len(number), np.int32),
-            nets=(self._net_sha,),
-            **columns,
+            plies=plies,
+            logged=self._log.gathered(games.pages[seats, 0], plies),
+            num_words=num_words,
+            words=self._words_of(seats, num_words),
         )
+        return recorded(played, self.rules, self.net_sha)
+
+    def _words_of(
+        self, seats: NDArray[np.int64], num_words: NDArray[np.int32]
+    ) -> NDArray[np.uint32]:
+        """What searches of the games in ``seats`` found, so many words of each, as logged."""
+        return np.empty(0, np.uint32)

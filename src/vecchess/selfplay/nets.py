@@ -1,6 +1,5 @@
 """The network a run plays with: found by name, made if it is new, kept in the run's folder."""
 
-import json
 from pathlib import Path
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
@@ -9,6 +8,7 @@ from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
+from vecchess.text import contents, json_object
 
 
 def load_net(net: str, seed: int) -> IntegerNet:
@@ -56,7 +56,7 @@ def kept_net(run: RunFolder) -> IntegerNet | None:
     if not latest.exists():
         return None
     try:
-        facts = json.loads(latest.read_text())
+        facts = json_object(contents(latest))
         network = IntegerNet.load(run.nets / Path(facts["file"]).name)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NetworkError(f"{latest} does not say which network to go on with: {error}") from None

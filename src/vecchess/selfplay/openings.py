@@ -1,18 +1,20 @@
 """Where games start: the usual position, the 960, or a file of positions or games."""
 
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
-import chess
-import chess.pgn
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.chess960 import chess960_positions, start_positions
-from vecchess.chess.fen import from_fens
+from vecchess.chess.fen import from_board, from_fens, to_fens
 from vecchess.chess.rules import Termination, terminations
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
+from vecchess.gather.main_line import read_main_line
+from vecchess.shapes import POSITION_WORDS
 
 
 def start_table(config: GameConfig) -> NDArray[np.uint64]:
@@ -29,44 +31,46 @@ def start_table(config: GameConfig) -> NDArray[np.uint64]:
 
 def read_openings(file: Path) -> NDArray[np.uint64]:
     """The positions of an EPD, FEN or PGN file, uint64[starts, 8]; raises ConfigError."""
+    words, numbers = array("Q"), array("q")
+    unit, read = ("game", _game_ends) if file.suffix.lower() == ".pgn" else ("line", _positions)
     try:
-        entries = list(_pgn_ends(file) if file.suffix.lower() == ".pgn" else _epd_fens(file))
+        with file.open(encoding="utf-8-sig") as handle:
+            for number, row in read(handle, file):
+                words.extend(row.tolist())
+                numbers.append(number)
     except OSError as error:
         raise ConfigError(f"cannot read openings {file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"openings {file} is not a text file") from None
-    if not entries:
+    if not numbers:
         raise ConfigError(f"openings {file} holds no positions")
-    positions = []
-    for where, fen in entries:
-        try:
-            positions.append(from_fens([fen]))
-        except ConfigError as error:
-            raise ConfigError(f"{file}, {where}: {error}") from None
-    table = np.concatenate(positions)
-    for (where, fen), over in zip(entries, terminations(table), strict=True):
+    table = np.array(words, np.uint64).reshape(-1, POSITION_WORDS)
+    for number, row, over in zip(numbers, table, terminations(table), strict=True):
         if over != Termination.ONGOING:
-            raise ConfigError(f"{file}, {where}: no game can start from {fen}: it is over")
+            fen = to_fens(row[None])[0]
+            raise ConfigError(f"{file}, {unit} {number}: no game can start from {fen}: it is over")
     return table
 
 
-def _epd_fens(file: Path) -> Iterator[tuple[str, str]]:
-    """(line, FEN) of each line; operations after the position are passed over."""
-    for number, line in enumerate(file.read_text().splitlines(), 1):
-        parts = line.split()
+def _positions(handle: TextIO, file: Path) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    """(line, position) of each line; operations after the position are passed over."""
+    for number, line in enumerate(handle, 1):
+        parts = line.split(None, 6)
         if not parts or parts[0].startswith("#"):
             continue
-        has_clocks = len(parts) >= 6 and parts[4].isdigit() and parts[5].isdigit()
+        has_clocks = len(parts) >= 6 and parts[4].isdecimal() and parts[5].isdecimal()
         fields = parts[:6] if has_clocks else [*parts[:4], "0", "1"]
-        yield f"line {number}", " ".join(fields)
+        try:
+            yield number, from_fens([" ".join(fields)])[0]
+        except ConfigError as error:
+            raise ConfigError(f"{file}, line {number}: {error}") from None
 
 
-def _pgn_ends(file: Path) -> Iterator[tuple[str, str]]:
-    """(game, FEN) of the position each game ends in."""
-    with file.open() as handle:
-        number = 0
-        while (game := chess.pgn.read_game(handle)) is not None:
-            number += 1
-            if game.errors:
-                raise ConfigError(f"{file}, game {number}: {game.errors[0]}")
-            yield f"game {number}", game.end().board().fen(en_passant="legal")
+def _game_ends(handle: TextIO, file: Path) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    """(game, position) that each game ends in."""
+    number = 0
+    while (game := read_main_line(handle)) is not None:
+        number += 1
+        if game.fault:
+            raise ConfigError(f"{file}, game {number}: {game.fault}")
+        yield number, from_board(game.board)

@@ -52,14 +52,22 @@ class PagedLog:
             free=np.array([old, free[1] + extra], np.int64),
         )
 
-    def copied(self, first: int, count: int) -> NDArray[Any]:
-        """The first ``count`` items of a game whose first page is ``first``; no kernel may run."""
+    def gathered(self, firsts: NDArray[np.int32], counts: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """The first items of K games, one game after another; no kernel may run.
+
+        firsts: int32[K], the first page of each. counts: [K], how many items of each.
+        """
         items, following, _ = self.pages
-        page, chain = first, list[int]()
-        for _ in range(-(-count // items.shape[1])):
-            chain.append(page)
-            page = int(following[page])
-        return items[chain].reshape(-1, *items.shape[2:])[:count]
+        size, page = items.shape[1], firsts.astype(np.int64)
+        left, at = counts.astype(np.int64), np.cumsum(counts, dtype=np.int64) - counts
+        gathered = np.empty((int(counts.sum()), *items.shape[2:]), items.dtype)
+        within = np.arange(size)
+        while len(live := np.flatnonzero(left > 0)):
+            left, at, page = left[live], at[live], page[live]
+            is_one = within < left[:, None]
+            gathered[(at[:, None] + within)[is_one]] = items[page][is_one]
+            left, at, page = left - size, at + size, following[page].astype(np.int64)
+        return gathered
 
     @property
     def nbytes(self) -> int:

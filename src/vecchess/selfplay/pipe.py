@@ -6,9 +6,9 @@
                        shard     a shard was written: its name and sha256
                        failed    the worker ends: what went wrong, with the traceback
     parent -> worker   net       the file of the network to play with from now on
-                       games     numbers to play, as ranges
+                       games     numbers to play, as ranges, and files in which some are saved
                        rest      nothing to play until further notice
-                       stop      start no game, write what is finished, end
+                       stop      start no game, write what is finished, save the others, end
 
 Positions, policies and games never go through a pipe.
 """
@@ -19,7 +19,11 @@ from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
 
+from vecchess.text import json_object
+
 Message = dict[str, Any]
+MOST_BYTES = 1 << 20
+"""Longest message that is taken; who sends a longer one counts as gone."""
 STAGES = ("starting", "loading the network", "playing", "resting", "writing games", "done")
 """What a worker can be at; the index is written into the pulse it shares with the parent."""
 PULSE_STAGE, PULSE_BEATS = range(2)
@@ -50,11 +54,22 @@ class Pipe:
             self.connection.poll(None)
 
     def receive(self) -> list[Message] | None:
-        """All messages that have come, without waiting; None once the other end is gone."""
+        """All messages that have come, without waiting; None once the other end is gone.
+
+        Who says what is no message counts as gone.
+        """
         messages: list[Message] = []
         try:
             while self.connection.poll():
-                messages.append(json.loads(self.connection.recv_bytes()))
-        except (EOFError, ConnectionResetError, OSError):
+                messages.append(_message(self.connection.recv_bytes(MOST_BYTES)))
+        except (EOFError, OSError, ValueError):
             return messages or None
         return messages
+
+
+def _message(data: bytes) -> Message:
+    """Raises ValueError where it is none."""
+    message = json_object(data, MOST_BYTES)
+    if not isinstance(message.get("kind"), str):
+        raise ValueError("a message has a kind")
+    return message

@@ -20,15 +20,14 @@ from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher
 from vecchess.selfplay.prometheus import metrics_endpoint
 from vecchess.selfplay.result import RunResult
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.selfplay.stop_signals import Answer, StopSignals, exit_code
 from vecchess.selfplay.tuning import with_remembered_slots
 from vecchess.selfplay.warmup import Warmup
+from vecchess.store.disk import write_atomically
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import write_atomically
 from vecchess.store.status import StatusFile
 
 SCHEMA = 1
-EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
 DECIDES_GAMES = ("net", "seed", "game", "exits", "tree")
 """A run may only be resumed with the same of these."""
 DECIDES_NOTHING = ("cache_mb",)
@@ -36,13 +35,23 @@ DECIDES_NOTHING = ("cache_mb",)
 
 
 def play_run(
-    config: SelfplayConfig, run_dir: Path | None, resume: bool, console: Console, quiet: bool
+    config: SelfplayConfig,
+    run_dir: Path | None,
+    resume: bool,
+    console: Console,
+    quiet: bool,
+    stops: StopSignals | None = None,
 ) -> dict[str, Any]:
     """Play ``config.games`` games into a run folder; returns the summary, ready for JSON.
+
+    stops: what ends it early, entered by the caller: before the first game by raising ``Stopped``.
+    None: nothing.
 
     Raises ConfigError or NetworkError before anything is written where the settings will not do,
     DataError when the disk refuses, WorkerDied when a worker cannot be kept alive.
     """
+    stops = stops or StopSignals()
+    stops.begin(Answer.RAISE)
     devices = parse_gpus(config.gpus)
     start_table(config.game)
     check_search(config.tree, share_out(config, devices, config.games), len(devices))
@@ -50,21 +59,21 @@ def play_run(
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
     with run.locked(), StatusFile(run, "selfplay") as status, _endpoint(config, status):
-        warmup = Warmup(config, lambda line: console.print(line, soft_wrap=True))
-        network = kept_net(run) if resume else network_of(config)
-        net_file = obtain_net(config, network, run)
-        write_atomically(run.config, to_toml(config).encode())
-        warmup.finish(net_file)
+        with Warmup(config, lambda line: console.print(line, soft_wrap=True)) as warmup:
+            network = kept_net(run) if resume else network_of(config)
+            net_file = obtain_net(config, network, run)
+            write_atomically(run.config, to_toml(config).encode())
+            warmup.finish(net_file)
         sizes = None if network is None else network.config
         settled = with_remembered_slots(config, sizes, devices)
         with (
             watcher_for(console, quiet) as watcher,
-            StopSignals() as stops,
             LoadLog(run, status.note) as loads,
             Campaign(
                 settled, run, devices, Chronicle(watcher, status, loads.keep), stops
             ) as campaign,
         ):
+            stops.begin(Answer.NOTE)
             campaign.ledger.open([(0, config.games)])
             _announce(campaign, net_file, run, console, quiet)
             result = campaign.play(net_file, range(config.games))
@@ -113,7 +122,6 @@ def _deciding(config: SelfplayConfig) -> dict[str, Any]:
 
 def watcher_for(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
     """What shows how games go: live on a terminal, lines elsewhere, or nothing."""
-    """What shows how games go: live on a terminal, lines elsewhere, or nothing."""
     if quiet:
         return nullcontext(QuietWatcher(console))
     if console.is_terminal and not console.is_dumb_terminal:
@@ -161,8 +169,3 @@ def _summary(result: RunResult, config: SelfplayConfig, run: RunFolder) -> dict[
         **result.to_dict(),
         "exit_code": exit_code(result.stopped_by),
     }
-
-
-def exit_code(stopped_by: str) -> int:
-    """Of a run that ended well: by itself (""), by Ctrl-C, or by another signal."""
-    return {"": EXIT_OK, "SIGINT": EXIT_INTERRUPTED}.get(stopped_by, EXIT_RESUMABLE)

@@ -28,7 +28,15 @@ from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline
 from vecchess.rng import random_below, random_u64
 from vecchess.selfplay.fingerprint import START
-from vecchess.selfplay.games import VACANT
+from vecchess.selfplay.games import (
+    ANCHOR_FINGERPRINT,
+    ANCHOR_LEVEL_PLIES,
+    ANCHOR_LOW_TURNS,
+    ANCHOR_PLY,
+    ANCHOR_RESIGN,
+    ANCHOR_TARGET_WORDS,
+    VACANT,
+)
 from vecchess.selfplay.ply_log import (
     append_ply_unbatched,
     free_plies_unbatched,
@@ -118,7 +126,7 @@ def outcome_unbatched(code: Any) -> Any:
 def draw_randomly_unbatched(games: Any, requests: Any, rules: Any, seat: Any, attempt: Any) -> Any:
     """Any legal move's index in the question, and its probability: a ply of a random opening."""
     count = np.int64(requests.num_legal[seat])
-    counter = OPENING_DRAW + attempt * MAX_OPENING_PLIES + games.ply[seat]
+    counter = OPENING_DRAW + attempt * MAX_OPENING_PLIES + np.int64(games.ply[seat])
     choice = random_below(rules.seed, games.number[seat], counter, count)
     return choice, np.float32(1.0) / np.float32(count)
 
@@ -213,3 +221,15 @@ def finish_unbatched(
 def take_back_unbatched(games: Any, log: Any, seat: Any) -> None:
     """Give the log pages of an opening that ended the game back."""
     free_plies_unbatched(log, games.pages[seat, 0], games.pages[seat, 1], games.ply[seat])
+
+
+@inline
+def anchor_unbatched(games: Any, seat: Any) -> None:
+    """Note where the game stands: nothing but that decides how it goes on."""
+    turns = np.int64(games.low_turns[seat, 0]) | np.int64(games.low_turns[seat, 1]) << 8
+    games.anchors[seat, ANCHOR_PLY] = games.ply[seat]
+    games.anchors[seat, ANCHOR_TARGET_WORDS] = games.target_words[seat]
+    games.anchors[seat, ANCHOR_FINGERPRINT] = np.int64(games.fingerprint[seat])
+    games.anchors[seat, ANCHOR_RESIGN] = games.resign[seat]
+    games.anchors[seat, ANCHOR_LOW_TURNS] = turns
+    games.anchors[seat, ANCHOR_LEVEL_PLIES] = games.level_plies[seat]

@@ -22,6 +22,7 @@ from vecchess.inference.requests import Requests
 from vecchess.selfplay.mover import Mover
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.snn.integer_net import IntegerNet
+from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords, concatenate
 
 Rows = NDArray[np.int32]
@@ -39,7 +40,10 @@ class Turn:
     vacant: Rows
     finished: GameRecords | None
     glimpse: GameRecords | None
-    """Games in progress, where somebody asked for them."""
+    """Games in progress, where somebody asked to see some."""
+    has_saved: bool
+    """Whether all games in progress were asked for, to be saved; they are ``saved`` then."""
+    saved: SavedGames | None
 
 
 class SelfplayServer:
@@ -75,6 +79,8 @@ class SelfplayServer:
         self._finished: list[GameRecords] = []
         self._wanted = [0] * num_movers
         self._glimpses: list[GameRecords | None] = [None] * num_movers
+        self._is_to_save = [False] * num_movers
+        self._saved: list[SavedGames | None] = [None] * num_movers
         self._threads: list[Thread] = []
 
     def start(self) -> None:
@@ -96,6 +102,11 @@ class SelfplayServer:
     def is_idle(self) -> bool:
         """True when no game is in progress and none can start."""
         return self.engine.is_idle and not any(self._with_movers) and not len(self.numbers)
+
+    @property
+    def net_sha(self) -> str:
+        """sha256 of the network that plays, or the name of one that is built in."""
+        return self.movers[0].net_sha
 
     @property
     def num_seated(self) -> int:
@@ -159,6 +170,28 @@ class SelfplayServer:
         ]
         return concatenate(seen) if seen else None
 
+    def ask_to_save(self) -> None:
+        """Let every mover with a game tell how far its games have come, when it has next moved."""
+        for index, (mover, vacant) in enumerate(zip(self.movers, self._vacant, strict=True)):
+            self._saved[index] = None
+            self._is_to_save[index] = len(vacant) < len(mover.rows)
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether all have told that were asked."""
+        return not any(self._is_to_save)
+
+    @property
+    def saved(self) -> SavedGames | None:
+        """What they told, and the games that still wait to go on; None if there are none."""
+        parts = [*(part for part in self._saved if part is not None), *self.numbers.saved]
+        return join_saved(parts) if parts else None
+
+    def saved_now(self) -> SavedGames | None:
+        """The same at this moment. The mover threads have ended."""
+        self._saved = [mover.saved() for mover in self.movers]
+        return self.saved
+
     def to_message(self) -> dict[str, Any]:
         """Counters for a pipe: sums since the start."""
         searches = [mover.search_counters() for mover in self.movers]
@@ -201,6 +234,9 @@ class SelfplayServer:
                     self._finished.append(turn.finished)
                 if turn.glimpse is not None:
                     self._glimpses[turn.mover] = turn.glimpse
+                if turn.has_saved:
+                    self._saved[turn.mover] = turn.saved
+                    self._is_to_save[turn.mover] = False
         except Empty:
             pass
 
@@ -227,6 +263,8 @@ class SelfplayServer:
                 ready, vacant = mover.play(rows)
                 wanted, self._wanted[index] = self._wanted[index], 0
                 glimpse = mover.glimpse(wanted) if wanted else None
-                self._outbox.put(Turn(index, ready, vacant, mover.take_finished(), glimpse))
+                finished, is_to_save = mover.take_finished(), self._is_to_save[index]
+                saved = mover.saved() if is_to_save else None
+                self._outbox.put(Turn(index, ready, vacant, finished, glimpse, is_to_save, saved))
         except BaseException as error:
             self._outbox.put(error)

@@ -5,11 +5,13 @@ of it with a traceback, before it can say that it wants to ignore it. So it is b
 held back (a blocked signal stays blocked across exec), ignores them, and lets go.
 """
 
+import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from multiprocessing import parent_process, resource_tracker
 from multiprocessing.process import BaseProcess
+from threading import Thread
 
 
 def start_shielded(process: BaseProcess, numbers: Iterable[signal.Signals]) -> None:
@@ -39,3 +41,15 @@ def ignore(numbers: Iterable[signal.Signals]) -> None:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+
+def end_with_parent() -> None:
+    """In the child: end at once when the parent does, however that ends."""
+    Thread(target=_end_with_parent, name="vecchess-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.jit import inline, kernel
 from vecchess.selfplay.pages import PagedLog, add_page_unbatched, free_pages_unbatched
 from vecchess.shapes import MAX_MOVES
-from vecchess.store.records import no_targets
+from vecchess.store.records import GameRecords, no_targets
 
 PAGE_WORDS = 64
 HEAD_WORDS = 3
@@ -84,6 +84,27 @@ def unpack_targets(
     action, prob = (np.empty(offsets[-1], np.uint16) for _ in range(2))
     _read_moves(words, word_offsets, ply_offsets, (offsets, action, prob))
     return columns | {"target_action": action, "target_prob": prob}
+
+
+def pack_targets(records: GameRecords) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """What ``unpack_targets`` was given: uint32[W] words of G games, int64[G + 1] their first ones.
+
+    A target's moves are in ascending order of action.
+    """
+    is_searched = (records.visits > 0) | (records.full > 0) | (records.thought > 0)
+    lengths = np.where(is_searched, HEAD_WORDS + np.diff(records.target_offsets), 0)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    words = np.empty(ends[-1], np.uint32)
+    ply = np.arange(len(lengths)) - np.repeat(records.offsets[:-1], records.lengths)
+    searched, counts = np.flatnonzero(is_searched), np.diff(records.target_offsets)[is_searched]
+    heads = ends[:-1][searched]
+    words[heads] = ply[searched] | counts << 16 | records.full[searched].astype(np.int64) << 31
+    words[heads + 1], words[heads + 2] = records.visits[searched], records.thought[searched]
+    is_move = np.ones(len(words), np.bool_)
+    is_move[(heads[:, None] + np.arange(HEAD_WORDS)).ravel()] = False
+    probs = records.target_prob.astype(np.uint32) << np.uint32(16)
+    words[is_move] = probs | records.target_action
+    return words, ends[records.offsets]
 
 
 @inline

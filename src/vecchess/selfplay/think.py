@@ -21,6 +21,7 @@ from vecchess.search.layout import (
     LANE_FREE,
     LANE_KEY,
     LANE_STATE,
+    NO_NODE,
     lane_at,
     node_at,
     tree_at,
@@ -39,6 +40,7 @@ from vecchess.selfplay.seats import (
     SUPPLIED,
     TABLEBASE,
     WORDS_DONE,
+    anchor_unbatched,
     ask_unbatched,
     board_of,
     draw_randomly_unbatched,
@@ -61,6 +63,8 @@ from vecchess.store.records import VALUE_UNIT
 
 FULL_DRAW = 1 << 41
 """Counter of the random number that makes the search of ply 0 full or fast."""
+ANCHOR_PLIES = 16
+"""A game's tree is begun anew every so many plies: from there a saved game can go on to the bit."""
 
 # What is to be done next in a seat: set the board up, play a random move, or what was decided.
 BEGIN, RANDOM, DECISION = range(3)
@@ -86,6 +90,28 @@ def play_decisions(  # type: ignore[no-untyped-def]
         ):
             ready[cursor[READY]] = row
             cursor[READY] += 1
+
+
+@kernel
+def resume_searches(games, rules, targets, forest, words, offsets, seats, searching):  # type: ignore[no-untyped-def]
+    """Begin the next search in each of ``seats`` (int64[K]), whose game has just been set up.
+
+    words: uint32[W], offsets: int64[K + 1], what the searches so far logged; the caller has
+    reserved pages for it. ``searching`` (bool[K]) tells who does not wait for a tablebase.
+    """
+    for index in range(len(seats)):
+        seat = seats[index]
+        games.target_words[seat] = 0
+        for at in range(offsets[index], offsets[index + 1]):
+            _log_word(games, targets, seat, words[at])
+        anchor_unbatched(games, seat)
+        was_decided = games.target_words[seat] > 0
+        waits = was_decided and is_in_tablebase_unbatched(forest, board_of(games, seat))
+        searching[index] = not waits
+        if waits:
+            look_up_game_unbatched(forest, seat, board_of(games, seat))
+        else:
+            _begin_search(games, rules, forest, seat)
 
 
 @paste
@@ -166,6 +192,8 @@ def _take_verdict(forest: Any, seat: Any) -> Any:
 @inline
 def _begin_search(games: Any, rules: Any, forest: Any, seat: Any) -> None:
     """Begin the search of the position on the seat's board."""
+    if load_i32(tree_at(forest, seat), record.ROOT) == NO_NODE:
+        anchor_unbatched(games, seat)
     number, ply = games.number[seat], np.int64(games.ply[seat])
     full = np.int64(1)
     if rules.fast_sims > 0:
@@ -197,7 +225,10 @@ def _play_decision(
     word = pack_ply_unbatched(action, 0, win, draw, prob, tag, rules.most_steps)
     move_unbatched(tables, games, log, seat, np.uint16(action), word)
     cursor[PLAYED] += 1
-    follow_unbatched(forest, seat, load_i32(decision, decide.EDGE))
+    if games.ply[seat] % ANCHOR_PLIES == 0:
+        free_tree_unbatched(forest, tree_at(forest, seat))
+    else:
+        follow_unbatched(forest, seat, load_i32(decision, decide.EDGE))
     return ONGOING
 
 

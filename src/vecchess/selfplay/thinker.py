@@ -13,13 +13,29 @@ from vecchess.search.cache import EvaluationCache
 from vecchess.search.forest import Forest, ForestPlan
 from vecchess.search.layout import LANE_LEAF, NO_NODE
 from vecchess.search.tablebase import Tablebase
-from vecchess.selfplay.games import VACANT, Rules
+from vecchess.selfplay.games import (
+    ANCHOR_FINGERPRINT,
+    ANCHOR_LEVEL_PLIES,
+    ANCHOR_LOW_TURNS,
+    ANCHOR_PLY,
+    ANCHOR_RESIGN,
+    ANCHOR_TARGET_WORDS,
+    VACANT,
+    Rules,
+)
 from vecchess.selfplay.mover import Mover, Rows
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.ply_log import PAGE_PLIES
 from vecchess.selfplay.seats import CONSUMED
-from vecchess.selfplay.target_log import MOST_PAGES, MOST_WORDS, target_log
-from vecchess.selfplay.think import play_decisions
+from vecchess.selfplay.target_log import (
+    MOST_PAGES,
+    MOST_WORDS,
+    PAGE_WORDS,
+    pack_targets,
+    target_log,
+)
+from vecchess.selfplay.think import play_decisions, resume_searches
+from vecchess.store.inflight import SavedGames
 
 
 class Thinker(Mover):
@@ -105,13 +121,41 @@ class Thinker(Mover):
             decided.append(known[is_game] + first)
             rows = known[~is_game] + first
 
-    def _words_of(self, seats: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
+    def _go_on(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
+        """Begin a search for each of them; those that wait for a tablebase come back by it."""
+        words, offsets = pack_targets(saved.records)
+        self._targets.reserve(len(words) // PAGE_WORDS + len(resumed))
+        searching = np.empty(len(resumed), np.bool_)
+        resume_searches(
+            self.games,
+            self.rules,
+            self._targets.pages,
+            self.forest.address,
+            words,
+            offsets,
+            (resumed - self._desk.first).astype(np.int64),
+            searching,
+        )
+        return np.concatenate([others, resumed[searching]]), resumed[:0]
+
+    def _saved(self, seats: NDArray[np.int64]) -> SavedGames:
+        """As they stood without a tree: what trees hold is not saved."""
+        anchors = self.games.anchors[seats]
+        plies, words = (anchors[:, at].astype(np.int32) for at in (ANCHOR_PLY, ANCHOR_TARGET_WORDS))
+        resign = anchors[:, ANCHOR_RESIGN].astype(np.uint8)
+        fingerprint = anchors[:, ANCHOR_FINGERPRINT].view(np.uint64)
+        turns = anchors[:, ANCHOR_LOW_TURNS, None] >> np.array([0, 8])
+        return SavedGames(
+            self._in_progress(seats, plies, words, resign, fingerprint),
+            (turns & 0xFF).astype(np.uint8),
+            anchors[:, ANCHOR_LEVEL_PLIES].astype(np.uint8),
+        )
+
+    def _words_of(
+        self, seats: NDArray[np.int64], num_words: NDArray[np.int32]
+    ) -> NDArray[np.uint32]:
         """See ``Mover``."""
-        firsts, counts = self.games.target_pages[seats, 0], self.games.target_words[seats]
-        return [
-            self._targets.copied(page, count)
-            for page, count in zip(firsts.tolist(), counts.tolist(), strict=True)
-        ]
+        return self._targets.gathered(self.games.target_pages[seats, 0], num_words)
 
     def _run_kernel(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]

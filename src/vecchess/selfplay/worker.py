@@ -7,12 +7,13 @@ from collections.abc import MutableSequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
 from vecchess.selfplay.assemble import assemble_server
 from vecchess.selfplay.devices import Device, Share, gpu_uuid
+from vecchess.selfplay.keeper import Keeper
 from vecchess.selfplay.numbers import NumberPool
 from vecchess.selfplay.pipe import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
 from vecchess.selfplay.server import SelfplayServer
@@ -22,9 +23,12 @@ from vecchess.selfplay.stop_signals import stop_signals
 from vecchess.selfplay.swap import swap_network
 from vecchess.selfplay.tuning import tuned_share
 from vecchess.selfplay.writer import ShardWriter
+from vecchess.store.inflight import read_games_of
+from vecchess.store.number_set import NumberSet, Range
 from vecchess.store.records import GameRecords
 
 STATS_INTERVAL_S = 0.5
+BEHIND_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class WorkerPlan:
     games_folder: Path
     live_folder: Path
     """Where a few games in progress are shown."""
+    inflight_folder: Path
+    """Where all of them are saved."""
     shard_prefix: str
     share: Share
 
@@ -95,22 +101,31 @@ class Worker:
             plan.config.shard_games,
             plan.config.shard_interval_s,
             lambda entry: self._pipe.send("shard", entry=entry.to_dict()),
+            self._say,
         )
         showcase = Showcase(plan.live_folder, plan.index)
+        keeper = Keeper(
+            plan.inflight_folder / f"{plan.shard_prefix}.npz",
+            plan.config.inflight_interval_s,
+            self._say,
+        )
         server.start()
         self._stage("playing")
         while not self._stopping:
             if self._resting:
                 showcase.show(None)
+                keeper.rest()
                 self._pipe.wait()
             self._listen(server)
             if not self._resting:
                 showcase.note_ended(self._turn(server, writer))
                 self._show(server, showcase)
+                keeper.look_after(server)
         self._stage("writing games")
         showcase.close()
         server.close()
         writer.put(server.take_finished())
+        keeper.close(server)
         writer.close()
         self._report(server)
         self._stage("done")
@@ -130,7 +145,10 @@ class Worker:
 
     def _turn(self, server: SelfplayServer, writer: ShardWriter) -> list[GameRecords]:
         """One turn of the central loop; returns the games that it finished."""
-        server.turn()
+        if writer.is_behind:
+            sleep(BEHIND_S)  # the disk, or the processor: movers come to rest by themselves
+        else:
+            server.turn()
         self._pulse[PULSE_BEATS] += 1
         finished = server.take_finished()
         self._games += sum(records.num_games for records in finished)
@@ -158,7 +176,8 @@ class Worker:
 
     def _obey(self, message: Message, server: SelfplayServer) -> None:
         if message["kind"] == "games":
-            self._numbers.add([(first, end) for first, end in message["ranges"]])
+            ranges = [(first, end) for first, end in message["ranges"]]
+            self._take_over(ranges, message["saved"], server)
             self._resting = False
             self._stage("playing")
         elif message["kind"] == "net":
@@ -170,6 +189,16 @@ class Worker:
             self._numbers.clear()
             self._stopping = True
 
+    def _take_over(self, ranges: list[Range], files: list[str], server: SelfplayServer) -> None:
+        """Play the games of ``ranges``, and let those go on that are saved in ``files``."""
+        taken = NumberSet()
+        if files:
+            folder, net = self._plan.inflight_folder, server.net_sha
+            if saved := read_games_of(folder, files, ranges, net, self._say):
+                self._numbers.add_saved(saved)
+                taken.add(saved.records.numbers)
+        self._numbers.add(taken.missing(ranges))
+
     def _swap(self, server: SelfplayServer, net: str) -> None:
         plan, stage = self._plan, STAGES[self._pulse[PULSE_STAGE]]
         self._stage("loading the network")
@@ -177,8 +206,9 @@ class Worker:
         self._stage(stage)
 
     def _report(self, server: SelfplayServer) -> None:
-        self._next_stats = monotonic() + STATS_INTERVAL_S
-        self._pipe.send("stats", games=self._games, **server.to_message())
+        now = monotonic()
+        self._next_stats = now + STATS_INTERVAL_S
+        self._pipe.send("stats", time_s=now, games=self._games, **server.to_message())
 
     def _stage(self, name: str) -> None:
         self._pulse[PULSE_STAGE] = STAGES.index(name)

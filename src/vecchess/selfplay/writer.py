@@ -1,4 +1,7 @@
-"""Writes a worker's finished games as shards, in a thread of its own."""
+"""Writes a worker's finished games as shards, in a thread of its own.
+
+Where the disk is full they wait, and are tried again until there is room, or the worker has to end.
+"""
 
 import ctypes
 import os
@@ -10,12 +13,18 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
+from vecchess.errors import DiskFull
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
+MOST_UNWRITTEN = 1 << 20
+"""Plies: whoever plays faster than games are written waits once there are so many. A shard is
+written with half of them, however few games that is, so that nobody waits for its interval."""
 Report = Callable[[ShardEntry], object]
+RETRY_S = 1.0
+"""A full disk is tried again so often."""
 
 
 class Order(Enum):
@@ -29,18 +38,30 @@ class ShardWriter:
     """Collects records and writes a shard every so many games or seconds."""
 
     def __init__(
-        self, folder: Path, prefix: str, shard_games: int, interval_s: float, report: Report
+        self,
+        folder: Path,
+        prefix: str,
+        shard_games: int,
+        interval_s: float,
+        report: Report,
+        say: Callable[[str], object],
     ) -> None:
-        """Files are named ``prefix-NNNNNN.npz``; ``report(entry)`` follows each write."""
+        """Files are named ``prefix-NNNNNN.npz``; ``report(entry)`` follows each write.
+
+        ``say`` hears when games wait for a full disk.
+        """
         self._folder = folder
         self._prefix = prefix
         self._shard_games = shard_games
         self._interval_s = interval_s
-        self._report = report
+        self._report, self._say = report, say
         self._queue: SimpleQueue[GameRecords | Order] = SimpleQueue()
         self._waiting: list[GameRecords] = []
+        self._games_waiting = self._plies_waiting = 0
+        self._plies_put = self._plies_written = 0  # each changed by one thread alone
         self._num_written = 0
-        self._last_write = monotonic()
+        self._last_write = self._last_try = monotonic()
+        self._lacks_room = False
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, name="shard-writer", daemon=True)
         self._thread.start()
@@ -49,7 +70,14 @@ class ShardWriter:
         """Take finished games; raises what writing earlier ones raised."""
         self._raise_error()
         for part in records:
+            self._plies_put += len(part.action)
             self._queue.put(part)
+
+    @property
+    def is_behind(self) -> bool:
+        """True while more is waiting than memory, and the time to stop, should be given to, or the
+        disk is full."""
+        return self._lacks_room or self._plies_put - self._plies_written > MOST_UNWRITTEN
 
     def flush(self) -> None:
         """Write what is waiting soon, however little it is."""
@@ -82,18 +110,36 @@ class ShardWriter:
             return True
         if isinstance(records, GameRecords):
             self._waiting.append(records)
+            self._games_waiting += records.num_games
+            self._plies_waiting += len(records.action)
         elif self._waiting:
-            self._write()
+            self._write(is_last=records is Order.CLOSE)
         return records is not Order.CLOSE
 
     def _is_due(self) -> bool:
         if not self._waiting:
             return False
-        full = sum(part.num_games for part in self._waiting) >= self._shard_games
+        if self._lacks_room:
+            return monotonic() - self._last_try >= RETRY_S
+        full = self._games_waiting >= self._shard_games
+        full = full or 2 * self._plies_waiting >= MOST_UNWRITTEN
         return full or monotonic() - self._last_write >= self._interval_s
 
-    def _write(self) -> None:
-        self._write_waiting()
+    def _write(self, is_last: bool = False) -> None:
+        """Write what is waiting; where the disk is full it waits on, but for the last try."""
+        self._last_try = monotonic()
+        try:
+            self._write_waiting()
+        except DiskFull as error:
+            if is_last:
+                raise
+            if not self._lacks_room:
+                self._say(f"{error}: {self._games_waiting:,} finished games wait for room")
+            self._lacks_room = True
+            return
+        if self._lacks_room:
+            self._say("there is room on the disk again: the games go on")
+        self._lacks_room = False
         return_freed_memory()
 
     def _write_waiting(self) -> None:
@@ -101,6 +147,8 @@ class ShardWriter:
         records = concatenate(self._waiting).by_number()
         sha256 = write_shard(self._folder / name, records)
         self._waiting = []
+        self._games_waiting = self._plies_waiting = 0
+        self._plies_written += len(records.action)
         self._num_written += 1
         self._last_write = monotonic()
         self._report(ShardEntry(name, sha256, GameStats.of(records)))

@@ -6,7 +6,7 @@ its games is recorded, and set aside otherwise: every game counts exactly once.
 
 import hashlib
 import json
-import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
+from vecchess.store.disk import PARTIAL_PREFIX, append_line, cut_torn_line, refusal
 from vecchess.store.records import READABLE, SCHEMA
-from vecchess.store.shard import PARTIAL_PREFIX, SET_ASIDE_SUFFIX, ShardFile, read_shard
+from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
+from vecchess.text import clipped, json_object
 
 MANIFEST_NAME = "manifest.jsonl"
+_NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
+"""It cannot leave its folder, nor name a file that is no shard."""
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,14 @@ class ShardEntry:
         """Raises ValueError, KeyError or TypeError on anything but ``to_dict``'s values."""
         if values["schema"] not in READABLE:
             raise ValueError(f"schema {values['schema']}; this vecchess reads up to {SCHEMA}")
-        if Path(values["file"]).name != values["file"]:
-            raise ValueError("a shard's name must not leave its folder")
-        return cls(values["file"], values["sha256"], GameStats(**values["stats"]))
+        file, sha256 = values["file"], values["sha256"]
+        if not _NAME.fullmatch(file):
+            raise ValueError(
+                "a shard's name must not leave its folder: it is a word that ends in .npz"
+            )
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("its sha256 is none")
+        return cls(file, sha256, GameStats.from_dict(values["stats"]))
 
 
 class Manifest:
@@ -62,22 +72,18 @@ class Manifest:
         """Counts over all recorded games."""
         for entry in self.entries:
             self.stats.add(entry.stats)
+        self._size = 0
+        """Bytes after the last line that was appended: all of it whole lines."""
 
     def append(self, entry: ShardEntry) -> None:
         """Record a shard, durably. Raises DataError where the disk refuses."""
+        line = (json.dumps(entry.to_dict()) + "\n").encode()
         try:
-            line = (json.dumps(entry.to_dict()) + "\n").encode()
-            size = self._cut_torn_line()
-            try:
-                with self.path.open("ab") as file:
-                    file.write(line)
-                    file.flush()
-                    os.fsync(file.fileno())
-            except OSError:
-                os.truncate(self.path, size)
-                raise
+            if not self.path.exists() or self.path.stat().st_size != self._size:
+                cut_torn_line(self.path)
         except OSError as error:
-            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+            raise refusal(self.path, error) from None
+        self._size = append_line(self.path, line)
         self.entries.append(entry)
         self.stats.add(entry.stats)
 
@@ -108,16 +114,6 @@ class Manifest:
                 adopted += 1
         return adopted
 
-    def _cut_torn_line(self) -> int:
-        """Take away what a lost writer left after the last whole line; returns the size then."""
-        if not self.path.exists():
-            return 0
-        data = self.path.read_bytes()
-        size = data.rfind(b"\n") + 1
-        if size < len(data):
-            os.truncate(self.path, size)
-        return size
-
     def _read(self) -> Iterator[ShardEntry]:
         """The whole lines; readers leave a torn last one alone: it may be in the writing."""
         if not self.path.exists():
@@ -126,18 +122,21 @@ class Manifest:
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
             try:
-                yield ShardEntry.from_dict(json.loads(line))
+                yield ShardEntry.from_dict(json_object(line))
             except (ValueError, KeyError, TypeError) as error:
-                raise DataError(f"{self.path}, line {number} is damaged: {error}") from None
+                fault = clipped(error)
+                raise DataError(f"{self.path}, line {number} is damaged: {fault}") from None
 
 
 def _adoptable(path: Path, is_recorded: Callable[[NDArray[np.int64]], bool]) -> ShardEntry | None:
     """The line for an unlisted shard; None where it must not count."""
+    if not _NAME.fullmatch(path.name):
+        return None
     try:
         records = read_shard(path)
+        if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
+            return None
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        return ShardEntry(path.name, sha256, GameStats.of(records))
     except DataError:
         return None
-    if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
-        return None
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    return ShardEntry(path.name, sha256, GameStats.of(records))

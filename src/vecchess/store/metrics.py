@@ -4,25 +4,36 @@
      "time_unix": 1790000000.0, "loss_policy": 2.31, ...}
 
 A run that goes on from a checkpoint takes back what it wrote after it: every step is there once.
+
+What is measured by the clock, or every so many updates, would grow for as long as a run goes on. A
+log that is long loses every second one of such lines in its older half, again and again: the newest
+are all there, and the older they are the further apart.
 """
 
 import json
 import math
-import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.store.shard import write_atomically
+from vecchess.store.disk import append_line, refusal, write_atomically
 from vecchess.store.tensorboard_file import TensorboardFile
+from vecchess.text import json_object
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
 LOAD = "load"
 """Kind of the lines about how fast games are played just now."""
+THINNED = (LOAD, "learn")
+"""Kinds of lines of which older ones may go; of others there are a few an iteration."""
+MOST_BYTES = 64 << 20
+"""A log so long is thinned out."""
+POINTS_EACH = 4096
+"""TensorBoard gets so many points of a kind in full, then every second, every fourth, and so on."""
 TAG_OF_KIND = {"learn": "train", "play": "selfplay", LOAD: "selfplay"}
 """TensorBoard's first word for a kind of line; other kinds are called as they are."""
 
@@ -35,14 +46,18 @@ class MetricsLog:
         run_path: Path,
         after: tuple[int, int] | None = None,
         say: Callable[[str], None] | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         """Open the log in ``run_path``, an existing folder, and cut a torn last line.
 
         ``after``: (iteration, step) of the checkpoint that the run goes on from; lines of a later
         iteration or step are cut, None keeps all. ``say`` hears why there is no TensorBoard, and
-        without it there is none. Raises DataError where the disk refuses.
+        without it there is none. ``most_bytes``: where older lines are thinned out, see above.
+        Raises DataError where the disk refuses.
         """
         self.path = run_path / METRICS_FILE
+        self._most_bytes = most_bytes
+        self._points: Counter[str] = Counter()
         self._cut(after)
         self._tensorboard: TensorboardFile | None = None
         if say is not None:
@@ -75,13 +90,16 @@ class MetricsLog:
         }
         assert not head.keys() & values.keys(), values
         line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
-        self._append(line.encode())
+        if append_line(self.path, line.encode(), durably=False) > self._most_bytes:
+            self._thin()
         if kind != LOAD:
             self.plot(kind, step, values if plotted is None else plotted)
 
     def plot(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
         """A point to TensorBoard for each number, and no line."""
-        if self._tensorboard is not None:
+        count = self._points[kind]
+        self._points[kind] += 1
+        if self._tensorboard is not None and is_plotted(count):
             self._tensorboard.add(dict(scalars(TAG_OF_KIND.get(kind, kind), values)), step)
 
     def close(self) -> None:
@@ -89,17 +107,14 @@ class MetricsLog:
         if self._tensorboard is not None:
             self._tensorboard.close()
 
-    def _append(self, line: bytes) -> None:
+    def _thin(self) -> None:
         try:
-            size = self.path.stat().st_size if self.path.exists() else 0
-            try:
-                with self.path.open("ab") as file:
-                    file.write(line)
-            except OSError:
-                os.truncate(self.path, size)
-                raise
+            lines = self.path.read_bytes().splitlines(keepends=True)
         except OSError as error:
-            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+            raise refusal(self.path, error) from None
+        kept = b"".join(thinned(lines))
+        write_atomically(self.path, kept)
+        self._most_bytes = max(self._most_bytes, len(kept) * 5 // 4)
 
     def _cut(self, after: tuple[int, int] | None) -> None:
         try:
@@ -118,11 +133,26 @@ def read_metrics(run_path: Path) -> list[dict[str, Any]]:
     try:
         data = path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
-        return [json.loads(line) for line in whole.splitlines()]
+        return [json_object(line) for line in whole.splitlines()]
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise DataError(f"{path} is damaged: {error}") from None
+
+
+def thinned(lines: list[bytes]) -> list[bytes]:
+    """``lines`` without every second one of the older half of each kind that may be thinned out."""
+    dropped: set[int] = set()
+    for kind in THINNED:
+        head = f'{{"schema": {SCHEMA}, "kind": "{kind}"'.encode()
+        places = [place for place, line in enumerate(lines) if line.startswith(head)]
+        dropped.update(places[1 : len(places) // 2 : 2])
+    return [line for place, line in enumerate(lines) if place not in dropped]
+
+
+def is_plotted(count: int) -> bool:
+    """Whether the line after ``count`` others of its kind gets a point in TensorBoard."""
+    return count % (1 << (count // POINTS_EACH).bit_length()) == 0
 
 
 def scalars(tag: str, values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -148,7 +178,7 @@ def _finite(value: Any) -> Any:
 def _is_later(line: bytes, after: tuple[int, int]) -> bool:
     """Whether a line was written after the checkpoint; a damaged one is left to its readers."""
     try:
-        said = json.loads(line)
+        said = json_object(line)
         return bool(said["iteration"] > after[0] or said["step"] > after[1])
     except (ValueError, KeyError, TypeError):
         return False

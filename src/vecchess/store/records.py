@@ -20,13 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.shapes import POSITION_WORDS
+from vecchess.shapes import NUM_ACTIONS, POSITION_WORDS
 
 SCHEMA = 3
 READABLE = (1, 2, SCHEMA)
 """Schemas that are read: 1 knew no search, 1 and 2 no fingerprints."""
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
+
+MOST_PLIES = 1 << 15
+"""Of a game; the rules end all below 18,000 (75 moves without a capture or a pawn's move)."""
 
 PLAYTHROUGH = 1
 """Bit of ``resign``: resigning was forbidden in this game, to check resignations."""
@@ -54,6 +57,17 @@ PLY_COLUMNS = {
     "thought": np.uint32,
 }
 TARGET_COLUMNS = {"target_action": np.uint16, "target_prob": np.uint16}
+_TYPES: dict[str, Any] = {
+    **GAME_COLUMNS,
+    **PLY_COLUMNS,
+    **TARGET_COLUMNS,
+    **dict.fromkeys(("offsets", "target_offsets", "span_offsets", "schema"), np.int64),
+    **dict.fromkeys(("span_ply", "span_net"), np.int32),
+    "start": np.uint64,
+    "nets": "<U64",
+}
+COLUMN_DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(_TYPES[name]) for name in _TYPES}
+"""What a shard's columns have to be."""
 SEARCH_COLUMNS = ("visits", "full", "thought", "target_offsets", *TARGET_COLUMNS)
 """What only a search fills in; all zero or empty without one."""
 WITNESS_COLUMNS = ("fingerprint", "tag")
@@ -175,7 +189,9 @@ class GameRecords:
         expected = {"offsets": games + 1, "span_offsets": games + 1, "target_offsets": plies + 1}
         for name in expected:
             offsets = getattr(self, name)
-            if len(offsets) and (offsets[0] != 0 or (np.diff(offsets) < 0).any()):
+            if offsets.ndim != 1 or len(offsets) == 0:
+                raise DataError(f'column "{name}" holds no offsets')
+            if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
                 raise DataError(f'column "{name}" does not ascend from 0')
         expected |= dict.fromkeys(GAME_COLUMNS, games)
         expected |= dict.fromkeys(PLY_COLUMNS, plies)
@@ -190,6 +206,12 @@ class GameRecords:
             self.nets
         ):
             raise DataError("a span names a network that is not listed")
+        if max(self.action.max(initial=0), self.target_action.max(initial=0)) >= NUM_ACTIONS:
+            raise DataError(f"an action code is not below {NUM_ACTIONS}")
+        if self.lengths.max(initial=0) > MOST_PLIES:
+            raise DataError(f"a game has more than {MOST_PLIES} plies")
+        if not np.isin(self.result, (-1, 0, 1)).all() or self.numbers.min(initial=0) < 0:
+            raise DataError("a game's number or result is none")
 
 
 def no_targets(num_plies: int) -> dict[str, NDArray[Any]]:

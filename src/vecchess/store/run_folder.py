@@ -1,20 +1,23 @@
 """The folder of one run: where things lie, who may write, what it was started with.
 
 runs/<name>/  config.toml  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
-              nets/*.safetensors  live/*.npz
+              nets/*.safetensors  live/*.npz  inflight/*.npz
 """
 
+import errno
 import json
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from vecchess.errors import ConfigError, DataError
+from vecchess.store.disk import write_atomically
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
-from vecchess.store.shard import Say, read_shards, write_atomically
+from vecchess.store.shard import Say, read_shards
 
 
 class RunFolder:
@@ -26,6 +29,7 @@ class RunFolder:
         self.games = path / "games"
         self.nets = path / "nets"
         self.live = path / "live"
+        self.inflight = path / "inflight"
         self.config = path / "config.toml"
 
     @classmethod
@@ -60,13 +64,19 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run against a second writer; raises ConfigError if there is one."""
+        path = self.path / ".lock"
         try:
-            file = (self.path / ".lock").open("w")
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+")
         except OSError as error:
             raise ConfigError(f"cannot write to {self.path}: {error.strerror}") from None
         with file:
             if not _try_lock(file.fileno()):
-                raise ConfigError(f"another vecchess is writing to {self.path}")
+                holder = file.read(200).split("\n")[0]
+                raise ConfigError(f"another vecchess is writing to {self.path}: {holder or '?'}")
+            with suppress(OSError):  # who it is, is told to people only
+                file.truncate()
+                file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+                file.flush()
             yield
 
     def manifest(self) -> Manifest:
@@ -98,13 +108,13 @@ class RunFolder:
 
 
 def _try_lock(handle: int) -> bool:
-    """Lock an open file for this process; True where the system has no such locks."""
+    """Lock an open file for this process; True where the system, or the disk, has no such locks."""
     try:
         import fcntl
     except ImportError:
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True

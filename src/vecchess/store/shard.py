@@ -2,9 +2,7 @@
 
 import hashlib
 import io
-import os
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.records import READABLE, SCHEMA, GameRecords, no_targets, no_witness
+from vecchess.store.disk import write_atomically
+from vecchess.store.npz import fits, read_columns
+from vecchess.store.records import (
+    COLUMN_DTYPES,
+    READABLE,
+    SCHEMA,
+    SEARCH_COLUMNS,
+    WITNESS_COLUMNS,
+    GameRecords,
+    no_targets,
+    no_witness,
+)
+from vecchess.store.starts import check_starts
 
-PARTIAL_PREFIX = ".partial-"
-"""A file of this name was being written when its writer ended; it is never read."""
 SET_ASIDE_SUFFIX = ".set-aside"
 """A file of this name is a shard that could not be read, or whose games were there already."""
+_HEADERS_BYTES = 1 << 16
+"""More than the headers of all columns take."""
 Say = Callable[[str], object]
 """Takes a line for people."""
 
@@ -70,14 +80,18 @@ def write_shard(path: Path, records: GameRecords) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def shard_bytes(records: GameRecords, compressed: bool = True) -> bytes:
-    """``records`` as the contents of a shard."""
-    columns: dict[str, Any] = {f.name: getattr(records, f.name) for f in fields(records)}
-    columns["nets"] = np.array(records.nets, "U64")
+def shard_bytes(
+    records: GameRecords, compressed: bool = True, **more: NDArray[np.generic]
+) -> bytes:
+    """``records`` as the contents of a shard, or of a file with ``more`` columns than that."""
+    columns: dict[str, Any] = {f.name: getattr(records, f.name) for f in fields(records)} | more
+    columns["nets"] = np.array(records.nets, COLUMN_DTYPES["nets"])
     buffer = io.BytesIO()
     save = np.savez_compressed if compressed else np.savez
     save(buffer, schema=np.int64(SCHEMA), **columns)
-    return buffer.getvalue()
+    data = buffer.getvalue()
+    size = sum(column.nbytes for column in columns.values()) + _HEADERS_BYTES
+    return data if fits(size, len(data)) or not compressed else shard_bytes(records, False, **more)
 
 
 def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
@@ -85,78 +99,64 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
 
     A shard of schema 1 holds games without search, one of schema 2 games without fingerprints.
     """
+    records, _ = read_games_and(path, {}, sha256)
+    return records
+
+
+def read_games_and(
+    path: Path, more: Mapping[str, np.dtype[Any]], sha256: str | None = None
+) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
+    """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
-    if not zipfile.is_zipfile(io.BytesIO(data)):  # numpy would take it for a pickle
-        raise DataError(f"{path} is not a readable shard: it is no npz file, or cut short")
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            columns: dict[str, Any] = dict(file)
+        columns: dict[str, Any] = read_columns(io.BytesIO(data), {**COLUMN_DTYPES, **more})
+        if "schema" not in columns or columns["schema"].shape:
+            raise DataError("it has no schema")
         schema = int(columns.pop("schema"))
         if schema not in READABLE:
             raise DataError(f"it has schema {schema}; this vecchess reads up to {SCHEMA}")
-        if schema == 1:
-            columns |= no_targets(len(columns["action"]))
-        if schema < 3:
-            columns |= no_witness(len(columns["numbers"]), len(columns["action"]))
-        columns["nets"] = tuple(str(net) for net in columns["nets"])
-        records = GameRecords(**columns)
-        records.validate()
-    except (
-        DataError,
-        ValueError,
-        KeyError,
-        TypeError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-    ) as error:
+        if lacking := sorted(more.keys() - columns.keys()):
+            raise DataError(f'it lacks the column "{lacking[0]}"')
+        others = {name: columns.pop(name) for name in more}
+        return _checked(columns, schema), others
+    except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
-    return records
 
 
 def read_numbers(path: Path) -> NDArray[np.int64]:
     """int64[G]: the numbers of a shard's games, without reading the games. Raises DataError."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            numbers: NDArray[np.int64] = file["numbers"]
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        with path.open("rb") as file:
+            found = read_columns(file, {"numbers": COLUMN_DTYPES["numbers"]})
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
+    numbers: NDArray[np.int64] | None = found.get("numbers")
+    if numbers is None or numbers.ndim != 1:
+        raise DataError(f"{path} is not a readable shard: it lacks the numbers of its games")
     return numbers
 
 
-def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
-    """Replace ``path`` by a file with ``data``: partial name, fsync, rename, fsync.
-
-    ``durably``: it is to outlive a crash of the machine; without it there is no fsync. Raises
-    DataError with one line where that fails, leaving what was there before.
-    """
-    partial = path.with_name(PARTIAL_PREFIX + path.name)
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            if durably:
-                os.fsync(file.fileno())
-        partial.replace(path)
-        if durably:
-            sync_directory(path.parent)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
-
-
-def sync_directory(directory: Path) -> None:
-    """Make renames in ``directory`` durable, where the system lets a directory be synced."""
-    try:
-        handle = os.open(directory, os.O_RDONLY)
-    except OSError:  # Windows opens no directories; its renames need no sync
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _checked(columns: dict[str, Any], schema: int) -> GameRecords:
+    """Records of what a file of that schema held. Raises DataError where it is not whole."""
+    later = {"schema", *(SEARCH_COLUMNS if schema < 2 else ())}
+    later |= set(WITNESS_COLUMNS if schema < 3 else ())
+    if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - later):
+        raise DataError(f'it lacks the column "{lacking[0]}"')
+    if columns["action"].ndim != 1 or columns["numbers"].ndim != 1 or columns["nets"].ndim != 1:
+        raise DataError("its columns are no columns")
+    if schema == 1:
+        columns |= no_targets(len(columns["action"]))
+    if schema < 3:
+        columns |= no_witness(len(columns["numbers"]), len(columns["action"]))
+    columns["nets"] = tuple(str(net) for net in columns["nets"])
+    records = GameRecords(**columns)
+    records.validate()
+    check_starts(records.start)
+    return records

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vecchess.errors import ConfigError, DataError
+from vecchess.store.disk import PARTIAL_PREFIX
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import PARTIAL_PREFIX, Say, ShardFile, read_shards
+from vecchess.store.shard import Say, ShardFile, read_shards
 
 
 def read_games(places: Sequence[Path], say: Say | None = None) -> GameRecords:

@@ -1,5 +1,6 @@
 """Statistics of finished games: sums that add up over shards, workers and runs."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.rules import Termination
+from vecchess.errors import DataError
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     PLAYTHROUGH,
@@ -16,6 +18,12 @@ from vecchess.store.records import (
 
 LENGTH_BIN = 32
 """Plies in a bin of the histogram of lengths."""
+_MOST = 1 << 62
+"""Larger counts are none."""
+_MOST_KEYS = 4096
+_BY_NUMBER = ("lengths", "time_steps")
+"""Tables whose keys are numbers."""
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclass
@@ -46,7 +54,7 @@ class GameStats:
 
     @classmethod
     def of(cls, records: GameRecords) -> "GameStats":
-        """Count ``records``."""
+        """Count ``records``. Raises DataError where a game ended in a way that is unknown."""
         checked, wrong = _resign_checks(records)
         return cls(
             games=records.num_games,
@@ -55,8 +63,7 @@ class GameStats:
             draws=int((records.result == 0).sum()),
             black_wins=int((records.result < 0).sum()),
             terminations={
-                Termination(code).name.lower(): count
-                for code, count in _counts(records.termination).items()
+                _name(code): count for code, count in _counts(records.termination).items()
             },
             lengths={
                 str(code * LENGTH_BIN): count
@@ -71,6 +78,19 @@ class GameStats:
             visits=int(records.visits.sum()),
             full_searches=int((records.full > 0).sum()),
         )
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "GameStats":
+        """What ``to_dict`` said. Raises ValueError where it is anything else."""
+        stats = cls()
+        if not isinstance(values, dict) or not values.keys() <= vars(stats).keys():
+            raise ValueError("these are no counts of games")
+        for name, value in values.items():
+            is_table = isinstance(getattr(stats, name), dict)
+            if isinstance(value, dict) != is_table or not _are_counts(name, value):
+                raise ValueError(f'"{name}" is no count of games')
+            setattr(stats, name, value)
+        return stats
 
     def add(self, other: "GameStats") -> None:
         """Add ``other`` to these counts."""
@@ -109,6 +129,26 @@ class GameStats:
 def _counts(values: NDArray[Any]) -> dict[int, int]:
     codes, counts = np.unique(values, return_counts=True)
     return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
+
+
+def _name(code: int) -> str:
+    try:
+        return Termination(code).name.lower()
+    except ValueError:
+        raise DataError(f"a game ended by {code}, which is unknown") from None
+
+
+def _are_counts(name: str, value: Any) -> bool:
+    """Whether it is a count, or a table of some; keys are numbers where they are in ours."""
+    if not isinstance(value, dict):
+        return _is_count(value)
+    if name in _BY_NUMBER and not all(_NUMBER.fullmatch(key) for key in value):
+        return False
+    return len(value) <= _MOST_KEYS and all(_is_count(count) for count in value.values())
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MOST
 
 
 def _resign_checks(records: GameRecords) -> tuple[int, int]:

@@ -18,8 +18,8 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal, Self
 
 from vecchess.errors import DataError, VecchessError
+from vecchess.store.disk import write_atomically
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import write_atomically
 
 SCHEMA = 2
 STATUS_FILE = "status.json"
@@ -72,7 +72,7 @@ class StatusFile:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         """Say why the run failed, unless it was finished."""
         if not self._ended.is_set() and error is not None:
-            state: State = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+            state: State = "failed" if isinstance(error, Exception) else "stopped"
             with suppress(DataError):
                 self._end(state, _reason(error))
         self._ended.set()

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.errors import DataError
+from vecchess.store.disk import refusal
 
 FILE_VERSION = "brain.Event:2"
 
@@ -35,7 +35,7 @@ class TensorboardFile:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("wb")
         except OSError as error:
-            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+            raise refusal(self.path, error) from None
         self._records = RecordWriter(self._file)
         self._write(file_version=FILE_VERSION)
         if purge_step is not None:
@@ -58,4 +58,4 @@ class TensorboardFile:
             self._records.write(event.SerializeToString())
             self._file.flush()
         except OSError as error:
-            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+            raise refusal(self.path, error) from None

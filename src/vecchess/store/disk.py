@@ -1,0 +1,121 @@
+"""Files written whole or not at all, and lines added whole or not at all."""
+
+import errno
+import os
+from pathlib import Path
+
+from vecchess.errors import DataError, DiskFull
+
+PARTIAL_PREFIX = ".partial-"
+"""A file of this name was being written when its writer ended; it is never read."""
+_BLOCK_BYTES = 1 << 12
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def refusal(path: Path, error: OSError) -> DataError:
+    """What to raise where the disk refuses ``path``: DiskFull if that may pass."""
+    kind = DiskFull if error.errno in _NO_ROOM else DataError
+    return kind(f"cannot write {path}: {error.strerror}")
+
+
+def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
+    """Replace ``path`` by a file with ``data``: partial name, fsync, rename, fsync.
+
+    ``durably``: it is to outlive a crash of the machine; without it there is no fsync. Raises
+    DataError with one line where that fails, leaving what was there before.
+    """
+    partial = path.with_name(PARTIAL_PREFIX + path.name)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            if durably:
+                os.fsync(file.fileno())
+        _rename(partial, path, data)
+        if durably:
+            sync_directory(path.parent)
+    except OSError as error:
+        _remove(partial)
+        raise refusal(path, error) from None
+    except BaseException:  # Ctrl-C
+        _remove(partial)
+        raise
+
+
+def append_line(path: Path, line: bytes, durably: bool = True) -> int:
+    """Add ``line`` to a file that ends with a whole line, which is made where it is missing.
+
+    Returns the size it has then. Raises DataError where the disk refuses; the file ends with a
+    whole line then, too. ``durably`` as above.
+    """
+    try:
+        is_new = not path.exists()
+        size = 0 if is_new else path.stat().st_size
+        try:
+            with path.open("ab") as file:
+                file.write(line)
+                file.flush()
+                if durably:
+                    os.fsync(file.fileno())
+        except OSError:
+            os.truncate(path, size)
+            raise
+        if is_new and durably:
+            sync_directory(path.parent)
+        return size + len(line)
+    except OSError as error:
+        raise refusal(path, error) from None
+
+
+def cut_torn_line(path: Path) -> None:
+    """Take away what a lost writer left after the last whole line. Raises OSError."""
+    if path.exists():
+        size = path.stat().st_size
+        if (end := _end_of_lines(path, size)) < size:
+            os.truncate(path, end)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make renames in ``directory`` durable, where the system lets a directory be synced."""
+    try:
+        handle = os.open(directory, os.O_RDONLY)
+    except OSError:  # Windows opens no directories; its renames need no sync
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems
+            raise
+    finally:
+        os.close(handle)
+
+
+def _rename(partial: Path, path: Path, data: bytes) -> None:
+    """A network file system may do it, lose the answer, try again and say that nothing is there."""
+    try:
+        partial.replace(path)
+    except FileNotFoundError:
+        if not path.exists() or path.read_bytes() != data:
+            raise
+
+
+def _remove(partial: Path) -> None:
+    try:
+        partial.unlink(missing_ok=True)
+    except OSError:  # a disk that has become read-only
+        return
+
+
+def _end_of_lines(path: Path, size: int) -> int:
+    """Where the last whole line of a file of ``size`` bytes ends: read from its end on, as it may
+    be long."""
+    with path.open("rb") as file:
+        end = size
+        while end:
+            first = max(0, end - _BLOCK_BYTES)
+            file.seek(first)
+            place = file.read(end - first).rfind(b"\n")
+            if place >= 0:
+                return first + place + 1
+            end = first
+    return 0

@@ -1,0 +1,166 @@
+"""Games in progress, saved so that they go on after their worker, or the whole run, is gone.
+
+inflight/<worker>.npz is a shard (``store/shard.py``) of unfinished games with two columns more. A
+worker replaces its file at intervals and when it ends. Seed, settings and network decide a game
+from its first move to its last, so whatever is saved of a number is the beginning of the same game:
+an old file does no harm, of two the longer beginning is taken, and what is recorded counts alone.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import DataError
+from vecchess.shapes import MAX_MOVES
+from vecchess.store.disk import PARTIAL_PREFIX
+from vecchess.store.number_set import Range, is_within
+from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
+from vecchess.store.shard import Say, read_games_and, read_numbers, shard_bytes
+
+Numbers = NDArray[np.int64]
+MORE_COLUMNS = {"low_turns": np.dtype(np.uint8), "level_plies": np.dtype(np.uint8)}
+
+
+@dataclass(frozen=True)
+class SavedGames:
+    """G games in progress.
+
+    records: the games, with ``Termination.ONGOING`` and their fingerprints so far. low_turns:
+    uint8[G, 2] turns in a row in which White, Black were below the limit of resigning.
+    level_plies: uint8[G] plies in a row within the limit of a draw.
+    """
+
+    records: GameRecords
+    low_turns: NDArray[np.uint8]
+    level_plies: NDArray[np.uint8]
+
+    @property
+    def num_games(self) -> int:
+        """G."""
+        return self.records.num_games
+
+    def take(self, indices: NDArray[np.int64]) -> "SavedGames":
+        """The games at ``indices`` (int64[K]), in that order."""
+        records = self.records.take(indices)
+        return SavedGames(records, self.low_turns[indices], self.level_plies[indices])
+
+    def longest(self) -> "SavedGames":
+        """Each number once, with most of its plies, in the order of the numbers."""
+        numbers, lengths = self.records.numbers, self.records.lengths
+        order = np.lexsort((-lengths, numbers))
+        is_first = np.diff(numbers[order], prepend=-1) != 0
+        return self.take(order[is_first])
+
+    def to_bytes(self) -> bytes:
+        """The contents of a file."""
+        more = {name: getattr(self, name) for name in MORE_COLUMNS}
+        return shard_bytes(self.records, compressed=False, **more)
+
+
+def join_saved(parts: list[SavedGames]) -> SavedGames:
+    """One after another. Needs at least one part."""
+    return SavedGames(
+        concatenate([part.records for part in parts]),
+        np.concatenate([part.low_turns for part in parts]),
+        np.concatenate([part.level_plies for part in parts]),
+    )
+
+
+def read_saved(path: Path) -> SavedGames:
+    """The games of one file; raises DataError where it is missing, damaged or something else."""
+    records, more = read_games_and(path, MORE_COLUMNS)
+    if not np.array_equal(records.span_offsets, np.arange(records.num_games + 1)):
+        raise DataError(f"{path}: games in progress have one network each")
+    saved = SavedGames(records, **more)
+    shapes = {"low_turns": (records.num_games, 2), "level_plies": (records.num_games,)}
+    for name, shape in shapes.items():
+        if more[name].shape != shape:
+            raise DataError(f'{path}: column "{name}" has {more[name].shape}, not {shape}')
+    if not _is_sound(records):
+        raise DataError(f"{path} has plies that no game has")
+    return saved
+
+
+def _is_sound(records: GameRecords) -> bool:
+    """Whether every ply fits the logs that it is to be put back into."""
+    values = records.win.astype(np.int64) + records.draw
+    return bool(
+        (values <= VALUE_UNIT).all()
+        and ((records.prob > 0) & (records.prob <= 1)).all()
+        and (np.diff(records.target_offsets) <= MAX_MOVES).all()
+    )
+
+
+class InflightFolder:
+    """The files of workers that are gone, which their run's parent looks after."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is read before ``survey``; the folder need not exist."""
+        self.path = path
+        self._numbers: dict[str, Numbers] = {}
+
+    def survey(self, alive: Collection[str]) -> None:
+        """See which files there are, but for those of the workers named ``alive``.
+
+        What cannot be read is nobody's loss: its games are played from the start.
+        """
+        self._numbers = {
+            path.name: numbers for path in self._files(alive) for numbers in _numbers_in(path)
+        }
+
+    def holding(self, ranges: list[Range]) -> list[str]:
+        """Names of the files with games out of half-open ``ranges``."""
+        numbers = self._numbers.items()
+        return [name for name, held in numbers if is_within(held, ranges).any()]
+
+    def count(self, ranges: list[Range]) -> int:
+        """How many games out of half-open ``ranges``, which do not overlap, are saved."""
+        held = np.unique(np.concatenate([np.empty(0, np.int64), *self._numbers.values()]))
+        return int(is_within(held, ranges).sum())
+
+    def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
+        """Remove the files none of whose games is needed any more, and what was half written."""
+        for path in self._files(alive):
+            if not any(is_needed(numbers) for numbers in _numbers_in(path)):
+                self._numbers.pop(path.name, None)
+                with suppress(OSError):
+                    path.unlink()
+
+    def _files(self, alive: Collection[str]) -> list[Path]:
+        files = sorted(self.path.glob("*.npz"))
+        return [path for path in files if path.stem.removeprefix(PARTIAL_PREFIX) not in alive]
+
+
+def read_games_of(
+    folder: Path, names: list[str], ranges: list[Range], net: str, say: Say
+) -> SavedGames | None:
+    """What the files ``names`` of ``folder`` hold of games out of ``ranges``, each number once.
+
+    ``net``: sha256 of the network that plays; beginnings by another are left out, and so are files
+    that cannot be read: ``say`` hears of these. None where nothing is left.
+    """
+    parts = list[SavedGames]()
+    for name in names:
+        try:
+            parts.append(_wanted(read_saved(folder / name), ranges, net))
+        except DataError as error:
+            say(f"saved games are left out, and played from the start: {error}")
+    joined = join_saved(parts).longest() if parts else None
+    return joined if joined is not None and joined.num_games else None
+
+
+def _wanted(saved: SavedGames, ranges: list[Range], net: str) -> SavedGames:
+    records = saved.records
+    is_ours = np.array([name == net for name in records.nets] or [False])[records.span_net]
+    return saved.take(np.flatnonzero(is_ours & is_within(records.numbers, ranges)))
+
+
+def _numbers_in(path: Path) -> Iterator[Numbers]:
+    """The numbers of a file's games; nothing where it cannot be read, or was half written."""
+    if not path.name.startswith(PARTIAL_PREFIX):
+        with suppress(DataError):
+            yield read_numbers(path)

@@ -1,0 +1,88 @@
+"""What is written down of games while they are played."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vecchess.selfplay import chronicle as chronicles
+from vecchess.selfplay.chronicle import Chronicle
+from vecchess.selfplay.meter import Load
+from vecchess.store.stats import GameStats
+
+GPU = {"name": "H200", "util": 0.9, "memory_mb": 100.0, "power_w": 400.0}
+
+
+class Told:
+    """A status, another watcher, and what is kept: they note what they hear."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.loads: list[dict[str, Any]] = []
+        self.updates = 0
+
+    def tell(self, **facts: Any) -> None:
+        self.facts |= facts
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+    def update(self, campaign: Any) -> None:
+        self.updates += 1
+
+
+def worker(gpu: str) -> Any:
+    meter = SimpleNamespace(last={"seated": 64}, recent=lambda: Load(plies_per_s=50.0))
+    plan = SimpleNamespace(device=SimpleNamespace(label="gpu 0" if gpu else "cpu"))
+    return SimpleNamespace(plan=plan, stage="playing", games=5, meter=meter, gpu=gpu)
+
+
+def campaign(load: Load, **more: Any) -> Any:
+    ledger = SimpleNamespace(num_target=40, is_complete=False, stats=GameStats(games=7))
+    return SimpleNamespace(
+        ledger=ledger, load=load, num_finished=10, remaining_s=3.0, net_name="a.safetensors",
+        restarts=1, workers={0: worker("GPU-a"), 1: worker("")}, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(chronicles, "monotonic", lambda: now[0])
+    return now
+
+
+def chronicle_of(told: Told) -> Chronicle:
+    shown: Any = told
+    chronicle = Chronicle(shown, shown, told.loads.append)
+    seeing: Any = SimpleNamespace(read=lambda uuids: {"GPU-a": GPU} if "GPU-a" in uuids else {})
+    chronicle._telemetry = seeing
+    return chronicle
+
+
+def test_status_and_load_with_gpus(clock: list[float]) -> None:
+    told = Told()
+    chronicle_of(told).update(campaign(Load(plies_per_s=100.0)))
+    facts = told.facts
+    assert (facts["state"], facts["games"], facts["target"]) == ("playing", 10, 40)
+    assert (facts["eta_s"], facts["restarts"], facts["net"]) == (3.0, 1, "a.safetensors")
+    assert facts["stats"]["games"] == 7
+    assert [one.get("gpu") for one in facts["workers"]] == [GPU, None]
+    assert [one["device"] for one in facts["workers"]] == ["gpu 0", "cpu"]
+    [line] = told.loads
+    assert (line["games"], line["plies_per_s"]) == (10, 100.0)
+    assert (line["gpu_util"], line["gpu_memory_mb"], line["gpu_power_w"]) == (0.9, 100.0, 400.0)
+
+
+def test_how_often(clock: list[float]) -> None:
+    told = Told()
+    chronicle = chronicle_of(told)
+    chronicle.update(campaign(Load()))
+    assert told.loads == []  # nothing is played yet
+    for clock[0] in (100.1, 101.1, 103.0, 106.0, 106.2, 108.0):
+        chronicle.update(campaign(Load(plies_per_s=clock[0])))
+    assert [load["plies_per_s"] for load in told.loads] == [101.1, 108.0]
+    assert told.updates == 7
+    chronicle.note("worker 0 died")
+    assert told.lines == ["worker 0 died"] * 2  # for the status, and for people

@@ -1,0 +1,49 @@
+"""Speed and load from counters, whenever they are read."""
+
+from typing import Any
+
+import pytest
+
+from vecchess.selfplay.meter import WINDOW_S, Meter
+
+
+def stats(time_s: float, games: int) -> dict[str, Any]:
+    """What a worker tells ``time_s`` after its start, having finished ``games``."""
+    return {
+        "time_s": time_s,
+        "games": games,
+        "batches": games,
+        "full_batches": 0,
+        "slot_steps": games * 3,
+        "positions": games * 100,
+        "device_ns": int(time_s * 5e8),
+        "steps": {"2": games * 100},
+        "queue_age": {"80": games},
+        "plies": games * 100,
+        "mover_busy_ns": 0,
+        "movers": 1,
+        "slots": 4,
+        "game_bytes": 0,
+    }
+
+
+def test_statistics_that_are_read_together_count_by_the_time_they_were_told() -> None:
+    """A parent that was held up finds several in the pipe: it must not take that for great speed,
+    and hand out millions of games."""
+    meter = Meter()
+    for message in (stats(10.0, 0), stats(10.5, 4), stats(11.0, 8)):
+        meter.read(message)
+    assert meter.games_per_s == meter.recent().games_per_s == 8.0
+    assert meter.recent().plies_per_s == 800.0
+    assert meter.overall().device_busy == pytest.approx(0.5)
+
+
+def test_the_recent_load_is_that_of_the_last_seconds() -> None:
+    meter = Meter()
+    assert (meter.games_per_s, meter.recent().games_per_s) == (0.0, 0.0)
+    for second in range(20):
+        meter.read(stats(float(second), 0 if second < 10 else 10 * (second - 10)))
+        assert meter.recent() is meter.recent()
+    assert meter.games_per_s == meter.recent().games_per_s == 10.0
+    assert meter.overall().games_per_s == pytest.approx(90 / 19)
+    assert WINDOW_S < 9

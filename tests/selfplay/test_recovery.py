@@ -1,0 +1,117 @@
+"""Self-play on a fake device: slow, without memory, lost, or with wrong answers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.selfplay.playing import LoudBackend, play, server_of
+from tests.selfplay.test_campaign import Notes, digest_of
+from tests.selfplay.test_swap import network
+from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
+from vecchess.config.backend import FakeDevice
+from vecchess.errors import WorkerDied
+from vecchess.inference.fake import FakeBackend
+from vecchess.rerun.again import Means
+from vecchess.rerun.run import verify_games
+from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.devices import CPU
+from vecchess.selfplay.nets import keep_net
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import RunFolder
+
+GAME = GameConfig(max_plies=16, random_plies=2)
+NUM_GAMES = 48
+
+
+def slow(slots: int, latency: str = "5ms") -> FakeBackend:
+    return FakeBackend(LoudBackend(slots), FakeDevice(latency=latency))
+
+
+def test_a_slow_device_changes_no_game() -> None:
+    quick = play(GAME, NUM_GAMES, LoudBackend(8), seats=16)
+    delayed = play(GAME, NUM_GAMES, slow(8, "0:1ms,7:1ms,8:3ms"), seats=16, movers=2)
+    assert delayed.digest() == quick.digest()
+    assert np.array_equal(delayed.fingerprint, quick.fingerprint)
+
+
+def test_before_a_slow_device_movers_wait_and_memory_stays_as_it_is() -> None:
+    """A game has one question open: what waits is bounded by the games, whatever the device."""
+    server = server_of(GAME, TreeConfig(), slow(8), seats=32, movers=2)
+    counters, held, waiting = server.engine.counters, [], []
+    server.numbers.add([(0, 1000)])
+    server.start()
+    while counters.batches < 60:
+        server.turn()
+        waiting.append(server.engine.slots.num_waiting)
+        held += [server.nbytes] if counters.batches > 30 else []
+    server.numbers.clear()
+    while not server.is_idle:
+        server.turn()
+    server.close()
+    assert set(held) == {server.nbytes}, "every game has its page, and no more is needed"
+    assert max(waiting) <= 32
+    busy_ns = sum(mover.busy_ns for mover in server.movers)
+    assert busy_ns < counters.device_ns, "movers were at work while the device was"
+    assert counters.slot_steps > 4 * counters.batches, "most slots were taken all the same"
+
+
+def played(folder: Path, backend: str, slots: int = 8) -> tuple[RunFolder, Notes, int]:
+    """A run of the tiny network by one worker: its folder, notes, and workers replaced."""
+    run, notes = RunFolder(folder), Notes()
+    run.create()
+    net = str(keep_net(network(1), run))
+    config = SelfplayConfig(
+        net=net, slots=slots, seed=3, shard_interval_s=0.02, shard_games=1, game=GAME,
+        backend=backend,
+    )  # fmt: skip
+    run.config.write_text(to_toml(config))
+    with Campaign(config, run, [CPU], notes) as campaign:
+        result = campaign.play(net, range(NUM_GAMES))
+    return run, notes, result.restarts
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> GameRecords:
+    """The games, by a device that is slow and nothing else."""
+    run, notes, restarts = played(tmp_path_factory.mktemp("run"), "fake?latency=100us")
+    assert (restarts, notes.deaths) == (0, [])
+    return run.records()
+
+
+def test_a_device_that_is_lost_again_and_again(tmp_path: Path, undisturbed: GameRecords) -> None:
+    """Its worker ends and is replaced; the games are those of a run without trouble."""
+    run, notes, restarts = played(tmp_path, "fake?lost_after=150&latency=2ms")
+    assert restarts > 0
+    assert all("it is a fake, and lost" in line for line in notes.deaths)
+    assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
+
+
+def test_memory_that_runs_out_in_the_midst_of_games(
+    tmp_path: Path, undisturbed: GameRecords
+) -> None:
+    """The next worker has half the slots, and then it does."""
+    run, notes, restarts = played(tmp_path, "fake?oom_above=16&oom_after=20", slots=32)
+    assert restarts == 1
+    assert "worker 0 (cpu) goes on with 16 slots" in notes.lines
+    assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
+
+
+@pytest.mark.slow
+def test_a_device_that_is_lost_before_any_game_ends(tmp_path: Path) -> None:
+    with pytest.raises(WorkerDied, match="3 times in a row: the device failed"):
+        played(tmp_path, "fake?lost_after=5")
+
+
+def test_wrong_answers_are_found_by_playing_again(tmp_path: Path, undisturbed: GameRecords) -> None:
+    """One wrong bit in 50 answers; most change no move, and show in the fingerprint alone."""
+    run, notes, _ = played(tmp_path, "fake?wrong_every=50")
+    assert notes.deaths == []
+    found = verify_games(
+        run.path, NUM_GAMES, 0, Means("cpu"), lambda line: None, lambda tally: None
+    )
+    differing = {difference["game"] for difference in found["differences"]}
+    assert len(differing) > 5
+    records = run.records()
+    same = np.flatnonzero(records.fingerprint == undisturbed.fingerprint)
+    assert differing == set(records.numbers.tolist()) - set(records.numbers[same].tolist())

@@ -1,0 +1,205 @@
+"""Files of games in progress: what comes back, what counts, and what goes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.store.games import made_up, same
+from vecchess.errors import DataError
+from vecchess.shapes import MAX_MOVES
+from vecchess.store.inflight import (
+    InflightFolder,
+    SavedGames,
+    join_saved,
+    read_games_of,
+    read_saved,
+)
+from vecchess.store.records import VALUE_UNIT
+from vecchess.store.shard import write_shard
+
+pytestmark = pytest.mark.plain
+NET, OTHER = "a" * 64, "b" * 64
+
+
+def saved(numbers: list[int], seed: int = 0, nets: tuple[str, ...] = (NET,)) -> SavedGames:
+    """Made-up games with values and probabilities as logs hold them."""
+    games, draw = made_up(numbers, seed, nets), np.random.default_rng([seed, 2])
+    most = VALUE_UNIT - games.win
+    games = replace(
+        games,
+        draw=np.minimum(games.draw, most).astype(np.uint16),
+        prob=np.maximum(games.prob, 1 / 256).astype(np.float32),
+    )
+    low = draw.integers(0, 9, (len(numbers), 2)).astype(np.uint8)
+    return SavedGames(games, low, draw.integers(0, 9, len(numbers)).astype(np.uint8))
+
+
+def require_same(one: SavedGames, other: SavedGames) -> None:
+    assert same(one.records, other.records)
+    assert one.low_turns.tolist() == other.low_turns.tolist()
+    assert one.level_plies.tolist() == other.level_plies.tolist()
+
+
+def test_what_is_saved_comes_back(tmp_path: Path) -> None:
+    games = saved([4, 1, 9])
+    (tmp_path / "0.npz").write_bytes(games.to_bytes())
+    require_same(read_saved(tmp_path / "0.npz"), games)
+    assert games.num_games == 3
+
+
+def test_games_are_taken_and_joined_with_what_belongs_to_them() -> None:
+    one, other = saved([4, 1, 9]), saved([7, 8], seed=1)
+    joined = join_saved([one, other])
+    assert joined.records.numbers.tolist() == [4, 1, 9, 7, 8]
+    assert joined.level_plies.tolist() == [*one.level_plies, *other.level_plies]
+    require_same(joined.take(np.array([3, 4])), other)
+    require_same(joined.take(np.array([0, 1, 2])), one)
+
+
+def test_of_two_beginnings_the_longer_is_taken() -> None:
+    parts = [saved([4, 1, 9], seed) for seed in range(4)]
+    longest = join_saved(parts).longest()
+    assert longest.records.numbers.tolist() == [1, 4, 9]
+    for row, place in enumerate((1, 0, 2)):
+        lengths = [int(part.records.lengths[place]) for part in parts]
+        assert longest.records.lengths[row] == max(lengths)
+        best = parts[lengths.index(max(lengths))]
+        assert longest.low_turns[row].tolist() == best.low_turns[place].tolist()
+        assert longest.level_plies[row] == best.level_plies[place]
+    assert saved([0, 5]).longest().records.numbers.tolist() == [0, 5]
+
+
+def broken(fault: str) -> SavedGames:
+    games = saved([4, 1, 9])
+    records = games.records
+    columns = {name: getattr(records, name).copy() for name in ("win", "draw", "prob")}
+    if fault == "values":
+        columns["win"][7], columns["draw"][7] = VALUE_UNIT, 1
+    elif fault == "no probability":
+        columns["prob"][7] = 0
+    elif fault == "a high probability":
+        columns["prob"][7] = 1.01
+    elif fault == "low_turns":
+        return replace(games, low_turns=games.low_turns[:, :1])
+    elif fault == "level_plies":
+        return replace(games, level_plies=games.level_plies[:2])
+    elif fault == "targets":
+        sizes = np.diff(records.target_offsets)
+        sizes[3] = MAX_MOVES + 1
+        total = int(sizes.sum())
+        return replace(
+            games,
+            records=replace(
+                records,
+                target_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+                target_action=np.zeros(total, np.uint16),
+                target_prob=np.ones(total, np.uint16),
+            ),
+        )
+    elif fault == "networks":
+        return replace(
+            games,
+            records=replace(
+                records,
+                span_offsets=np.array([0, 2, 3, 4]),
+                span_net=np.zeros(4, np.int32),
+                span_ply=np.array([0, 1, 0, 0], np.int32),
+            ),
+        )
+    return replace(games, records=replace(records, **columns))
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("values", "has plies that no game has"),
+        ("no probability", "has plies that no game has"),
+        ("a high probability", "has plies that no game has"),
+        ("targets", "has plies that no game has"),
+        ("low_turns", r'column "low_turns" has \(3, 1\), not \(3, 2\)'),
+        ("level_plies", r'column "level_plies" has \(2,\), not \(3,\)'),
+        ("networks", "games in progress have one network each"),
+    ],
+)
+def test_what_fits_into_no_game_is_refused(tmp_path: Path, fault: str, reason: str) -> None:
+    (tmp_path / "0.npz").write_bytes(broken(fault).to_bytes())
+    with pytest.raises(DataError, match=reason):
+        read_saved(tmp_path / "0.npz")
+
+
+def test_the_edges_of_what_fits_are_read(tmp_path: Path) -> None:
+    games = saved([4])
+    games.records.prob[:2] = 1, 1e-9
+    games.records.win[3], games.records.draw[3] = VALUE_UNIT, 0
+    (tmp_path / "0.npz").write_bytes(games.to_bytes())
+    require_same(read_saved(tmp_path / "0.npz"), games)
+
+
+def test_a_shard_is_no_file_of_games_in_progress(tmp_path: Path) -> None:
+    write_shard(tmp_path / "0.npz", saved([4]).records)
+    with pytest.raises(DataError, match='lacks the column "level_plies"'):
+        read_saved(tmp_path / "0.npz")
+    with pytest.raises(DataError, match="cannot read"):
+        read_saved(tmp_path / "1.npz")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> InflightFolder:
+    """Workers 0, 1 and 2 left files; a fourth is no file, a fifth was half written."""
+    for name, numbers in (("0", [1, 5]), ("1", [5, 12]), ("2", [20])):
+        (tmp_path / f"{name}.npz").write_bytes(saved(numbers, seed=int(name)).to_bytes())
+    (tmp_path / "3.npz").write_bytes(b"nothing of use")
+    (tmp_path / ".partial-4.npz").write_bytes(b"half")
+    return InflightFolder(tmp_path)
+
+
+def test_files_of_workers_that_are_gone_are_found(folder: InflightFolder) -> None:
+    assert folder.holding([(0, 100)]) == []  # nobody looked yet
+    assert folder.count([(0, 100)]) == 0
+    folder.survey(())
+    assert folder.holding([(0, 100)]) == ["0.npz", "1.npz", "2.npz"]
+    assert folder.holding([(5, 6)]) == ["0.npz", "1.npz"]
+    assert folder.holding([(2, 5), (6, 12), (13, 20)]) == []
+    assert folder.count([(0, 100)]) == 4
+    assert folder.count([(0, 6), (20, 21)]) == 3
+    folder.survey(("1", "2"))
+    assert folder.holding([(0, 100)]) == ["0.npz"]
+    assert folder.count([(0, 100)]) == 2
+
+
+def test_what_nobody_needs_is_removed(folder: InflightFolder) -> None:
+    folder.survey(())
+    needed: list[list[int]] = []
+
+    def is_needed(numbers: np.ndarray) -> bool:
+        needed.append(numbers.tolist())
+        return 12 in numbers
+
+    folder.drop(is_needed, ("2", "4"))
+    assert needed == [[1, 5], [5, 12]]
+    left = sorted(path.name for path in folder.path.iterdir())
+    assert left == [".partial-4.npz", "1.npz", "2.npz"]
+    assert folder.holding([(0, 100)]) == ["1.npz", "2.npz"]
+    folder.drop(is_needed, ("1", "2"))
+    assert sorted(path.name for path in folder.path.iterdir()) == ["1.npz", "2.npz"]
+
+
+def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
+    mixed = saved([30, 31, 32, 33], seed=3, nets=(NET, OTHER))
+    (folder.path / "3.npz").write_bytes(mixed.to_bytes())
+    said: list[str] = []
+    names = ["0.npz", "1.npz", "3.npz", "9.npz"]
+    found = read_games_of(folder.path, names, [(2, 13), (30, 34)], NET, said.append)
+    assert found is not None
+    ours = [
+        30 + i for i, net in enumerate(mixed.records.span_net) if mixed.records.nets[net] == NET
+    ]
+    assert 0 < len(ours) < 4
+    assert found.records.numbers.tolist() == [5, 12, *ours]
+    [line] = said
+    assert line.startswith("saved games are left out, and played from the start: cannot read")
+    assert read_games_of(folder.path, names, [(100, 200)], NET, said.append) is None
+    assert read_games_of(folder.path, ["2.npz"], [(0, 99)], OTHER, said.append) is None
+    assert read_games_of(folder.path, [], [(0, 99)], NET, said.append) is None
