@@ -1,15 +1,31 @@
 """``vecchess doctor``: does it work here?"""
 
+from typing import Annotated
+
+import typer
+
 from vecchess_cli.output import Json, people, print_json
 
 NEGATIVE = 3
 
 
-def doctor(json: Json = False) -> int:
+def doctor(
+    torture: Annotated[
+        float | None,
+        typer.Option(help="Minutes of self-play under kills, pauses and full disks instead."),
+    ] = None,
+    kills: Annotated[
+        int, typer.Option(min=0, help="With --torture: enough after so many; 0: never.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="With --torture: of all its choices.")] = 0,
+    json: Json = False,
+) -> int:
     """Say what is installed, which devices there are, and play a few games to prove it works.
 
-    Ends with exit code 3 where a check fails.
+    Ends with exit code 3 where a check fails, or, under torture, a game is lost.
     """
+    if torture is not None:
+        return _torture(torture, kills, seed, json)
     from vecchess.doctor import examine
 
     console = people()
@@ -25,3 +41,19 @@ def doctor(json: Json = False) -> int:
     if json:
         print_json(facts)
     return 0 if facts["healthy"] else NEGATIVE
+
+
+def _torture(minutes: float, kills: int, seed: int, json: bool) -> int:
+    from vecchess.torture.torture import Torture
+
+    console = people()
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+    report = Torture(seed, say).run(minutes, kills)
+    say(", ".join(f"{name} {value}" for name, value in report.items() if name != "broken"))
+    say("BROKEN: " + "; ".join(report["broken"]) if report["broken"] else "nothing is lost")
+    if json:
+        print_json(report)
+    return NEGATIVE if report["broken"] else 0

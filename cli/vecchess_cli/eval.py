@@ -13,16 +13,15 @@ from vecchess_cli.output import Json, people, print_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import Console
-
     from vecchess.config import MatchConfig
     from vecchess.evaluate.evaluation import Evaluation
     from vecchess.evaluate.history import History
+    from vecchess.selfplay.stop_signals import StopSignals
 
     Query = tuple[str | None, int | None]
     """Search and simulations, as far as they are given."""
     Play = Callable[..., Evaluation | History]
-    """Takes a watcher, and what says whether somebody asks to stop."""
+    """Takes a watcher, and what asks to stop."""
 
 EXAMPLES = """Play the ladder and rate a network, or all networks of a run.
 
@@ -103,9 +102,22 @@ def evaluate(
 ) -> int:
     """See EXAMPLES."""
     flags: dict[str, Any] = dict(locals())
+    from vecchess.selfplay.stop_signals import Answer, StopSignals
+
+    with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
+        return _evaluate(flags, stop)
+
+
+evaluate.__doc__ = EXAMPLES
+
+
+def _evaluate(flags: dict[str, Any], stop: "StopSignals") -> int:
     from vecchess.errors import ConfigError
     from vecchess.evaluate.report import check_place
 
+    net, history, every, search, with_policy, out, plot = (
+        flags[name] for name in ("net", "history", "every", "search", "with_policy", "out", "plot")
+    )
     if (net is None) == (history is None):
         raise ConfigError("give a NET, or a run with --history RUN" + ", not both" * bool(net))
     if history is None and (plot is not None or every != 1):
@@ -114,18 +126,15 @@ def evaluate(
         raise ConfigError("--with-policy belongs to a NET with --search")
     for file in (out, plot):
         check_place(file)
-    console, query = people(), (search, sims)
-    settings = _match_config(flags, config)
+    query, against, fresh = (search, flags["sims"]), flags["against"] or [], flags["fresh"]
+    settings = _match_config(flags, flags["config"])
     if history is None:
-        play = _of_network(str(net), query, with_policy, against or [], settings, fresh)
+        play = _of_network(str(net), query, with_policy, against, settings, fresh)
     else:
-        play = _of_run(history, every, query, against or [], settings, fresh)
+        play = _of_run(history, every, query, against, settings, fresh)
         out, plot = _places(history, out, plot)
-    found, stopped_by, seconds = _played(play, console, quiet)
-    return _tell(found, settings, stopped_by, seconds, out, plot, json)
-
-
-evaluate.__doc__ = EXAMPLES
+    found, seconds = _played(play, stop, flags["quiet"])
+    return _tell(found, settings, stop.reason, seconds, out, plot, flags["json"])
 
 
 def _match_config(flags: dict[str, Any], file: Path | None) -> "MatchConfig":
@@ -191,17 +200,16 @@ def _places(run: Path, out: Path | None, plot: Path | None) -> tuple[Path, Path 
     return out or run / "eval" / "history.json", plot
 
 
-def _played(
-    play: "Play", console: "Console", quiet: bool
-) -> "tuple[Evaluation | History, str, float]":
-    """What was found, the signal that ended it early or "", and seconds."""
+def _played(play: "Play", stop: "StopSignals", quiet: bool) -> "tuple[Evaluation | History, float]":
+    """What was found, and seconds."""
     from vecchess.evaluate.progress import progress_on
-    from vecchess.selfplay.stop_signals import StopSignals
+    from vecchess.selfplay.stop_signals import Answer
 
     start = monotonic()
-    with StopSignals(interrupts=True) as stop, progress_on(console, quiet) as watcher:
-        found = play(watcher, lambda: stop.reason)
-    return found, stop.reason, monotonic() - start
+    stop.begin(Answer.RAISE)  # until a match goes on
+    with progress_on(people(), quiet) as watcher:
+        found = play(watcher, stop)
+    return found, monotonic() - start
 
 
 def _tell(
@@ -217,7 +225,7 @@ def _tell(
     from vecchess.evaluate.history import History
     from vecchess.evaluate.plot import plot as draw
     from vecchess.evaluate.report import report, write_report
-    from vecchess.selfplay.run import exit_code
+    from vecchess.selfplay.stop_signals import exit_code
     from vecchess_cli.eval_tables import show
 
     console = people()

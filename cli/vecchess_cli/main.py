@@ -1,97 +1,37 @@
-"""``vecchess``: the root command, and how errors become one line and an exit code."""
+"""``vecchess``: the program, and how errors become one line and an exit code."""
 
+import atexit
 import os
 import signal
 import sys
-from typing import Annotated
+from contextlib import suppress
+from importlib import import_module
+from types import FrameType
 
-import typer
-
-from vecchess_cli import (
-    analyse,
-    bench,
-    calibrate,
-    compare,
-    dash,
-    doctor,
-    eval,
-    export,
-    gather,
-    match,
-    net,
-    ray,
-    replay,
-    report,
-    selfplay,
-    train,
-    tune,
-    uci,
-    watch,
-)
-
-HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
-
-Start with `vecchess selfplay`: it makes a small network and plays 64 games on this machine.
-"""
 INTERRUPTED = 130
-
-app = typer.Typer(
-    help=HELP,
-    invoke_without_command=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("selfplay")(selfplay.selfplay)
-app.command("train")(train.train)
-app.add_typer(ray.app, name="ray")
-app.command("watch")(watch.watch)
-app.command("report")(report.report)
-app.command("match")(match.match)
-app.command("analyse")(analyse.analyse)
-app.command("replay")(replay.replay)
-app.command("eval")(eval.evaluate)
-app.command("compare")(compare.compare)
-app.command("uci")(uci.uci)
-app.command("dash")(dash.dash)
-app.add_typer(net.app, name="net")
-app.command("calibrate")(calibrate.calibrate)
-app.command("tune")(tune.tune)
-app.add_typer(bench.app, name="bench")
-app.add_typer(gather.app, name="gather")
-app.add_typer(export.app, name="export")
-app.command("doctor")(doctor.doctor)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from vecchess import __version__
-
-        typer.echo(f"vecchess {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which."),
-    ] = False,
-) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 def main() -> None:
     """Entry point of the ``vecchess`` program."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as scripts start what is to go on alone
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.exit(run())
+    # Until the commands are there Ctrl-C ends the process by the system's own hand: an exception in
+    # the midst of an import would be a traceback. Scripts may start us with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    import_module("vecchess_cli.commands")
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    atexit.register(_ignore_signals)  # the first that is registered is the last to run
+    code = run()
+    _stick_to(code)
+    sys.exit(code)
 
 
 def run() -> int:
     """Run the command line; returns the exit code. Expected errors become one line on stderr."""
+    import typer
+
     from vecchess.errors import VecchessError
+    from vecchess.selfplay.stop_signals import Stopped
+    from vecchess_cli.commands import app
 
     try:
         code = app(standalone_mode=False)
@@ -100,6 +40,10 @@ def run() -> int:
         return _fail(str(error), error.exit_code)
     except typer.TyperException as error:
         return _fail(error.format_message(), error.exit_code)
+    except Stopped as stopped:
+        print(f"vecchess: {stopped}", file=sys.stderr)
+        _take_away(stopped)
+        return stopped.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as in `vecchess ... | head`
@@ -107,6 +51,13 @@ def run() -> int:
         return 1
     except OSError as error:  # a full or vanished disk where no better words were found
         return _fail(str(error), 1)
+
+
+def _take_away(error: BaseException) -> None:
+    """What ``error`` came in the midst of: objects that were half made complain as they go."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    error.__traceback__ = None
+    sys.unraisablehook = hook
 
 
 def _fail(message: str, code: int) -> int:
@@ -117,6 +68,32 @@ def _fail(message: str, code: int) -> int:
     if line:
         print(f"vecchess: error: {line}", file=sys.stderr)
     return code
+
+
+def _stick_to(code: int) -> None:
+    """The command is over: whatever signal comes, this is its exit code."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+    for number in _ending_signals():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, leave)
+
+
+def _ignore_signals() -> None:
+    """The interpreter gives signals back to the system before it is gone."""
+    for number in _ending_signals():
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _ending_signals() -> list[signal.Signals]:
+    from vecchess.selfplay.stop_signals import stop_signals
+
+    return stop_signals()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vecchess.arena.match import MatchResult, Standing
+    from vecchess.selfplay.stop_signals import StopSignals
 
 EXAMPLES = """Play two players against each other, in pairs of games with the same opening.
 
@@ -88,26 +89,41 @@ def match(
 ) -> int:
     """See EXAMPLES."""
     flags: dict[str, Any] = dict(locals())
+    from vecchess.selfplay.stop_signals import Answer, StopSignals
+
+    with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
+        result = _play(flags, stop)
+        _print_result(result, people())
+        if json:
+            print_json(result.to_dict())
+        return _exit_code(result, least, stop.reason)
+
+
+match.__doc__ = EXAMPLES
+
+
+def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult":
     from vecchess.arena.pgn import PgnFile
     from vecchess.arena.run import run_match
     from vecchess.config import MatchConfig, load_config
-    from vecchess.selfplay.stop_signals import StopSignals
+    from vecchess.selfplay.stop_signals import Answer
 
-    settings, console = load_config(MatchConfig, flags, config), people()
+    settings, console = load_config(MatchConfig, flags, flags["config"]), people()
+    first, second, quiet, pgn = (flags[name] for name in ("first", "second", "quiet", "pgn"))
 
     def say(line: str) -> None:
         if not quiet:
             console.print(line, markup=False)
 
+    stop.begin(Answer.RAISE)
     with ExitStack() as stack:
         file = PgnFile(pgn, (first, second)) if pgn else None
-        stop = StopSignals(interrupts=True)
         show = stack.enter_context(_shown(console, quiet))
 
-        def begin() -> None:  # before it players are opened, which Ctrl-C may end as it is
+        def begin() -> None:  # before it players are opened
             if file is not None:
                 stack.enter_context(file)
-            stack.enter_context(stop)
+            stop.begin(Answer.NOTE)
 
         def look(standing: "Standing") -> bool:
             if file is not None:
@@ -115,19 +131,12 @@ def match(
             show(standing)
             return bool(stop.reason)
 
-        result = run_match(first, second, settings, say, look, begin)
-    _print_result(result, console)
-    if json:
-        print_json(result.to_dict())
-    return _exit_code(result, least, stop.reason)
-
-
-match.__doc__ = EXAMPLES
+        return run_match(first, second, settings, say, look, begin)
 
 
 def _exit_code(result: "MatchResult", least: float | None, stopped_by: str) -> int:
     if stopped_by:
-        from vecchess.selfplay.run import exit_code
+        from vecchess.selfplay.stop_signals import exit_code
 
         return exit_code(stopped_by)
     if result.tally.sprt is not None and result.tally.sprt.state != "accepted":

@@ -1,7 +1,7 @@
 """``vecchess selfplay``: play games, many at a time, and write them down."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,10 @@ from vecchess_cli.options import (
     Syzygy,
     Temperature,
 )
-from vecchess_cli.output import Json
+from vecchess_cli.output import Json, people, print_json
+
+if TYPE_CHECKING:
+    from vecchess.selfplay.stop_signals import StopSignals
 
 EXAMPLES = """Play games of a network against itself and record them.
 
@@ -113,6 +116,9 @@ def selfplay(
     shard_interval_s: Annotated[
         float | None, typer.Option(help="Seconds a finished game waits to be written. [30]")
     ] = None,
+    inflight_interval_s: Annotated[
+        float | None, typer.Option(help="Seconds between savings of games in progress. [30]")
+    ] = None,
     stall_timeout_s: Annotated[
         float | None, typer.Option(help="Seconds of silence before a worker is replaced. [60]")
     ] = None,
@@ -125,32 +131,40 @@ def selfplay(
 ) -> int:
     """See EXAMPLES."""
     flags = dict(locals())
-    from vecchess.config import SelfplayConfig, load_config
-    from vecchess.selfplay.run import play_run
-    from vecchess.store.run_folder import RunFolder
-    from vecchess_cli.output import people, print_json
+    from vecchess.selfplay.stop_signals import Answer, StopSignals
 
-    console = people()
-    if resume and run_dir is not None and config is None:
-        config = RunFolder.existing(run_dir).config
-    settings = load_config(SelfplayConfig, flags, config)
-    is_lost = resume and run_dir is None  # which is said below
-    run_dir, dashboard = dashboard_of(dash and not is_lost, dash_port, run_dir, "selfplay")
-    with dashboard:
-        summary = play_run(settings, run_dir, resume, console, quiet)
-    _print_summary(summary, console)
-    if json:
-        print_json(summary)
+    with StopSignals(answer=Answer.LEAVE) as stops:
+        summary = _play(flags, stops)
+        _print_summary(summary)
+        if json:
+            print_json(summary)
     return int(summary["exit_code"])
 
 
 selfplay.__doc__ = EXAMPLES
 
 
-def _print_summary(summary: dict[str, Any], console: Any) -> None:
+def _play(flags: dict[str, Any], stops: "StopSignals") -> dict[str, Any]:
+    from vecchess.config import SelfplayConfig, load_config
+    from vecchess.selfplay.run import play_run
+    from vecchess.store.run_folder import RunFolder
+
+    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
+    if resume and run_dir is not None and config is None:
+        config = RunFolder.existing(run_dir).config
+    settings = load_config(SelfplayConfig, flags, config)
+    is_lost = resume and run_dir is None  # which is said below
+    dash = flags["dash"] and not is_lost
+    run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "selfplay")
+    with dashboard:
+        return play_run(settings, run_dir, resume, people(), flags["quiet"], stops)
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = people()
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     for name, text in _summary_rows(summary):

@@ -1,7 +1,7 @@
 """``vecchess train``: play, learn, publish, over and over; or learn from games of others."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,7 +19,10 @@ from vecchess_cli.options import (
     Seed,
     Temperature,
 )
-from vecchess_cli.output import Json
+from vecchess_cli.output import Json, people, print_json
+
+if TYPE_CHECKING:
+    from vecchess.selfplay.stop_signals import StopSignals
 
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
 
@@ -149,37 +152,44 @@ def train(
 ) -> int:
     """See EXAMPLES."""
     flags = dict(locals())
-    from vecchess.config import TrainConfig, load_config
-    from vecchess.learn.run import train_run
-    from vecchess.learn.settings import before_meeting
-    from vecchess.store.run_folder import RunFolder
-    from vecchess_cli.output import people, print_json
+    from vecchess.selfplay.stop_signals import Answer, StopSignals
 
-    console = people()
-    stored = None
-    if resume and run_dir is not None and config is None:
-        stored = RunFolder(run_dir).config
-    is_lost = resume and run_dir is None  # which is said below
-    dash = dash and not node_rank and not is_lost
-    run_dir, dashboard = dashboard_of(dash, dash_port, run_dir, "train")
-    with dashboard:
-        if stored is None or stored.is_file():
-            settings = load_config(TrainConfig, flags, config or stored)
-            summary = train_run(settings, run_dir, resume, quiet)
-        else:  # they are on rank 0's machine
-            summary = train_run(before_meeting(flags), run_dir, resume, quiet, flags)
-    _print_summary(summary, console)
-    if json:
-        print_json(summary)
+    with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
+        summary = _train(flags, stop)
+        _print_summary(summary)
+        if json:
+            print_json(summary)
     return int(summary["exit_code"])
 
 
 train.__doc__ = EXAMPLES
 
 
-def _print_summary(summary: dict[str, Any], console: Any) -> None:
+def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
+    from vecchess.config import TrainConfig, load_config
+    from vecchess.learn.run import train_run
+    from vecchess.learn.settings import before_meeting
+    from vecchess.store.run_folder import RunFolder
+
+    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
+    stored = None
+    if resume and run_dir is not None and config is None:
+        stored = RunFolder(run_dir).config
+    is_lost = resume and run_dir is None  # which is said below
+    dash = flags["dash"] and not flags["node_rank"] and not is_lost
+    run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "train")
+    with dashboard:
+        if stored is None or stored.is_file():
+            settings = load_config(TrainConfig, flags, config or stored)
+            return train_run(settings, run_dir, resume, flags["quiet"], stop=stop)
+        # they are on rank 0's machine
+        return train_run(before_meeting(flags), run_dir, resume, flags["quiet"], flags, stop)
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
     from rich.text import Text
 
+    console = people()
     rows = _rows(summary)
     width = max(len(name) for name, _ in rows)
     console.print()

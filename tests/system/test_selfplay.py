@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from tests.system.commands import SHORT, games, inside, last_json, start, vecchess, workers_of
 from vecchess.chess.rules import Termination
 from vecchess.export.lc0_reader import read_chunk
+from vecchess.store.inflight import read_saved
 from vecchess.store.metrics import read_metrics
 from vecchess.store.shard import read_shard
 
@@ -111,12 +113,14 @@ def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
     assert facts["sha256"] in games(reference).nets
 
 
-LONG = ["--net", "small", "--max-plies", "120", "--games", "40", "--slots", "4"]
+NUM_LONG = 160
+"""Seconds on two cores, so that a run is still at it when something is done to it."""
+LONG = ["--net", "small", "--max-plies", "120", "--games", str(NUM_LONG), "--slots", "4"]
 LONG += ["--shard-interval-s", "0.3"]
 
 
 def wait_for_a_shard(run: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not (run / "games/manifest.jsonl").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -134,7 +138,7 @@ def status_of(run: Path) -> dict[str, Any]:
 
 def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = [*LONG, "--games", 80, "--gpus", "cpu:3", "--run-dir", run, "--json"]
+    options = [*LONG, "--gpus", "cpu:3", "--run-dir", run, "--json"]
     process = start("selfplay", *options)
     wait_for_a_shard(run)
     assert_it_can_be_looked_at(run, process.pid)
@@ -144,7 +148,7 @@ def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
     assert "died: killed by SIGKILL" in err
     summary = json.loads(out.splitlines()[-1])
     assert summary["restarts"] == 1
-    assert_each_game_once(run, 80)
+    assert_each_game_once(run, NUM_LONG)
     status = status_of(run)
     assert (status["state"], status["why"], status["restarts"]) == ("done", "", 1)
     assert status["summary"] == summary
@@ -162,7 +166,7 @@ def assert_it_can_be_looked_at(run: Path, pid: int) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     status = status_of(run)
-    assert (status["state"], status["pid"], status["target"]) == ("playing", pid, 80)
+    assert (status["state"], status["pid"], status["target"]) == ("playing", pid, NUM_LONG)
     assert [worker["index"] for worker in status["workers"]] == [0, 1, 2]
     for file in (run / "live").glob("*.npz"):
         playing = read_shard(file)
@@ -178,7 +182,7 @@ def test_a_silent_worker_is_named_and_replaced(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert 'no sign of life for 6 s while "playing"' in err
-    assert_each_game_once(run, 40)
+    assert_each_game_once(run, NUM_LONG)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +203,16 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     assert "--resume" in err
     assert "died" not in err
     recorded = set(games(run).numbers.tolist())
-    assert 0 < len(recorded) < 40
+    assert 0 < len(recorded) < NUM_LONG
+    saved = [read_saved(file).records for file in (run / "inflight").iterdir()]
+    numbers = {number for records in saved for number in records.numbers.tolist()}
+    assert sum(int(records.lengths.sum()) for records in saved) > 0
+    assert not numbers & recorded
     done = inside("selfplay", "--resume", "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 40
-    assert_each_game_once(run, 40)
+    assert last_json(done)["games"] == NUM_LONG
+    assert f"{len(numbers)} games go on from where they were saved" in done.stderr
+    assert_each_game_once(run, NUM_LONG)
+    assert list((run / "inflight").iterdir()) == []
 
 
 def test_a_ctrl_c_while_workers_import_leaves_no_traceback(tmp_path: Path) -> None:
@@ -242,8 +252,8 @@ def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=30)
     done = inside("selfplay", "--resume", "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 40
-    assert_each_game_once(run, 40)
+    assert last_json(done)["games"] == NUM_LONG
+    assert_each_game_once(run, NUM_LONG)
 
 
 def test_a_run_can_be_extended(tmp_path: Path) -> None:
@@ -277,21 +287,32 @@ def test_a_run_has_one_writer(tmp_path: Path) -> None:
     assert "another vecchess is writing" in second.stderr
 
 
-def test_a_full_disk_ends_the_run_with_one_line(tmp_path: Path) -> None:
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
     """A limit on the size of files stands for the full disk: writing a shard fails half-way."""
     run = tmp_path / "run"
     assert inside("selfplay", *SHORT, "--games", 3, "--run-dir", run).returncode == 0
     before = {path: path.read_bytes() for path in (run / "games").iterdir()}
     limited = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000));"
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, -1));"
         "import vecchess_cli.main as m; sys.argv = ['vecchess', *sys.argv[1:]]; m.main()"
     )
     command = ["selfplay", "--resume", "--games", "200", "--run-dir", str(run)]
-    process = subprocess.run(
-        [sys.executable, "-c", limited, *command], capture_output=True, text=True, check=False
-    )
-    assert process.returncode == 1
-    assert process.stderr.count("error:") == 1
-    assert "cannot write" in process.stderr
-    assert {path: path.read_bytes() for path in before} == before
-    assert set((run / "games").iterdir()) == set(before)
+    for goes_on in (False, True):
+        with subprocess.Popen(
+            [sys.executable, "-c", limited, *command], stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr is not None
+            said = next(line for line in process.stderr if "wait for room" in line)
+            assert "cannot write" in said
+            assert {path: path.read_bytes() for path in before} == before
+            assert set((run / "games").iterdir()) == set(before)
+            if goes_on:
+                for pid in (process.pid, *workers_of(process.pid)):
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (-1, -1))
+            else:
+                process.send_signal(signal.SIGINT)
+            said = process.stderr.read()
+        assert process.returncode == (0 if goes_on else 1), said
+        assert said.count("error:") == (0 if goes_on else 1)
+    assert "room on the disk again" in said
+    assert_each_game_once(run, 200)

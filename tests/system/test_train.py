@@ -10,41 +10,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.system.commands import games, inside, last_json, start, vecchess
+from tests.system.training import PGN, QUICK, facts, gated, lines_of, little_options, newest
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 
-QUICK = [
-    "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
-    "--max-plies", 40, "--eval-every", 0,
-]  # fmt: skip
 KILLS, ITERATIONS = 10, 20
-CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net")
-PGN = """[Event "?"]
-[Result "1-0"]
-
-1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
-
-[Event "?"]
-[Result "0-1"]
-
-1. f3 e5 2. g4 Qh4# 0-1
-
-"""
 
 
 @pytest.fixture(scope="module")
 def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
-    """Options for a network that learns fast, and for all there is to tell of it."""
-    folder = tmp_path_factory.mktemp("little")
-    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
-    (folder / "train.toml").write_text("log_every = 1\n")
-    return ["--net", folder / "net.toml", "--config", folder / "train.toml"]
+    """See ``little_options``."""
+    return little_options(tmp_path_factory.mktemp("little"))
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +35,6 @@ def reference(tmp_path_factory: pytest.TempPathFactory, little: list[object]) ->
     summary = last_json(inside("train", *QUICK, *little, "--run-dir", run, "--json"))
     assert (summary["iterations"], summary["exit_code"]) == (2, 0)
     return run
-
-
-def facts(run: Path) -> list[dict[str, Any]]:
-    """What metrics.jsonl says, without what depends on the clock."""
-    return [{key: line[key] for key in line if key not in CLOCKS} for line in lines_of(run)]
-
-
-def lines_of(run: Path) -> list[dict[str, Any]]:
-    """The whole lines of metrics.jsonl, as far as there are any."""
-    file = run / "metrics.jsonl"
-    whole = file.read_text().split("\n")[:-1] if file.exists() else []
-    return [json.loads(line) for line in whole]
-
-
-def newest(run: Path) -> str:
-    return str(json.loads((run / "nets/latest.json").read_text())["sha256"])
 
 
 def test_the_run_folder(reference: Path) -> None:
@@ -277,32 +242,6 @@ def test_a_run_goes_on_with_another_number_of_ranks(
     assert ours[0] == pytest.approx(theirs[0], rel=1e-4)
 
 
-@pytest.mark.parametrize("objective", ["ppo", pytest.param("reinforce", marks=pytest.mark.slow)])
-def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
-    run = tmp_path / "run"
-    options = ["--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64]
-    more = ["--objective", objective, "--max-plies", 40, "--eval-games", 2, "--json"]
-    done = inside("train", *options, *more, *little, "--run-dir", run)
-    summary = last_json(done)
-    assert {match["opponent"] for match in summary["matches"]} == {"random", "greedy"}
-    learnt = [line for line in facts(run) if line["kind"] == "learn"]
-    assert all(np.isfinite(line["loss"]) for line in learnt)
-    again = last_json(inside("replay", run, "--verify-all", 16, "--gpus", "cpu", "--json"))
-    assert (again["identical"], len(again["networks"])) == (16, 2)
-
-
-def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
-    pgn, run = tmp_path / "mates.pgn", tmp_path / "run"
-    pgn.write_text(PGN * 3)
-    options = ["--objective", "supervised", "--data", pgn, *little, "--batch-size", 16]
-    more = ["--epochs", 20, "--iterations", 2, "--gpus", "cpu", "--eval-every", 0, "--holdout", 0.2]
-    summary = last_json(inside("train", *options, *more, "--run-dir", run, "--json"))
-    assert summary["positions"] == 33
-    examined = [line for line in facts(run) if line["kind"] == "examine"]
-    assert len(examined) == 2
-    assert len(examined[0]["top1"]) == 4
-
-
 @pytest.mark.slow
 def test_reference_games_among_its_own(
     tmp_path: Path, little: list[object], reference: Path
@@ -314,49 +253,6 @@ def test_reference_games_among_its_own(
     mixed, pure = ([x for x in facts(f) if x["kind"] == "learn"] for f in (run, reference))
     assert mixed[0]["samples"] == pure[0]["samples"]
     assert mixed[0]["loss"] != pure[0]["loss"]
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--objective", "alphazer"], "objective"),
-        (["--search", "none"], "alphazero learns from searches"),
-        (["--objective", "ppo", "--search", "puct"], "learns from drawn moves"),
-        (["--objective", "ppo", "--temperature", "0.5"], "needs temperature 1"),
-        (["--objective", "supervised"], "--data"),
-        (["--objective", "supervised", "--data", "nowhere.pgn"], "nowhere.pgn"),
-        (["--data", "games.pgn"], "there is no PGN file"),
-        (["--objective", "ppo", "--data", "games.pgn"], "no --data"),
-        (["--gpus", "cpu:3", "--batch-size", "64"], "cannot be split over 3 ranks"),
-        (["--net", "tinny"], "tinny"),
-        (["--init-from", "nowhere.safetensors"], "nowhere.safetensors"),
-        (["--resume"], "--run-dir"),
-        (["--objective", "supervised", "--data", "EMPTY.pgn"], "EMPTY.pgn is empty"),
-        (["--objective", "supervised", "--data", "EMPTY.npz"], "EMPTY.npz is not a readable shard"),
-        (["--objective", "supervised", "--data", "TEXT"], "TEXT is not a readable shard"),
-        (["--objective", "supervised", "--data", "FOLDER"], "FOLDER is neither a run nor"),
-        (["--nnodes", "2"], "master_addr"),
-        (["--node-rank", "1"], "node_rank"),
-        (["--iterations", "0"], "iterations"),
-        (["--gate", "5"], "write ELO0,ELO1"),
-        (["--objective", "ppo", "--gate", "0,5"], "no --gate"),
-        (["--history", "9"], "history"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bad_input_is_one_line(tmp_path: Path, options: list[str], reason: str) -> None:
-    run = tmp_path / "run"
-    (tmp_path / "FOLDER").mkdir()
-    (tmp_path / "TEXT").write_text("1. e4 e5 *")
-    for name in ("EMPTY.pgn", "EMPTY.npz"):
-        (tmp_path / name).touch()
-    options = [str(tmp_path / o) if o.split(".")[0].isupper() else o for o in options]
-    where = [] if "--resume" in options else ["--run-dir", run]
-    done = inside("train", "--gpus", "cpu", *options, *where)
-    assert done.returncode == 2, done.stderr
-    assert reason in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    assert not run.exists()
 
 
 def test_a_run_goes_on_with_what_it_began_with(reference: Path) -> None:
@@ -388,13 +284,6 @@ def test_a_run_has_one_writer(reference: Path, tmp_path: Path) -> None:
     assert (done.returncode, "another vecchess is writing" in done.stderr) == (2, True)
 
 
-def gated(run: Path, little: list[object], test: str) -> list[dict[str, Any]]:
-    """What the gate said of the networks of a run with this test."""
-    options = [*QUICK, *little, "--gate", test, "--gate-games", 20, "--run-dir", run]
-    assert last_json(inside("train", *options, "--json"))["exit_code"] == 0
-    return [line for line in lines_of(run) if line["kind"] == "gate"]
-
-
 @pytest.mark.slow
 def test_a_gate_admits_networks_that_are_strong_enough(
     reference: Path, tmp_path: Path, little: list[object]
@@ -403,21 +292,3 @@ def test_a_gate_admits_networks_that_are_strong_enough(
     assert [line["admitted"] for line in judged] == [True, True]
     assert newest(tmp_path / "run") == newest(reference)
     assert not (tmp_path / "run/candidate.safetensors").exists()
-
-
-def test_a_gate_refuses_others(tmp_path: Path, little: list[object]) -> None:
-    judged = gated(tmp_path / "run", little, "400,800")
-    assert [line["admitted"] for line in judged] == [False, False]
-    assert all(line["sprt"]["state"] == "rejected" for line in judged)
-    assert len(list((tmp_path / "run/nets").glob("*.safetensors"))) == 1
-
-
-def test_games_that_cannot_be_gathered_leave_no_run(tmp_path: Path) -> None:
-    """So that the same command works once the file is right."""
-    pgn, run = tmp_path / "games.pgn", tmp_path / "run"
-    pgn.write_text('[Event "?"]\n\n1. e4 Ke4 *\n')
-    options = ["--objective", "supervised", "--data", pgn, "--gpus", "cpu", "--run-dir", run]
-    for _ in range(2):
-        done = inside("train", *options)
-        assert (done.returncode, "games.pgn" in done.stderr) == (2, True), done.stderr
-        assert "holds a run" not in done.stderr

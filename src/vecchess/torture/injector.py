@@ -1,0 +1,121 @@
+"""Faults at named points of a process: where it is about to touch the files of a run.
+
+Python tells whoever asks what it is about to do (audit events, PEP 578), so nothing in vecchess
+knows of this. A fault is said in one line, by way of the environment, and heeded by
+``python -m vecchess_cli.tortured`` and the workers it starts:
+
+    TORTURE_FAULT="kill at shard 3"     at the third shard that a process is about to write
+    "kill at any 57"                     at the 57th time that it touches a file of the run
+    "full at any 57 for 0.5"             from then on for so many seconds the disk has no room
+"""
+
+import errno
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from vecchess.errors import ConfigError
+from vecchess.store.disk import PARTIAL_PREFIX
+
+VARIABLE = "TORTURE_FAULT"
+POINTS = {
+    "shard": ("open", re.compile(rf"/games/{re.escape(PARTIAL_PREFIX)}[^/]*\.npz$")),
+    "shard named": ("os.rename", re.compile(r"/games/[^/]*\.npz$")),
+    "manifest": ("open", re.compile(r"/games/manifest\.jsonl$")),
+    "inflight": ("open", re.compile(rf"/inflight/{re.escape(PARTIAL_PREFIX)}[^/]*\.npz$")),
+    "inflight named": ("os.rename", re.compile(r"/inflight/[^/]*\.npz$")),
+    "status": ("os.rename", re.compile(r"/status\.json$")),
+    "metrics": ("open", re.compile(r"/metrics\.jsonl$")),
+    "network": ("os.rename", re.compile(r"/nets/[^/]*$")),
+    "any": ("", re.compile(r"/(games|inflight|live|nets)/|/[^/]*\.(jsonl?|toml)$|/\.lock$")),
+}
+"""What a process may be about to do: the audit event ("": each of them) and the file."""
+ACTIONS = {"kill", "full", "broken", "readonly"}
+_ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.EROFS}
+_EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.mkdir"}
+_FAULT = re.compile(r"(\w+) at ([\w ]+?) (\d+)(?: for ([\d.]+))?")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens when, and for how long."""
+
+    action: str
+    point: str
+    number: int
+    seconds: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> "Fault":
+        """From its line; raises ConfigError for another."""
+        match = _FAULT.fullmatch(text)
+        if match is None or match[1] not in ACTIONS or match[2] not in POINTS:
+            raise ConfigError(f'{VARIABLE}="{text}" is no fault, like "kill at shard 3"')
+        return cls(match[1], match[2], int(match[3]), float(match[4] or 0.0))
+
+    def __str__(self) -> str:
+        lasting = f" for {self.seconds:g}" if self.seconds else ""
+        return f"{self.action} at {self.point} {self.number}{lasting}"
+
+
+class Injector:
+    """Waits for the point of one fault, within one run's folder."""
+
+    def __init__(
+        self, fault: Fault, folder: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``folder``: only what lies below it counts."""
+        self._fault, self._folder, self._clock = fault, folder, clock
+        self._event, self._file = POINTS[fault.point]
+        self._seen = 0
+        self._until = 0.0
+
+    def install(self) -> None:
+        """From now on, for as long as the process lives."""
+        sys.addaudithook(self.hear)
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit event. Raises OSError where the disk is to refuse."""
+        if event not in _EVENTS or (path := _path_of(event, arguments)) is None:
+            return
+        if not path.startswith(self._folder) or not _writes(event, arguments):
+            return
+        if (not self._event or event == self._event) and self._file.search(path):
+            self._seen += 1
+            if self._seen == self._fault.number:
+                self._strike()
+        if self._clock() < self._until:
+            number = _ERRORS[self._fault.action]
+            raise OSError(number, os.strerror(number), path)
+
+    def _strike(self) -> None:
+        if self._fault.action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._until = self._clock() + self._fault.seconds
+
+
+def install_from_environment() -> None:
+    """Heed the fault that the environment tells of, "fault;folder", if there is one."""
+    text, _, folder = os.environ.get(VARIABLE, "").rpartition(";")
+    if text:
+        Injector(Fault.parse(text), folder).install()
+
+
+def _path_of(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """The file that is written, or gets its name."""
+    path = arguments[1 if event == "os.rename" else 0]
+    return os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else None
+
+
+def _writes(event: str, arguments: tuple[Any, ...]) -> bool:
+    if event != "open":
+        return True
+    mode, flags = arguments[1], arguments[2]
+    if isinstance(mode, str):
+        return any(letter in mode for letter in "wax+")
+    return bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))

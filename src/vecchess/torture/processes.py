@@ -1,0 +1,77 @@
+"""The processes of a run that is tortured, and what is done to them. By Linux's /proc."""
+
+import os
+import resource
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import Popen
+
+SPAWNED = b"multiprocessing.spawn"
+"""In the command of a worker, and of the process that compiles."""
+
+
+@dataclass(frozen=True)
+class Victims:
+    """A supervisor and its workers at one moment."""
+
+    supervisor: int
+    workers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, supervisor: Popen[str]) -> "Victims":
+        """Those of a running ``supervisor``."""
+        return cls(supervisor.pid, tuple(_workers_of(supervisor.pid)))
+
+
+def kill(pid: int) -> None:
+    """End a process at whatever it is doing."""
+    _signal(pid, signal.SIGKILL)
+
+
+def pause(pid: int) -> None:
+    """Let a process do nothing until ``go_on``."""
+    _signal(pid, signal.SIGSTOP)
+
+
+def go_on(pid: int) -> None:
+    """Let a paused process go on."""
+    _signal(pid, signal.SIGCONT)
+
+
+def limit_files(pid: int, size: int) -> None:
+    """Let files of a process grow no longer than ``size`` bytes: writes are torn there, as on a
+    disk that becomes full. -1: as long as they like."""
+    with suppress(ProcessLookupError):
+        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if size < 0 else size, hard))
+
+
+def starve(pid: int, spare_bytes: int) -> None:
+    """Let a process have no more than ``spare_bytes`` of address space beyond what it has. -1: all
+    it likes."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        _, hard = resource.prlimit(pid, resource.RLIMIT_AS)
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
+        limit = hard if spare_bytes < 0 else pages * resource.getpagesize() + spare_bytes
+        resource.prlimit(pid, resource.RLIMIT_AS, (limit, hard))
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _workers_of(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(child) for child in children if _is_spawned(child)]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _is_spawned(pid: str) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return SPAWNED in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False

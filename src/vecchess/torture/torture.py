@@ -1,0 +1,238 @@
+"""Self-play under faults, for as long as wanted: ``vecchess doctor --torture MINUTES``.
+
+Runs of three workers are killed, stopped, starved and robbed of their disk at random moments and at
+named points, and gone on with until they are complete. Then every game has to be there once, the
+same as it is played in peace. All choices follow from a seed, which is told; the moments do not
+quite: the machine has a say in them.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vecchess.errors import VecchessError
+from vecchess.store.run_folder import RunFolder
+from vecchess.torture import processes
+from vecchess.torture.injector import POINTS, VARIABLE
+from vecchess.torture.invariants import broken_in_progress, broken_invariants
+from vecchess.torture.processes import Victims
+
+SCHEMA = 1
+LONGEST_CYCLE_S = 600.0
+"""A run that does not come to its end within so long has lost its way."""
+FAULTS = {
+    "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill everybody": 1,
+    "pause a worker": 2, "pause the supervisor": 1, "no room": 2, "starve a worker": 1,
+}  # fmt: skip
+"""What may happen at a random moment, and how often against the others."""
+GAPS_S = (0.15, 0.5, 1.5)
+"""Mean times between faults, one of them for each start."""
+SHARE_AT_POINTS = 0.3
+"""Share of the starts with a fault at a named point."""
+SHARE_TAMPERED = 0.3
+"""Share of the restarts before which a file is damaged that anybody may lose."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One kind of run."""
+
+    name: str
+    num_games: int
+    flags: tuple[str, ...]
+
+
+COMMON = (
+    "--net=tiny", "--seed=5", "--slots=16", "--concurrent-games=40", "--threads=1", "--movers=1",
+    "--max-plies=60", "--random-plies=2", "--shard-interval-s=0.2", "--inflight-interval-s=0.2",
+    "--stall-timeout-s=20",
+)  # fmt: skip
+SETTINGS = (
+    Setting("constant", 20_000, ("--net=constant", "--concurrent-games=500")),
+    Setting("policy", 1200, ()),
+    Setting("gumbel", 300, ("--search=gumbel", "--sims=4", "--cache-mb=1")),
+    Setting("puct", 300, ("--search=puct", "--sims=6", "--cache-mb=1")),
+)
+
+
+class Torture:
+    """Cycle after cycle: a run is begun, tortured, completed and looked through."""
+
+    def __init__(
+        self,
+        seed: int,
+        say: Callable[[str], object],
+        settings: tuple[Setting, ...] = SETTINGS,
+        folder: Path | None = None,
+    ) -> None:
+        """``say`` hears how it goes. ``folder``: where runs lie; None: a temporary one."""
+        self._random = random.Random(seed)
+        self._seed, self._say, self._settings = seed, say, settings
+        self._folder = folder
+        self._digests: dict[str, str] = {}
+        self._count: Counter[str] = Counter()
+        self._broken: list[str] = []
+
+    def run(self, minutes: float, kills: int = 0) -> dict[str, Any]:
+        """Torture for so long, or until there were so many ``kills``; returns the report."""
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder:
+            while not self._broken and (time.monotonic() - start < 60 * minutes):
+                self._cycle(Path(folder))
+                self._say(f"{self._count['cycles']} runs, {self._count['kills']} kills: {self}")
+                if 0 < kills <= self._count["kills"]:
+                    break
+        return {
+            "schema": SCHEMA,
+            "seed": self._seed,
+            "seconds": round(time.monotonic() - start, 1),
+            **{name: self._count[name] for name in sorted({*self._count, *FAULTS, "kills"})},
+            "broken": self._broken,
+        }
+
+    def __str__(self) -> str:
+        return "; ".join(self._broken) or "nothing is lost"
+
+    def _cycle(self, folder: Path) -> None:
+        """One run, from its first start to the look at what is there."""
+        setting = self._random.choice(self._settings)
+        if setting.name not in self._digests:
+            self._digests[setting.name] = self._digest_in_peace(folder, setting)
+        run = RunFolder(folder / f"run-{self._count['cycles']}")
+        deadline = time.monotonic() + LONGEST_CYCLE_S
+        while not self._broken and not self._session(run, setting):
+            self._broken += broken_in_progress(run, setting.num_games) if run.is_there else []
+            if time.monotonic() > deadline:
+                self._broken.append(f"not complete after {LONGEST_CYCLE_S:g} s")
+            if run.is_there and self._random.random() < SHARE_TAMPERED:
+                self._tamper(run)
+        if not self._broken:
+            digest = self._digests[setting.name]
+            self._broken += broken_invariants(run, setting.num_games, digest)
+        self._count["cycles"] += 1
+        self._count["games"] += setting.num_games
+        if self._broken:
+            kept = Path(tempfile.mkdtemp(prefix="vecchess-broken-")) / run.path.name
+            shutil.copytree(run.path, kept)
+            self._broken.append(f"the run is kept in {kept}")
+        shutil.rmtree(run.path)
+
+    def _digest_in_peace(self, folder: Path, setting: Setting) -> str:
+        run = RunFolder(folder / f"peace-{setting.name}")
+        done = self._start(run, setting, "", "cpu:1")
+        _, said = done.communicate()
+        if done.returncode:
+            raise VecchessError(f"self-play fails without any fault: {_last_line(said)}")
+        return run.records().digest()
+
+    def _session(self, run: RunFolder, setting: Setting) -> bool:
+        """One life of the supervisor; True where the run is complete."""
+        supervisor = self._start(run, setting, self._fault_at_point(), "cpu:3")
+        calm = self._random.random() < 0.1  # somebody has to come to the end
+        gap_s = self._random.choice(GAPS_S)
+        starved = self._count["starve a worker"]
+        while supervisor.poll() is None:
+            time.sleep(self._random.expovariate(1 / gap_s))
+            if not calm and supervisor.poll() is None:
+                self._strike(Victims.of(supervisor))
+        said = supervisor.communicate()[1]
+        self._count["starts"] += 1
+        # what a process without memory says is not in our hands
+        if "Traceback" in said and self._count["starve a worker"] == starved:
+            self._broken.append(f"a traceback: {said}")
+        return supervisor.returncode == 0
+
+    def _start(
+        self, run: RunFolder, setting: Setting, fault: str, devices: str
+    ) -> subprocess.Popen[str]:
+        resume = ["--resume"] if run.is_there else []
+        arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
+        program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", "--quiet"]
+        environment = {"OMP_NUM_THREADS": "1", VARIABLE: f"{fault};{run.path}" if fault else ""}
+        return subprocess.Popen(
+            [*program, f"--run-dir={run.path}", *resume, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment,
+        )
+
+    def _fault_at_point(self) -> str:
+        """A fault for the environment of a start; "" for none."""
+        if self._random.random() > SHARE_AT_POINTS:
+            return ""
+        point = self._random.choice(sorted(POINTS))
+        number = self._random.randint(1, 200 if point == "any" else 12)
+        action = self._random.choice(("kill", "kill", "full", "broken"))
+        self._count[f"{action} at a point"] += 1
+        lasting = "" if action == "kill" else f" for {self._random.uniform(0.01, 2.0):.2f}"
+        return f"{action} at {point} {number}{lasting}"
+
+    def _strike(self, victims: Victims) -> None:
+        """One fault at this moment."""
+        what = self._random.choices(list(FAULTS), list(FAULTS.values()))[0]
+        if not victims.workers and "worker" in what:
+            return  # they are still to come
+        worker = self._random.choice(victims.workers) if victims.workers else victims.supervisor
+        everybody = (victims.supervisor, *victims.workers)
+        moment = self._random.uniform(0.01, 2.0)
+        self._count[what] += 1
+        if what.startswith("kill"):
+            chosen = {
+                "kill a worker": (worker,),
+                "kill all workers": victims.workers,
+                "kill the supervisor": (victims.supervisor,),
+                "kill everybody": everybody,
+            }[what]
+            self._count["kills"] += len(chosen)
+            for pid in chosen:
+                processes.kill(pid)
+        elif what.startswith("pause"):
+            pid = worker if what == "pause a worker" else victims.supervisor
+            processes.pause(pid)
+            time.sleep(moment)
+            processes.go_on(pid)
+        elif what == "no room":
+            size = self._random.choice((0, 100, 5000, 50_000))
+            for pid in everybody:
+                processes.limit_files(pid, size)
+            time.sleep(moment)
+            for pid in everybody:
+                processes.limit_files(pid, -1)
+        else:
+            processes.starve(worker, 1 << 20)
+            time.sleep(moment)
+            processes.starve(worker, -1)
+
+    def _tamper(self, run: RunFolder) -> None:
+        """Damage what a crash of the machine may damage: the manifest's end, games in progress."""
+        self._count["tampered"] += 1
+        manifest = run.manifest().path
+        saved = sorted(run.inflight.glob("*.npz"))
+        if saved and self._random.random() < 0.7:
+            path = self._random.choice(saved)
+            data = bytearray(path.read_bytes())
+            if data and self._random.random() < 0.5:
+                data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+            else:
+                del data[self._random.randint(0, len(data)) :]
+            path.write_bytes(data)
+        elif manifest.exists():
+            line = json.dumps({"schema": 3, "file": "torn"})
+            with manifest.open("a") as file:
+                file.write(line[: self._random.randint(1, len(line))])
+
+
+def _last_line(said: str) -> str:
+    return (said.strip().splitlines() or ["no word"])[-1]

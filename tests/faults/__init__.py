@@ -1,0 +1,1 @@
+"""What goes wrong in the world: signals, long runs."""

@@ -1,0 +1,156 @@
+"""Disks that fail at random points of what is written: ``python -m tests.faults.disk --times N``.
+
+A run of self-play after the other; at a random one of its writes the disk becomes full, broken or
+read-only for a moment, or, as one that fills up in the midst of a write, takes files of a certain
+size only. The run has to come to its end by itself, saying that it waited, or to end with one line
+and code 1; then nothing recorded is harmed, and a resumed run comes to the same games as one that
+was left in peace. Prints one JSON object; exit code 3 where anything was wrong.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vecchess.store.run_folder import RunFolder
+from vecchess.torture import processes
+from vecchess.torture.injector import POINTS, VARIABLE
+from vecchess.torture.invariants import broken_in_progress, broken_invariants
+from vecchess.torture.processes import Victims
+
+GAMES = 4000
+FLAGS = [
+    "--net=constant", "--seed=9", f"--games={GAMES}", "--gpus=cpu:2", "--max-plies=50",
+    "--concurrent-games=64", "--slots=32", "--movers=1", "--shard-interval-s=0.03",
+    "--shard-games=300", "--inflight-interval-s=0.05",
+]  # fmt: skip
+LONGEST_S = 120.0
+WAITED = ("wait for room", "recorded when there is room")
+
+
+@dataclass
+class Tally:
+    """What became of all runs."""
+
+    ended: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    slowest_s: float = 0.0
+
+
+def suffer(times: int, seed: int, at_a_time: int = 1) -> dict[str, Any]:
+    """So many runs with a fault each; returns the report."""
+    tally = Tally()
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="vecchess-disk-") as folder:
+        peace = RunFolder(Path(folder) / "peace")
+        code, said = _finished(_start(peace, ""))
+        assert code == 0, said
+        digest = peace.records().digest()
+        with ThreadPoolExecutor(at_a_time) as pool:
+            plans = [(number, chance.randrange(1 << 30)) for number in range(times)]
+            list(pool.map(lambda plan: _one(Path(folder), *plan, digest, tally), plans))
+    return {
+        "schema": 1,
+        "command": "python -m tests.faults.disk",
+        "times": times,
+        "seed": seed,
+        "ended": dict(sorted(tally.ended.items())),
+        "slowest_s": round(tally.slowest_s, 1),
+        "wrong": tally.wrong,
+    }
+
+
+def _one(folder: Path, number: int, seed: int, digest: str, tally: Tally) -> None:
+    chance, run = random.Random(seed), RunFolder(folder / f"run-{number}")
+    kind = chance.choice(("full", "full", "torn", "torn", "broken", "readonly"))
+    start = time.monotonic()
+    if kind == "torn":
+        fault = f"torn {chance.uniform(0.3, 3.0):.2f} {chance.choice((0, 300, 3000, 20_000))}"
+        process = _start(run, "")
+        _tear(process, chance, *map(float, fault.split()[1:]))
+    else:
+        point = chance.choice(sorted(POINTS))
+        nth = chance.randint(1, 60 if point == "any" else 6)
+        fault = f"{kind} at {point} {nth} for {chance.uniform(0.05, 1.5):.2f}"
+        process = _start(run, fault)
+    code, said = _finished(process)
+    tally.slowest_s = max(tally.slowest_s, time.monotonic() - start)
+    waited = any(words in said for words in WAITED)
+    tally.ended[f"{kind}: {'waited, ' if waited else ''}code {code}"] += 1
+    tally.wrong += [f"{number}, {fault}: {line}" for line in _wrong(run, code, said, digest)]
+
+
+def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str]:
+    if code not in (0, 1):
+        return [f"code {code}: {said}"]
+    if "Traceback" in said or said.count("error:") != code:
+        return [f"not one clear line: {said}"]
+    if code == 0:
+        return broken_invariants(run, GAMES, digest)
+    found = broken_in_progress(run, GAMES) if run.is_there else []
+    code, said = _finished(_start(run, ""))
+    if code != 0:
+        return [*found, f"it does not go on: {said}"]
+    return [*found, *broken_invariants(run, GAMES, digest)]
+
+
+def _start(run: RunFolder, fault: str) -> subprocess.Popen[str]:
+    resume = ["--resume"] if run.is_there else []
+    program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", *FLAGS, *resume]
+    return subprocess.Popen(
+        [*program, f"--run-dir={run.path}", "--quiet"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {VARIABLE: f"{fault};{run.path}" if fault else ""},
+    )
+
+
+def _tear(
+    process: subprocess.Popen[str], chance: random.Random, seconds: float, size: float
+) -> None:
+    """After so many seconds let files grow to ``size`` bytes only, for a while."""
+    time.sleep(seconds)
+    if process.poll() is not None:
+        return
+    everybody = (*Victims.of(process).workers, process.pid)
+    for pid in everybody:
+        processes.limit_files(pid, int(size))
+    time.sleep(chance.uniform(0.05, 1.5))
+    for pid in everybody:
+        processes.limit_files(pid, -1)
+
+
+def _finished(process: subprocess.Popen[str]) -> tuple[int | None, str]:
+    try:
+        _, said = process.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, f"no end after {LONGEST_S:g} s: {process.communicate()[1]}"
+    return process.returncode, said
+
+
+def main() -> int:
+    """Suffer, and print what was seen."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-a-time", type=int, default=1)
+    options = parser.parse_args()
+    report = suffer(options.times, options.seed, options.at_a_time)
+    print(json.dumps(report))
+    return 3 if report["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

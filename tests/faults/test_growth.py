@@ -1,0 +1,120 @@
+"""Long runs in short: after the warm-up nothing that a process holds grows any more."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench.usage import Usage, descendants, held_by
+
+from bench import usage
+from tests.learn.games import games, searched
+from tests.learn.test_loader import plans
+from tests.selfplay.test_campaign import CONFIG, Notes
+from tests.selfplay.test_swap import network, saved
+from vecchess.learn.loader import Loader
+from vecchess.learn.places import Places
+from vecchess.learn.window import GivenShelf
+from vecchess.selfplay import chronicle as chronicles
+from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.chronicle import Chronicle
+from vecchess.selfplay.devices import CPU
+from vecchess.selfplay.load_log import LoadLog
+from vecchess.store import status as statuses
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_shard
+from vecchess.store.status import StatusFile
+
+ROOT = Path(__file__).parents[2]
+MOST_MB = 16.0
+"""By so much the memory of a process that has warmed up may differ: allocators go on settling."""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux only")
+
+
+def holdings() -> dict[str, float]:
+    """What this process and those below it hold, all together."""
+    pids = [os.getpid(), *descendants(os.getpid())]
+    held = [found for pid in pids if (found := held_by(pid)) is not None]
+    total = {kind: sum(one[kind] for one in held) for kind in held[0]}
+    return total | {"processes": len(held), "shared": len(list(usage.SHM.glob("sem.*")))}
+
+
+def assert_nothing_grows(once: Callable[[int], object], warm: int, times: int) -> None:
+    """``once(number)`` again and again: after ``warm`` times nothing more is held."""
+    for number in range(warm):
+        once(number)
+    before = holdings()
+    for number in range(warm, warm + times):
+        once(number)
+    after = holdings()
+    grown = {kind: after[kind] - before[kind] for kind in before}
+    assert grown.pop("rss_mb") < MOST_MB * before["processes"]
+    assert all(growth <= 0 for growth in grown.values()), grown
+
+
+def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another network each, a shard a game, and all that is told of them."""
+    monkeypatch.setattr(statuses, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(chronicles, "STATUS_INTERVAL_S", 0.01)
+    monkeypatch.setattr(chronicles, "LOAD_INTERVAL_S", 0.01)
+    run, files = RunFolder(tmp_path / "run"), [saved(tmp_path, network(seed)) for seed in (1, 2)]
+    run.create()
+    config = CONFIG.model_copy(update={"shard_games": 1, "shard_interval_s": 0.01})
+    with (
+        StatusFile(run, "selfplay") as status,
+        LoadLog(run, status.note) as loads,
+        Campaign(config, run, [CPU], Chronicle(Notes(), status, loads.keep)) as campaign,
+    ):
+
+        def generation(number: int) -> None:
+            result = campaign.play(files[number % 2], range(4 * number, 4 * number + 4))
+            assert result.stats.games == 4
+
+        assert_nothing_grows(generation, warm=5, times=15)
+        assert campaign.restarts == 0
+    assert run.records().num_games == 80
+
+
+def test_loaders_leave_nothing_behind(tmp_path: Path) -> None:
+    records = searched(games())
+    for index in range(4):
+        write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
+    with Loader(GivenShelf([tmp_path]), Places(32, 1)) as loader:
+        assert_nothing_grows(lambda _: len(list(loader.batches(plans(4)))), warm=5, times=20)
+
+
+def test_growth_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a process that takes a megabyte and a descriptor a second, and one that takes nothing."""
+    clock, held = [0.0], {"rss_mb": 100.0, "descriptors": 10.0, "threads": 3.0}
+    monkeypatch.setattr(usage, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(usage, "descendants", lambda root: [7])
+    monkeypatch.setattr(
+        usage, "held_by", lambda pid: {k: v + clock[0] * (pid == 1) for k, v in held.items()}
+    )
+    found = Usage(1)
+    for second in range(101):
+        clock[0] = float(second)
+        found.sample()
+    growth = found.growth(settle_s=40.0)
+    assert growth["main"] == {"rss_mb": 60.0, "descriptors": 60.0, "threads": 60.0}
+    assert growth["child"] == {"rss_mb": 0.0, "descriptors": 0.0, "threads": 0.0}
+    assert growth["all"]["children"] == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_day_in_two_minutes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.endurance", "--minutes", "2"], cwd=ROOT,
+        capture_output=True, text=True, check=False, timeout=400,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["exit_codes"] == {"train": 75, "uci": 0}
+    assert (report["grew"], report["processes_left"]) == ([], [])
+    assert min(report["intervals"].values()) > 0

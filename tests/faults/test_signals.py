@@ -1,0 +1,183 @@
+"""Signals: to whole commands in each of their phases, and what is hard to hit from outside."""
+
+import ctypes
+import os
+import pickle
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.signals import torment
+from tests.system.commands import start
+from vecchess.selfplay.stop_signals import Answer, Stopped, StopSignals
+from vecchess_cli import commands
+from vecchess_cli.main import run
+
+
+def test_a_conversation_in_each_of_its_phases() -> None:
+    assert torment("uci", times=4, seed=1, at_a_time=4)["wrong"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize(
+    ("command", "times"), [("selfplay", 200), ("train", 200), ("match", 200), ("uci", 200)]
+)
+def test_commands_in_each_of_their_phases(command: str, times: int) -> None:
+    found = torment(command, times, seed=1, at_a_time=2)
+    assert found["wrong"] == []
+    assert found["slowest_s"] < 25
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_modules_are_imported_harms_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    process = start("train", "--gpus", "cpu", "--run-dir", tmp_path / "run")
+    time.sleep(0.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=25)
+    assert process.returncode in (-number, 130 if number == signal.SIGINT else 75)
+    assert "Traceback" not in err
+    assert out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as stops:
+            signal.raise_signal(signal.SIGHUP)
+            assert stops.reason == ""
+            signal.raise_signal(signal.SIGTERM)
+            assert stops.reason == "SIGTERM"
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+WAITS = """
+import signal, sys
+from vecchess.selfplay.stop_signals import StopSignals
+with StopSignals() as stops:
+    print("here", flush=True)
+    while not stops.reason:
+        signal.pause()
+    print("saved", file=sys.stderr, flush=True)
+    print("saved", flush=True)
+sys.exit(75)
+"""
+
+
+@contextmanager
+def on_a_terminal(program: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A Python program whose three streams are a terminal, and our end of that."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        yield process, ours
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_lost_terminal_fails_no_line() -> None:
+    with on_a_terminal(WAITS) as (process, ours):
+        assert os.read(ours, 100).startswith(b"here")
+        os.close(ours)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(20) == 75
+
+
+def test_a_hangup_leaves_a_terminal_that_is_there() -> None:
+    with on_a_terminal(WAITS) as (process, ours):
+        assert os.read(ours, 100).startswith(b"here")
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(20) == 75
+        assert os.read(ours, 100).count(b"saved") == 2
+        os.close(ours)
+
+
+def test_before_anything_is_begun_the_first_signal_is_raised() -> None:
+    with StopSignals(answer=Answer.RAISE) as stops:
+        with pytest.raises(Stopped, match="stopped by SIGUSR1 before") as caught:
+            signal.raise_signal(signal.SIGUSR1)
+        assert caught.value.exit_code == 75
+        with pytest.raises(Stopped):
+            stops.begin(Answer.NOTE)
+    with StopSignals() as stops:
+        with pytest.raises(Stopped) as caught, stops.interrupting():
+            signal.raise_signal(signal.SIGINT)
+        assert caught.value.exit_code == 130
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Stopped), stops.interrupting():
+            pytest.fail("somebody has asked to stop already")
+
+
+def test_what_is_lost_in_a_callback_from_c_is_raised_again() -> None:
+    @ctypes.CFUNCTYPE(None)
+    def callback() -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    def busy() -> None:
+        callback()
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    hook = sys.unraisablehook
+    with StopSignals(answer=Answer.RAISE) as stops:
+        with pytest.raises(Stopped, match="SIGTERM"):
+            busy()
+        assert not stops.must_leave_now
+    assert sys.unraisablehook is hook
+
+
+def test_who_is_spawned_heeds_nothing() -> None:
+    with StopSignals(interrupts=True) as stops:
+        signal.raise_signal(signal.SIGTERM)
+        assert pickle.loads(pickle.dumps(stops)).reason == ""
+
+
+PROGRAM = """
+import atexit, signal, sys, time
+import vecchess_cli.main as m
+atexit.register(lambda: (print("ends", flush=True), time.sleep(2)))
+m.run = lambda: 3
+m.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_once_a_command_is_over_its_exit_code_stands(number: signal.Signals) -> None:
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ends\n"
+    process.send_signal(number)
+    assert process.wait(20) == 3
+    process.stdout.close()
+
+
+def test_what_was_half_made_goes_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Half:
+        def __init__(self) -> None:
+            raise Stopped("SIGUSR2")
+
+        def __del__(self) -> None:
+            self.lacking()  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(commands, "app", lambda standalone_mode: Half())
+    assert run() == 75
+    assert capsys.readouterr().err == "vecchess: stopped by SIGUSR2 before anything was begun\n"

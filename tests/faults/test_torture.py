@@ -1,0 +1,168 @@
+"""Self-play under faults, in small; ``vecchess doctor --torture MINUTES`` goes on for hours."""
+
+import errno
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.selfplay.playing import play
+from tests.system.commands import vecchess
+from vecchess.config import GameConfig
+from vecchess.errors import ConfigError
+from vecchess.store.disk import write_atomically
+from vecchess.store.manifest import ShardEntry
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_shard
+from vecchess.store.stats import GameStats
+from vecchess.torture import injector as injectors
+from vecchess.torture.injector import Fault, Injector
+from vecchess.torture.invariants import broken_in_progress, broken_invariants
+from vecchess.torture.torture import SETTINGS, Torture
+
+
+def test_a_run_that_is_tortured_loses_nothing(tmp_path: Path) -> None:
+    """As it goes: a few kills of a short run, all faults in play."""
+    lines = list[str]()
+    settings = (replace(SETTINGS[1], num_games=400),)
+    report = Torture(11, lines.append, settings, tmp_path).run(minutes=4, kills=1)
+    assert report["broken"] == []
+    assert report["cycles"] >= 1
+    assert report["kills"] >= 1
+    assert os.listdir(tmp_path) == []
+    assert "nothing is lost" in lines[-1]
+
+
+@pytest.mark.slow
+def test_every_kind_of_run(tmp_path: Path) -> None:
+    done = vecchess("doctor", "--torture", 10, "--kills", 60, "--seed", 3, "--json", timeout=1500)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["broken"]) == (0, [])
+    assert report["kills"] >= 60
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, str]:
+    """A run of 12 games in two shards."""
+    run = RunFolder(tmp_path_factory.mktemp("complete") / "run")
+    run.create()
+    run.config.write_text("")
+    games = play(GameConfig(max_plies=12), 12)
+    manifest = run.manifest()
+    for name, first in (("a.npz", 0), ("b.npz", 6)):
+        part = games.take(np.arange(first, first + 6))
+        sha256 = write_shard(run.games / name, part)
+        manifest.append(ShardEntry(name, sha256, GameStats.of(part)))
+    return run, games.digest()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("", ""),
+        ("lose a line", "games are lost, the first is 6"),
+        ("list a shard twice", "recorded twice"),
+        ("leave a file", "is in no manifest"),
+        ("leave a part", "half written"),
+        ("leave a saved game", "in progress"),
+        ("miscount", "does not hold what its line counts"),
+        ("flip a bit", "sha256"),
+        ("other games", "not those that are played in peace"),
+    ],
+)
+def test_what_is_broken_is_seen(
+    damage: str, said: str, complete: tuple[RunFolder, str], tmp_path: Path
+) -> None:
+    shutil.copytree(complete[0].path, tmp_path / "run")
+    run, digest = RunFolder(tmp_path / "run"), complete[1]
+    manifest, in_progress = run.manifest().path, True
+    lines = manifest.read_text().splitlines(keepends=True)
+    if damage == "lose a line":
+        manifest.write_text(lines[0])
+        (run.games / "b.npz").unlink()
+    elif damage == "list a shard twice":
+        manifest.write_text("".join([*lines, lines[0]]))
+        in_progress = False
+    elif damage == "leave a file":
+        shutil.copy(run.games / "a.npz", run.games / "c.npz")
+    elif damage == "leave a part":
+        (run.games / ".partial-c.npz").touch()
+    elif damage == "leave a saved game":
+        run.inflight.mkdir()
+        (run.inflight / "a.npz").touch()
+    elif damage == "miscount":
+        line = json.loads(lines[0])
+        line["stats"]["plies"] += 1
+        manifest.write_text(json.dumps(line) + "\n" + lines[1])
+        in_progress = False
+    elif damage == "flip a bit":
+        data = bytearray((run.games / "a.npz").read_bytes())
+        data[len(data) // 2] ^= 1
+        (run.games / "a.npz").write_bytes(data)
+        in_progress = False
+    elif damage == "other games":
+        digest = "0" * 64
+    broken = broken_invariants(run, 12, digest)
+    assert any(said in line for line in broken) == bool(said), broken
+    assert (broken_in_progress(run, 12) == []) == in_progress
+
+
+def test_faults_in_words() -> None:
+    for text in ("kill at shard named 3", "full at any 57 for 0.5", "broken at manifest 1"):
+        assert str(Fault.parse(text)) == text
+    for text in ("", "kill at home 1", "kiss at shard 1", "kill at shard"):
+        with pytest.raises(ConfigError, match="is no fault"):
+            Fault.parse(text)
+
+
+def test_a_fault_strikes_where_it_is_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit events of real writes, told to an injector that is not installed."""
+    events = list[tuple[str, tuple[object, ...]]]()
+    monkeypatch.setattr(injectors.os, "kill", lambda pid, number: struck.append(number))
+    watched = [tmp_path / "run" / "games" / name for name in ("a.npz", "b.npz")]
+    watched[0].parent.mkdir(parents=True)
+    heard = _audited(lambda: [write_atomically(path, b"x") for path in watched])
+    events += [event for event in heard if event[0] in ("open", "os.rename")]
+
+    for text, times in (
+        ("kill at shard named 2", 1),
+        ("kill at shard named 3", 0),
+        ("kill at shard 1", 1),
+        ("kill at any 4", 1),
+        ("kill at manifest 1", 0),
+    ):
+        struck = list[int]()
+        injector = Injector(Fault.parse(text), str(tmp_path / "run"))
+        for event in events:
+            injector.hear(*event)
+        assert len(struck) == times, text
+
+    now = [0.0]
+    full = Injector(Fault.parse("full at shard 2 for 1"), str(tmp_path / "run"), lambda: now[0])
+    refused = list[int | None]()
+    for event in [*events, *events]:
+        now[0] += 0.3
+        try:
+            full.hear(*event)
+        except OSError as error:
+            refused.append(error.errno)
+    assert set(refused) == {errno.ENOSPC}
+    assert 1 < len(refused) < len(events), "for a while only"
+    elsewhere = Injector(Fault.parse("full at any 1 for 9"), "/elsewhere", lambda: 1.0)
+    for event in events:
+        elsewhere.hear(*event)
+
+
+def _audited(do: Callable[[], object]) -> list[tuple[str, tuple[object, ...]]]:
+    events = list[tuple[str, tuple[object, ...]]]()
+    listening = [True]
+    sys.addaudithook(lambda *event: events.append(event) if listening[0] else None)
+    do()
+    listening[0] = False
+    return events

@@ -1,0 +1,54 @@
+"""What tests of ``vecchess train`` have in common: tiny runs, and what is to be read of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.system.commands import inside, last_json
+
+QUICK = [
+    "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
+    "--max-plies", 40, "--eval-every", 0,
+]  # fmt: skip
+CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net")
+PGN = """[Event "?"]
+[Result "1-0"]
+
+1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
+
+[Event "?"]
+[Result "0-1"]
+
+1. f3 e5 2. g4 Qh4# 0-1
+
+"""
+
+
+def little_options(folder: Path) -> list[object]:
+    """Options for a network that learns fast, and for all there is to tell of it."""
+    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (folder / "train.toml").write_text("log_every = 1\n")
+    return ["--net", folder / "net.toml", "--config", folder / "train.toml"]
+
+
+def facts(run: Path) -> list[dict[str, Any]]:
+    """What metrics.jsonl says, without what depends on the clock."""
+    return [{key: line[key] for key in line if key not in CLOCKS} for line in lines_of(run)]
+
+
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    """The whole lines of metrics.jsonl, as far as there are any."""
+    file = run / "metrics.jsonl"
+    whole = file.read_text().split("\n")[:-1] if file.exists() else []
+    return [json.loads(line) for line in whole]
+
+
+def newest(run: Path) -> str:
+    return str(json.loads((run / "nets/latest.json").read_text())["sha256"])
+
+
+def gated(run: Path, little: list[object], test: str) -> list[dict[str, Any]]:
+    """What the gate said of the networks of a run with this test."""
+    options = [*QUICK, *little, "--gate", test, "--gate-games", 20, "--run-dir", run]
+    assert last_json(inside("train", *options, "--json"))["exit_code"] == 0
+    return [line for line in lines_of(run) if line["kind"] == "gate"]
