@@ -17,6 +17,10 @@ class DataError(VecchessError):
     """Recorded games or positions on disk cannot be read or written."""
 
 
+class DiskFull(DataError):  # noqa: N818  (the name says what happened)
+    """There is no room on the disk; it may be tried again when there is."""
+
+
 class NetworkError(VecchessError):
     """A network file is missing, corrupt, or breaks the bounds in which inference is exact."""
 

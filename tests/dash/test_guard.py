@@ -83,3 +83,54 @@ def test_a_port_that_is_taken_is_a_line() -> None:
     for host in ("", "no such host", "198.51.100.7", "x" * 70):
         with pytest.raises(ConfigError):
             listen(host, 0)
+
+
+def test_another_origin_gets_nothing_whichever_way_it_asks(tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    own = "http://127.0.0.1:8765"
+    for path in ("/api/runs", "/api/events?t=runs", "/api/play/", "/api/nothing"):
+        for origin in ("http://evil.example", "null", "http://127.0.0.1:9999", "http://[", ""):
+            answer = client.get(path, headers={"origin": origin})
+            assert answer.status_code == 403, (path, origin)
+            assert not any(name.startswith("access-control") for name in answer.headers)
+        for site in ("cross-site", "same-site", "anything"):
+            answer = client.get(path, headers={"sec-fetch-site": site})
+            assert answer.status_code == 403, (path, site)
+    for headers in ({"origin": own}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}):
+        assert client.get("/api/runs", headers=headers).status_code == 200
+    for origin in ("http://evil.example", "null"):
+        answer = client.post("/api/play/position", json={}, headers={"origin": origin})
+        assert answer.status_code == 403
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post("/api/play/position", content=b"a=b", headers=form).status_code == 415
+
+
+def test_a_name_that_was_pointed_here_is_refused_with_its_own_origin(tmp_path: Path) -> None:
+    """As after DNS rebinding: to the browser it is one site, and the page asks its own server."""
+    client = client_of(tmp_path)
+    here = {"host": "evil.example:8765", "origin": "http://evil.example:8765"}
+    for path in ("/", "/api/runs", "/api/events?t=runs"):
+        answer = client.get(path, headers=here | {"sec-fetch-site": "same-origin"})
+        assert answer.status_code == 403
+    assert client.post("/api/play/position", json={}, headers=here).status_code == 403
+    twice = [("host", "localhost:8765"), ("host", "evil.example")]
+    assert client.get("/api/runs", headers=twice).status_code == 400
+
+
+def test_odd_methods_are_refused(tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    for method in ("TRACE", "CONNECT", "PROPFIND", "X" * 200):
+        for path in ("/", "/api/runs", "/api/play/position"):
+            assert client.request(method, path).status_code in (404, 405), (method, path)
+
+
+def test_bodies_end_somewhere(tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    own = {"content-type": "application/json"}
+
+    answer = client.post("/api/play/position", content=b"[" * 70_000, headers=own)
+    assert (answer.status_code, "64 KiB" in answer.json()["error"]) == (413, True)
+    for body in (b"", b"[" * 60_000, b"\xff", b"{}" * 9):
+        answer = client.post("/api/play/position", content=body, headers=own)
+        assert answer.status_code == 400, body[:9]
+        assert len(answer.json()["error"]) < 300

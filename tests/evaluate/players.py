@@ -6,6 +6,7 @@ from vecchess.arena.match import Standing
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.evaluate.encounter import Encounter
 from vecchess.evaluate.pairing import Pairing
+from vecchess.selfplay.stop_signals import StopSignals
 from vecchess.snn.create import create_sized
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
@@ -39,3 +40,21 @@ class Onlooker:
 
     def end(self, encounter: Encounter, is_recalled: bool) -> None:
         self.recalled.append(is_recalled)
+
+
+class Impatient(Onlooker):
+    """Asks to stop after so many pairings, or games of one."""
+
+    def __init__(self, stop: StopSignals, pairings: int = 1000, games: int = 1_000_000) -> None:
+        super().__init__()
+        self._stop, self._pairings, self._games = stop, pairings, games
+
+    def update(self, standing: Standing) -> None:
+        super().update(standing)
+        if self.counted >= self._games:
+            self._stop.ask("enough")
+
+    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+        super().end(encounter, is_recalled)
+        if len(self.recalled) >= self._pairings:
+            self._stop.ask("enough")

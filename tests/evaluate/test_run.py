@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.evaluate.fakes import contender
-from tests.evaluate.players import Onlooker
+from tests.evaluate.players import Impatient, Onlooker
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.ladder import SIMPLE_RUNGS, opponents, simple_ladder, whole_ladder
 from vecchess.evaluate.notebook import Notebook
 from vecchess.evaluate.run import evaluate
 from vecchess.evaluate.tournament import each_against
+from vecchess.selfplay.stop_signals import StopSignals
 
 SHORT = MatchConfig(games=4, max_plies=100)
 LADDER = ["random", "greedy"]
@@ -50,8 +51,8 @@ def test_an_evaluation_is_played_once(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_can_be_ended_early(tmp_path: Path) -> None:
-    watcher = Onlooker()
-    stop = lambda: len(watcher.recalled) == 2  # noqa: E731
+    stop = StopSignals()
+    watcher = Impatient(stop, pairings=2)
     found = evaluate(["net:material"], LADDER, SHORT, Notebook(tmp_path), watcher, stop)
     assert len(found.encounters) == 2
     assert len(found.ratings.players) == 3
@@ -62,9 +63,9 @@ def test_an_evaluation_can_be_ended_early(tmp_path: Path) -> None:
 
 
 def test_a_pair_that_is_ended_early_counts_and_is_played_again(tmp_path: Path) -> None:
-    watcher = Onlooker()
+    stop = StopSignals()
+    watcher = Impatient(stop, games=2)
     config = MatchConfig(games=2000, max_plies=61, concurrency=4)
-    stop = lambda: watcher.counted >= 2  # noqa: E731
     found = evaluate(["greedy"], ["random"], config, Notebook(tmp_path), watcher, stop)
     assert not found.encounters[0].is_complete
     assert 0 < found.encounters[0].meeting.games < 2000

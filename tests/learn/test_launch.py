@@ -42,7 +42,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 def wait_for_ranks(folder: Path, count: int) -> list[int]:
     """Process ids of all ranks, once they work."""
-    for _ in range(600):
+    for _ in range(2000):
         files = [folder / f"{rank}.pid" for rank in range(count)]
         if all(file.exists() and file.read_text() for file in files):
             return [int(file.read_text()) for file in files]
@@ -86,8 +86,7 @@ def test_sums_are_the_same_bits_on_all_ranks(tmp_path: Path) -> None:
     ],
 )
 def test_a_killed_rank_ends_all_with_its_name(tmp_path: Path, program: str, victim: int) -> None:
-    ends = (end_of_killed(program, victim, tmp_path / str(attempt)) for attempt in range(3))
-    code, err = next(end for end in ends if not is_end_by_gloo(*end))
+    code, err = end_of_killed(program, victim, tmp_path / "run")
     assert code == 1
     assert err.startswith(f"error: rank {victim} on ")
     assert f" died: every rank ends; start all machines again with --resume (rank {victim}: " in err
@@ -103,15 +102,6 @@ def end_of_killed(program: str, victim: int, folder: Path) -> tuple[int, str]:
         _, err = process.communicate(timeout=30)
     assert all(has_ended(pid) for pid in pids)
     return process.returncode, err
-
-
-def is_end_by_gloo(code: int, err: str) -> bool:
-    """Whether gloo ended the program itself, which happens seldom, and nobody can prevent.
-
-    Its thread answers a peer that is ready to receive. Where that one is dead by then, it throws,
-    and nothing in that thread catches (``Pair::sendAsyncMode`` in gloo/transport/tcp/pair.cc).
-    """
-    return code == -signal.SIGABRT and "gloo" in err
 
 
 @pytest.mark.slow

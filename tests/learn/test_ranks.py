@@ -308,3 +308,48 @@ def test_a_master_that_does_not_answer_is_one_line() -> None:
         port = closed.getsockname()[1]
     with pytest.raises(ConfigError, match=f"rank 1: nobody answers at 127.0.0.1:{port} within 1 s"):
         open_store(place_of(1, master_port=port), False, "0", 1.0)
+
+
+def wire_that_hears(said: bytes, is_trusted: bool) -> Wire:
+    """Our end of a connection over which ``said`` has come."""
+    mine, theirs = connection()
+    with theirs:
+        theirs.sendall(said)
+    wire = Wire(mine)
+    if is_trusted:
+        wire.trust()
+    return wire
+
+
+def test_a_stranger_may_say_little_and_a_rank_more() -> None:
+    said = b'{"kind": "x", "text": "' + b"a" * 100_000 + b'"}\n'
+    assert len(wire_that_hears(said, is_trusted=True).receive()) == 1
+    for nonsense in (said, b"x" * 100_000):
+        with pytest.raises(ConnectionError):
+            wire_that_hears(nonsense, is_trusted=False).receive()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"{\n",
+        b"[]\n",
+        b"\xff\n",
+        b"[" * 4000 + b"\n",
+        b'{"kind": 7}\n',
+        b'{"kind": "all"}\n',
+        b"{}\n",
+    ],
+    ids=range(7),
+)
+def test_who_says_what_no_rank_says_counts_as_lost(said: bytes) -> None:
+    mine, theirs = connection()
+    with theirs:
+        theirs.sendall(said)
+        with pytest.raises(RankLost, match="rank 1 on b"):
+            Hub({1: Wire(mine)}, HOSTS).check()
+    mine, theirs = connection()
+    with theirs:
+        theirs.sendall(said)
+        with pytest.raises(RankLost, match="rank 0 on a"):
+            Spoke(Wire(mine), HOSTS).check()

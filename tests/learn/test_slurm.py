@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from vecchess_cli.main import app
+from vecchess_cli.commands import app
 
 ROOT = Path(__file__).parent.parent.parent
 TEMPLATES = sorted((ROOT / "configs" / "slurm").glob("*.sbatch"))

@@ -108,7 +108,7 @@ def test_bad_shards_are_set_aside(folder, parts) -> None:
 
 def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
     bad = parts[0].take(np.arange(2))
-    bad.action[4] = 65000
+    bad.action[4] = 4671  # no game begins with such a promotion
     manifest = Manifest(folder)
     sha256 = write_shard(folder / "bad.npz", bad)
     manifest.append(ShardEntry("bad.npz", sha256, GameStats.of(bad)))

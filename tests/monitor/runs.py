@@ -14,10 +14,11 @@ import numpy as np
 from tests.export.made import SEED, played, searched
 from vecchess.chess.rules import Termination
 from vecchess.config import SelfplayConfig, TrainConfig, to_toml
+from vecchess.store.disk import write_atomically
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import write_atomically, write_shard
+from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
 LAYERS = ("block0.first", "block0.second", "block1.first", "block1.second", "heads")

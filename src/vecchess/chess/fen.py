@@ -23,8 +23,11 @@ from vecchess.chess.position import (
 )  # fmt: skip
 from vecchess.errors import ConfigError
 from vecchess.shapes import POSITION_WORDS
+from vecchess.text import clipped
 
 _MAX_PLY = 0xFFFFFFFF
+_LONGEST = 200
+"""Characters of a FEN; 90 or so are the most that one needs."""
 _FAULTS = {
     chess.STATUS_NO_WHITE_KING: "White has no king",
     chess.STATUS_NO_BLACK_KING: "Black has no king",
@@ -56,10 +59,7 @@ def to_fens(positions: Positions, shredder: bool = False) -> list[str]:
 
 def parse(fen: str) -> chess.Board:
     """The FEN as a Chess960-aware board. Raises ConfigError, see ``from_fens``."""
-    try:
-        board = chess.Board(fen, chess960=True)
-    except ValueError as error:
-        raise ConfigError(f"bad FEN '{fen}': {error}") from None
+    board = read_fen(fen)
     status = board.status()
     for fault, reason in _FAULTS.items():
         if status & fault:
@@ -69,6 +69,18 @@ def parse(fen: str) -> chess.Board:
             raise ConfigError(f"bad FEN '{fen}': {name} has more men than pawns could promote to")
     if not (0 <= board.halfmove_clock <= CLOCK_MASK and 0 <= board.ply() <= _MAX_PLY):
         raise ConfigError(f"bad FEN '{fen}': a clock is out of range")
+    return board
+
+
+def read_fen(fen: str) -> chess.Board:
+    """What a FEN says, be it a position that can be played from or not. Raises ConfigError where
+    it is no FEN."""
+    if len(fen) > _LONGEST:
+        raise ConfigError(f"bad FEN '{fen[:40]} ...': it has {len(fen)} characters")
+    try:
+        board = chess.Board(fen, chess960=True)
+    except ValueError as error:
+        raise ConfigError(f"bad FEN '{fen}': {clipped(error)}") from None
     return board
 
 

@@ -17,7 +17,7 @@ from vecchess.chess.bits import I64, U64, call, instruction
 LANES = ir.VectorType(I64, 8)
 SHIFTS = (8, 1, 9, 7, 56, 63, 55, 57)
 """Left rotation of a bitboard by one step in each lane's direction."""
-_ALL, _NOT_A, _NOT_H = 2**64 - 1, 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F
+_NOT_A, _NOT_H = 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F
 _UP, _DOWN = 2**64 - 2**8, 2**56 - 1
 ARRIVALS = (
     _UP, _NOT_A, _UP & _NOT_A, _UP & _NOT_H, _DOWN, _NOT_H, _DOWN & _NOT_H, _DOWN & _NOT_A,

@@ -4,13 +4,15 @@ import hmac
 from collections.abc import Mapping
 from hashlib import sha256
 from http.cookies import SimpleCookie
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 READ = ("GET", "HEAD")
+OWN_SITES = ("same-origin", "none")
+"""What Sec-Fetch-Site says of our own pages, and of an address that somebody typed."""
 PLAY = "/api/play/"
 """The only routes that may be told something; they look at who tells it."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -55,11 +57,13 @@ class Guard:
         await (refusal or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers, shown: bool) -> JSONResponse | None:
+        if len(headers.getlist("host")) > 1:
+            return _refuse(400, "a request goes to one host")
         if not self._any_host and _without_port(headers.get("host", "")) not in LOOPBACK_NAMES:
             return _refuse(403, "this dashboard answers to localhost and 127.0.0.1 only")
         if scope["method"] not in READ and not scope["path"].startswith(PLAY):
             return _refuse(405, "this dashboard only shows; it takes GET and HEAD", READ)
-        if headers.get("sec-fetch-site") == "cross-site" and scope["path"].startswith("/api/"):
+        if scope["path"].startswith("/api/") and _is_foreign(headers):
             return _refuse(403, "a page of another site has no business here")
         if self._token and not shown and not self._known(headers):
             return _refuse(401, "open the address that `vecchess dash` printed, with its token")
@@ -89,6 +93,24 @@ def _add_headers(headers: MutableHeaders, cookie: str) -> None:
     headers.setdefault("cache-control", "no-store")
     if cookie:
         headers.append("set-cookie", cookie)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a browser says that another page asks: in either way, for older ones know but one.
+
+    Another port of this machine is another page, although browsers call it the same site.
+    """
+    if headers.get("sec-fetch-site", OWN_SITES[0]) not in OWN_SITES:
+        return True
+    return any(host_of(origin) != headers.get("host") for origin in headers.getlist("origin"))
+
+
+def host_of(origin: str) -> str | None:
+    """Host and port of an Origin header; None where it names none, such as "null"."""
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None
 
 
 def _same(one: str, other: str) -> bool:

@@ -88,7 +88,8 @@ class Hub:
             if is_new:
                 continue  # what came while the last was on its way
             try:
-                await asyncio.wait_for(turned.wait(), BEAT_S)
+                async with asyncio.timeout(BEAT_S):
+                    await turned.wait()
             except TimeoutError:
                 yield _event("beat", {})
 

@@ -14,11 +14,14 @@ from vecchess.dash.address import Address, listen
 from vecchess.dash.app import make_app
 from vecchess.dash.assets import read_assets
 from vecchess.dash.desk import Desk
-from vecchess.dash.hub import Hub
+from vecchess.dash.hub import MOST_LISTENERS, Hub
+from vecchess.dash.patience import PatientProtocol
 from vecchess.dash.watched import Watched
 from vecchess.errors import ConfigError
 
 GRACE_S = 1
+MOST_CONNECTIONS = 2 * MOST_LISTENERS
+"""Others are told that the server is busy."""
 NICENESS = 10
 
 
@@ -70,6 +73,9 @@ def serve(
         access_log=False,
         lifespan="on",
         server_header=False,
+        http=PatientProtocol,
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_S,
     )
     server = Server(config, hub)

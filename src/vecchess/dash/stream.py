@@ -48,7 +48,8 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         async for event in self._hub.news(self._topics):
             message = {"type": "http.response.body", "body": event, "more_body": True}
-            await asyncio.wait_for(send(message), PATIENCE_S)
+            async with asyncio.timeout(PATIENCE_S):  # wait_for may swallow that we are cancelled
+                await send(message)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

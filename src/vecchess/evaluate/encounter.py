@@ -13,6 +13,8 @@ from vecchess.evaluate.pairing import TOKEN_DIGITS, Pairing
 
 COUNTS = ("wins", "draws", "losses")
 PAIR_KINDS = 5
+MOST = 1 << 40
+"""Games and plies that are counted; more are none."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Encounter:
                 seconds=float(values["seconds"]),
                 is_complete=bool(values["complete"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"not the result of a pair: {error!r}") from None
         if not _adds_up(found.meeting):
             raise DataError(f"{found.meeting}: the pairs are not those of the games")
@@ -117,7 +119,7 @@ def joint(encounters: Iterable[Encounter], identity: str, other: str) -> Meeting
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
         raise ValueError(f"{value!r} is no number of games")
     return value
 

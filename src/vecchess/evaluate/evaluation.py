@@ -1,6 +1,5 @@
 """What an evaluation found: who took part, who scored what against whom, ratings of all."""
 
-import json
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +12,10 @@ from vecchess.evaluate.contender import Contender
 from vecchess.evaluate.encounter import Encounter
 from vecchess.evaluate.fit import Misfit, misfits
 from vecchess.evaluate.milestones import milestones
+from vecchess.text import clipped, contents, json_object
 
 SCHEMA = 1
+MOST_FILE_BYTES = 1 << 24
 ANCHOR = "random"
 
 
@@ -117,7 +118,7 @@ class Evaluation:
             contenders = tuple(_contender(facts) for facts in values["players"])
             encounters = tuple(Encounter.from_dict(facts) for facts in values["pairs"])
             found = cls(contenders, int(values["num_rated"]), encounters)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(f"it is no evaluation: {error!r}") from None
         unknown = {who for one in encounters for who in one.players} - set(found.names)
         if unknown:
@@ -130,11 +131,11 @@ class Evaluation:
 def read_evaluation(file: Path) -> Evaluation:
     """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
     try:
-        return Evaluation.from_dict(json.loads(file.read_text()))
+        return Evaluation.from_dict(json_object(contents(file, MOST_FILE_BYTES), MOST_FILE_BYTES))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, DataError) as error:
-        raise ConfigError(f"{file} was not written by vecchess eval: {error}") from None
+        raise ConfigError(f"{file} was not written by vecchess eval: {clipped(error)}") from None
 
 
 def _contender(facts: dict[str, Any]) -> Contender:

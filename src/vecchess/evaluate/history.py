@@ -16,7 +16,8 @@ from vecchess.evaluate.evaluation import Evaluation
 from vecchess.evaluate.notebook import Notebook
 from vecchess.evaluate.pairing import Pairing
 from vecchess.evaluate.run import introduced
-from vecchess.evaluate.tournament import Asked, Watcher, play_pairings
+from vecchess.evaluate.tournament import Watcher, play_pairings
+from vecchess.selfplay.stop_signals import StopSignals
 
 DISTANCES = (1, 2, 4)
 """How far back the networks are that a network plays. Games grow with the number of networks, not
@@ -108,7 +109,7 @@ def rate_history(
     config: MatchConfig,
     notebook: Notebook,
     watcher: Watcher,
-    asked_to_stop: Asked = lambda: False,
+    stop: StopSignals | None = None,
 ) -> History:
     """Play networks against those 1, 2 and 4 before them, and against ``against``.
 
@@ -122,7 +123,7 @@ def rate_history(
     if len(own) < 2:
         raise ConfigError(f"the networks of {run} are all the same: there is no history")
     pairings = schedule(own, contenders[len(own) :], config)
-    played = play_pairings(pairings, config.seed, notebook, watcher, asked_to_stop)
+    played = play_pairings(pairings, config.seed, notebook, watcher, stop or StopSignals())
     kept = tuple(by_spelling[one.spelling] for one in own)
     return History(run, kept, Evaluation(tuple(contenders), len(own), tuple(played)))
 

@@ -16,7 +16,8 @@ from vecchess.errors import ConfigError, DataError
 from vecchess.evaluate.encounter import Encounter
 from vecchess.evaluate.pairing import Pairing
 from vecchess.jit import user_cache
-from vecchess.store.shard import write_atomically
+from vecchess.store.disk import write_atomically
+from vecchess.text import contents, json_object
 
 SCHEMA = 1
 NAME_DIGITS = 24
@@ -51,7 +52,7 @@ class Notebook:
         if self._folder is None or not self._recalls:
             return None
         try:
-            values = json.loads(self._file(pairing).read_text())
+            values = json_object(contents(self._file(pairing)))
             if values["schema"] != SCHEMA or values["pairing"] != self._key(pairing):
                 return None
             found = Encounter.from_dict(values["result"])

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from vecchess import __version__
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.store.shard import write_atomically
+from vecchess.store.disk import write_atomically
 
 UNTOLD = {"concurrency", "gpus", "backend", "threads", "sprt"}
 """Settings that decide no game of an evaluation."""

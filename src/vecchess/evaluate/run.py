@@ -8,7 +8,8 @@ from vecchess.errors import ConfigError
 from vecchess.evaluate.contender import Contender, distinct, introduce
 from vecchess.evaluate.evaluation import Evaluation
 from vecchess.evaluate.notebook import Notebook
-from vecchess.evaluate.tournament import Asked, Watcher, each_against, play_pairings
+from vecchess.evaluate.tournament import Watcher, each_against, play_pairings
+from vecchess.selfplay.stop_signals import StopSignals
 
 
 def evaluate(
@@ -17,7 +18,7 @@ def evaluate(
     config: MatchConfig,
     notebook: Notebook,
     watcher: Watcher,
-    asked_to_stop: Asked = lambda: False,
+    stop: StopSignals | None = None,
 ) -> Evaluation:
     """Play those that are ``rated`` against each other and the opponents, all by their spellings.
 
@@ -32,7 +33,7 @@ def evaluate(
     if len(contenders) < 2:
         raise ConfigError(f"{contenders[0].name} would play itself: name an --against")
     pairings = each_against(contenders[:num_rated], ladder, config)
-    played = play_pairings(pairings, config.seed, notebook, watcher, asked_to_stop)
+    played = play_pairings(pairings, config.seed, notebook, watcher, stop or StopSignals())
     return Evaluation(tuple(contenders), num_rated, tuple(played))
 
 

@@ -1,6 +1,7 @@
 """Plays one pairing after the other; what was played before is not played again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import combinations, pairwise
 from typing import Protocol
 
@@ -11,9 +12,7 @@ from vecchess.evaluate.contender import Contender
 from vecchess.evaluate.encounter import Encounter
 from vecchess.evaluate.notebook import Notebook
 from vecchess.evaluate.pairing import Pairing
-
-Asked = Callable[[], object]
-"""True, or a reason, once somebody asks to stop."""
+from vecchess.selfplay.stop_signals import Answer, Stopped, StopSignals
 
 
 class Watcher(Protocol):
@@ -37,22 +36,23 @@ def play_pairings(
     seed: int,
     notebook: Notebook,
     watcher: Watcher,
-    asked_to_stop: Asked,
+    stop: StopSignals,
 ) -> list[Encounter]:
     """What each of ``pairings`` came to, in their order; fewer where somebody asks to stop.
 
-    seed: of the players. What was played of the pairing that is stopped is the last. Raises what
-    a player raises.
+    seed: of the players. What was played of the pairing that is stopped is the last; players that
+    are being opened are not waited for. Raises what a player raises.
     """
+    stop.begin(Answer.NOTE)
     found: list[Encounter] = []
     for number, pairing in enumerate(pairings, 1):
-        if asked_to_stop():
+        if stop.reason:
             break
         watcher.begin(pairing, number, len(pairings))
         encounter = notebook.recall(pairing)
         is_recalled = encounter is not None
         if encounter is None:
-            encounter = _play(pairing, seed, watcher, asked_to_stop)
+            encounter = _play(pairing, seed, watcher, stop)
             if encounter is None:
                 break
             notebook.keep(pairing, encounter)
@@ -61,19 +61,21 @@ def play_pairings(
     return found
 
 
-def _play(pairing: Pairing, seed: int, watcher: Watcher, asked_to_stop: Asked) -> Encounter | None:
+def _play(pairing: Pairing, seed: int, watcher: Watcher, stop: StopSignals) -> Encounter | None:
     """None where it was stopped before a pair of games was over."""
 
     def look(standing: Standing) -> bool:
         watcher.update(standing)
-        return bool(asked_to_stop())
+        return bool(stop.reason)
 
     texts = [pairing.first.spelling, pairing.second.spelling]
     players_config = pairing.config.model_copy(update={"seed": seed})
-    with opened(texts, players_config) as (first, second):
+    with ExitStack() as stack:
         try:
+            with stop.interrupting():
+                first, second = stack.enter_context(opened(texts, players_config))
             return Encounter.of(pairing, play_match(first, second, pairing.config, look))
-        except NoGames:
+        except (NoGames, Stopped):
             return None
 
 

@@ -21,6 +21,8 @@ from vecchess.export.lc0_record import (
 
 _KINDS = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)
 _THEIR_PAWNS = 6
+_MOST_BYTES = 4096 * RECORD.itemsize
+"""A game has fewer plies; a file of zeros would unpack without end."""
 
 
 def read_chunk(path: Path) -> NDArray[np.void]:
@@ -29,10 +31,11 @@ def read_chunk(path: Path) -> NDArray[np.void]:
     Known are the input formats 1 and 2, whose planes are not transformed.
     """
     try:
-        data = gzip.decompress(path.read_bytes())
+        with gzip.open(path) as file:
+            data = file.read(_MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read {path}: {error}") from None
-    if not data or len(data) % RECORD.itemsize:
+    if not data or len(data) % RECORD.itemsize or len(data) > _MOST_BYTES:
         raise DataError(f"{path} has {len(data)} bytes: not a number of V6 records of 8,356")
     chunk: NDArray[np.void] = np.frombuffer(data, RECORD)
     _require(path, chunk, "version", (VERSION,))

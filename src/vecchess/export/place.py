@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from vecchess.errors import ConfigError, DataError
-from vecchess.store.shard import PARTIAL_PREFIX, sync_directory
+from vecchess.store.disk import PARTIAL_PREFIX, sync_directory
 
 STDOUT = "-"
 

@@ -1,6 +1,5 @@
 """One node's end of a fleet: where a command runs. Ray makes an actor of a ``Post``."""
 
-import json
 import os
 import socket
 import subprocess
@@ -10,6 +9,10 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
+from vecchess.text import json_of
+
+MOST_BYTES = 1 << 24
+"""Longest line of a command that is heard."""
 PROGRAM = ("-m", "vecchess_cli.main")
 News = list[tuple[str, Any]]
 """What happened, in order: ("err", line), ("out", line), and at last ("ended", exit code), below 0
@@ -63,8 +66,21 @@ class Post:
     def _listen(self) -> None:
         assert self._stdout is not None
         kind = ""
-        for line in self._stdout:
-            kind, what = json.loads(line)
+        while line := self._stdout.readline(MOST_BYTES):
+            news = _news_in(line)
+            if news is None:
+                break
+            kind, what = news
             self._news.put((kind, what))
         if kind != "ended":
             self._news.put(("lost", "the process that kept the command is gone"))
+
+
+def _news_in(line: bytes) -> tuple[str, Any] | None:
+    """What a line of the guard says; None where it is none of its lines."""
+    try:
+        kind, what = json_of(line, MOST_BYTES)
+    except (ValueError, TypeError):
+        return None
+    is_line = kind in ("out", "err") and isinstance(what, str)
+    return (kind, what) if is_line or (kind == "ended" and type(what) is int) else None

@@ -90,5 +90,12 @@ def _judged(kind: str, what: str | int, is_stopping: bool) -> tuple[int, str]:
     if code == -signal.SIGTERM and is_stopping:  # too early to heed signals: nothing to save
         return RESUMABLE, ""
     if code < 0:
-        return WorkerDied.exit_code, f"was killed by {signal.Signals(-code).name}"
+        return WorkerDied.exit_code, f"was killed by {_signal_name(-code)}"
     return code, "" if code in (OK, RESUMABLE) else f"ended with exit code {code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.gather.games import Game, to_records
+from vecchess.store.disk import write_atomically
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import read_numbers, write_atomically, write_shard
+from vecchess.store.shard import read_numbers, write_shard
 from vecchess.store.stats import GameStats
+from vecchess.text import contents, json_object
 
 FACTS_NAME = "gather.json"
 
@@ -89,10 +91,9 @@ def _read_facts(path: Path) -> dict[str, Any] | None:
     if not file.exists():
         return None
     try:
-        facts: dict[str, Any] = json.loads(file.read_text())
+        return json_object(contents(file))
     except (OSError, ValueError) as error:
         raise DataError(f"cannot read {file}: {error}") from None
-    return facts
 
 
 def _difference(known: dict[str, Any], facts: dict[str, Any]) -> str:

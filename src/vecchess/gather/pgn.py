@@ -1,23 +1,18 @@
 """PGN files as shards: the main lines of finished games, read one at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-import chess
-import chess.pgn
-
-from vecchess.chess.fen import parse
-from vecchess.chess.rules import Termination
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError
 from vecchess.gather.folder import GatherFolder, open_folder
-from vecchess.gather.games import Game, action_of, start_of, termination_of
+from vecchess.gather.games import Game
+from vecchess.gather.main_line import RESULTS, read_main_line
 
 SCHEMA = 1
 SOURCE = "pgn"
 """What the records name in place of a network."""
-RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
 SHARD_GAMES = 1000
 Watch = Callable[["Imported"], object]
 
@@ -101,7 +96,7 @@ def _games(file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
 
 def _finished(handle: TextIO, file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
     index = 0
-    while (read := chess.pgn.read_game(handle, Visitor=_Reader)) is not None:
+    while (read := read_main_line(handle)) is not None:
         index += 1
         fault = read.fault or read.contradiction()
         if fault:
@@ -118,82 +113,3 @@ def _finished(handle: TextIO, file: Path, skip_bad: bool, counts: Imported) -> I
             yield read.game(counts.games)
             counts.games += 1
             counts.plies += len(read.actions)
-
-
-@dataclass
-class _Read:
-    """What was found in one game's text."""
-
-    board: chess.Board = field(default_factory=chess.Board)
-    start: chess.Board = field(default_factory=chess.Board)
-    actions: list[int] = field(default_factory=list)
-    result: str = "*"
-    fault: str = ""
-
-    def contradiction(self) -> str:
-        """What is wrong with the result, or ""."""
-        claimed = RESULTS.get(self.result)
-        if claimed is None or (not self.board.is_checkmate() and not self.board.is_stalemate()):
-            return ""
-        real = 0 if not self.board.is_check() else -1 if self.board.turn else 1
-        return "" if claimed == real else f"the result {self.result} contradicts the last position"
-
-    def game(self, number: int) -> Game:
-        """The finished game as number ``number``."""
-        result, over = RESULTS[self.result], termination_of(self.board)
-        is_draw = over not in (Termination.ONGOING, Termination.CHECKMATE)
-        if over == Termination.ONGOING or (is_draw and result != 0):
-            over = Termination.RESIGNATION if result else Termination.ADJUDICATION
-        return Game(number, start_of(self.start), result, over, self.actions)
-
-
-class _Reader(chess.pgn.BaseVisitor[_Read]):
-    """Notes the main line while python-chess reads; the first fault ends it."""
-
-    def __init__(self) -> None:
-        self._read = _Read()
-        self._has_board = False
-        self._where = ""
-
-    def visit_header(self, tagname: str, tagvalue: str) -> None:
-        if tagname == "Result":
-            self._read.result = tagvalue.strip()
-
-    def begin_variation(self) -> chess.pgn.SkipType:
-        return chess.pgn.SKIP
-
-    def visit_result(self, result: str) -> None:
-        if self._read.result not in RESULTS:
-            self._read.result = result
-
-    def begin_parse_san(self, board: chess.Board, san: str) -> chess.pgn.SkipType | None:
-        dots = "." if board.turn else "..."
-        self._where = f"move {board.fullmove_number}{dots} {san}"
-        return chess.pgn.SKIP if self._read.fault else None
-
-    def visit_move(self, board: chess.Board, move: chess.Move) -> None:
-        if not move:
-            self._fail(f"{self._where} is no move")
-        else:
-            self._read.actions.append(action_of(board, move))
-
-    def visit_board(self, board: chess.Board) -> None:
-        if self._has_board:
-            return
-        self._has_board = True
-        self._read.board, self._read.start = board, board.copy()
-        try:
-            if type(board) is not chess.Board:
-                raise ConfigError(f"{type(board).__name__} is not chess")
-            parse(board.fen())
-        except (ConfigError, DataError) as error:
-            self._fail(str(error))
-
-    def handle_error(self, error: Exception) -> None:
-        self._fail(f"{self._where} is illegal" if self._where else str(error))
-
-    def _fail(self, fault: str) -> None:
-        self._read.fault = self._read.fault or fault
-
-    def result(self) -> _Read:
-        return self._read

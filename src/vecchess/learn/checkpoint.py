@@ -10,7 +10,6 @@ process that is killed half-way leaves a folder that the next one removes.
 import io
 import json
 import os
-import pickle
 import re
 import shutil
 import time
@@ -23,7 +22,9 @@ from typing import Any
 from vecchess import __version__
 from vecchess.errors import ConfigError, DataError
 from vecchess.learn.state import packed, unpacked
-from vecchess.store.shard import PARTIAL_PREFIX, sync_directory
+from vecchess.learn.state_file import read_state
+from vecchess.store.disk import PARTIAL_PREFIX, sync_directory
+from vecchess.text import contents, json_object
 
 SCHEMA = 1
 STATE_FILE = "state.pt"
@@ -160,8 +161,6 @@ def load(path: Path, net: Mapping[str, Any] | None = None) -> Loaded:
     ConfigError where ``path`` is no checkpoint or of another network, DataError where it is damaged
     or was written by a newer vecchess.
     """
-    import torch
-
     if not path.is_dir() or not (path / MANIFEST_FILE).exists():
         raise ConfigError(f"{path} is not a checkpoint: it has no {MANIFEST_FILE}")
     manifest = _manifest(path)
@@ -171,10 +170,14 @@ def load(path: Path, net: Mapping[str, Any] | None = None) -> Loaded:
     known = manifest["files"][STATE_FILE]
     try:
         if not _is_as_written(file, known):
-            raise DataError(f"{path} is damaged: {STATE_FILE} is not the file that was written")
-        state = unpacked(torch.load(file, map_location="cpu", weights_only=True))
-    except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        raise DataError(f"{path} is damaged: {_reason(error)}") from None
+            raise DataError(f"{STATE_FILE} is not the file that was written")
+        state = unpacked(read_state(file))
+    except OSError as error:
+        raise DataError(f"{path} is damaged: {STATE_FILE}: {error.strerror}") from None
+    except (DataError, ValueError) as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if not isinstance(state, dict):
+        raise DataError(f"{path} is damaged: its state is no table")
     return Loaded(path, state, manifest["facts"])
 
 
@@ -208,21 +211,31 @@ def _write_synced(path: Path, data: bytes | memoryview) -> None:
 def _manifest(path: Path) -> dict[str, Any]:
     """A checkpoint's manifest; raises DataError where it is damaged, or too new."""
     try:
-        manifest: dict[str, Any] = json.loads((path / MANIFEST_FILE).read_bytes())
-        schema = manifest["schema"]
-        if schema > SCHEMA:
-            raise DataError(
-                f"{path} has schema {schema}, this vecchess reads up to {SCHEMA}: "
-                f"it was written by vecchess {manifest['vecchess']}, use that or a later one"
-            )
-        facts, files = manifest["facts"], manifest["files"]
-        int(facts["iteration"]), int(facts["step"]), float(manifest["saved_unix"])
-        str(files[STATE_FILE]["sha256"]), int(files[STATE_FILE]["size"])
+        manifest = json_object(contents(path / MANIFEST_FILE))
+        _check_manifest(path, manifest)
     except OSError as error:
         raise DataError(f"{path} is damaged: {MANIFEST_FILE}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is damaged: {MANIFEST_FILE}: {error!r}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is damaged: {MANIFEST_FILE}: {error!r:.200}") from None
     return manifest
+
+
+def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Raises DataError where it is too new; ValueError, KeyError, ... where it is none."""
+    schema = manifest["schema"]
+    if schema > SCHEMA:
+        raise DataError(
+            f"{path} has schema {schema}, this vecchess reads up to {SCHEMA}: "
+            f"it was written by vecchess {manifest['vecchess']}, use that or a later one"
+        )
+    facts, known = manifest["facts"], manifest["files"][STATE_FILE]
+    for count in (facts["iteration"], facts["step"], known["size"]):
+        if type(count) is not int:
+            raise ValueError("a count is none")
+    if not isinstance(manifest["saved_unix"], float) or not isinstance(facts.get("net", {}), dict):
+        raise ValueError("it is not as it was written")
+    if not re.fullmatch("[0-9a-f]{64}", known["sha256"]):
+        raise ValueError("its sha256 is none")
 
 
 def _require_net(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -248,7 +261,3 @@ def _is_as_written(file: Path, known: Mapping[str, Any]) -> bool:
     with file.open("rb") as opened:
         found = file_digest(opened, "sha256").hexdigest()
     return bool(found == known["sha256"] and file.stat().st_size == known["size"])
-
-
-def _reason(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vecchess.errors import ConfigError
 from vecchess.gather.pgn import import_pgn
-from vecchess.store.shard import PARTIAL_PREFIX
+from vecchess.store.disk import PARTIAL_PREFIX
 from vecchess.store.source import check_place
 
 PGN_SUFFIX = ".pgn"

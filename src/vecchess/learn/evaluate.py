@@ -42,7 +42,7 @@ class Matches:
             for opponent in OPPONENTS:
                 other = open_player(opponent, config.seed)
                 result = play_match(player, other, settings, lambda _: must_stop())
-                names = {"player": _name(query), "opponent": opponent}
+                names = {"player": player_name(query), "opponent": opponent}
                 found.append(names | facts_of(result))
         return {"matches": found}
 
@@ -72,8 +72,8 @@ def queries(config: TrainConfig) -> list[str]:
     return ["", *searched]
 
 
-def _name(query: str) -> str:
-    """ "policy", or "gumbel 16"."""
+def player_name(query: str) -> str:
+    """What a network that plays so is called: "policy", or "gumbel 16"."""
     if not query:
         return "policy"
     search, _, sims = query.removeprefix("?search=").partition("&sims=")

@@ -54,7 +54,7 @@ class Part:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Part":
         """The same from plain values."""
-        return cls(**values | {"stats": GameStats(**values["stats"])})
+        return cls(**values | {"stats": GameStats.from_dict(values["stats"])})
 
 
 class Generations:

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from vecchess.errors import RankLost, VecchessError
 from vecchess.learn.wire import Message, Wire, readable
+from vecchess.learn.words import TO_HUB, TO_SPOKE, understood
 
 ROLL_S = 5.0
 """A rank that does not answer a roll call for so long is lost."""
@@ -54,6 +55,8 @@ class Hub:
 
     def __init__(self, wires: dict[int, Wire], hosts: list[str]) -> None:
         """``wires`` by rank, without 0; ``hosts`` of all ranks."""
+        for wire in wires.values():
+            wire.trust()
         self._wires = wires
         self._hosts = hosts
         self._said: dict[int, Message] = {}
@@ -140,7 +143,7 @@ class Hub:
     def _read(self, rank: int) -> bool:
         """Take in what ``rank`` sent; False once it is gone."""
         try:
-            messages = self._wires[rank].receive()
+            messages = understood(self._wires[rank].receive(), TO_HUB)
         except ConnectionError:
             return False
         for message in messages:
@@ -182,6 +185,7 @@ class Spoke:
 
     def __init__(self, wire: Wire, hosts: list[str]) -> None:
         """``hosts`` of all ranks."""
+        wire.trust()
         self._wire = wire
         self._hosts = hosts
         self._values: list[Any] | None = None
@@ -233,7 +237,7 @@ class Spoke:
         if not readable([self._wire], wait_s):
             return
         try:
-            messages = self._wire.receive()
+            messages = understood(self._wire.receive(), TO_SPOKE)
         except ConnectionError:
             self._lose_first("died")
         for message in messages:

@@ -9,12 +9,11 @@ import os
 import signal
 import socket
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -25,7 +24,7 @@ from vecchess.learn.place import Cluster, Place, device_of, local_places
 from vecchess.learn.ranks import START_S, TIMEOUT_S, join
 from vecchess.learn.rendezvous import nothing, open_store, port_of
 from vecchess.selfplay.devices import CPU, Device, num_cores
-from vecchess.selfplay.shield import ignore, start_shielded
+from vecchess.selfplay.shield import end_with_parent, ignore, start_shielded
 from vecchess.selfplay.stop_signals import stop_signals
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ def _end(processes: list[SpawnProcess], wait_s: float) -> None:
 def run_rank(plan: RankPlan[Any]) -> None:
     """Body of a spawned rank."""
     ignore(stop_signals())  # local rank 0 decides when to stop
-    threading.Thread(target=_end_with_parent, name="vecchess-parent", daemon=True).start()
+    end_with_parent()
     code = 0
     try:
         _run_here(plan, None)
@@ -197,10 +196,3 @@ def run_rank(plan: RankPlan[Any]) -> None:
     sys.stderr.flush()
     if code:
         os._exit(code)  # a broken collective would keep the interpreter from ending
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

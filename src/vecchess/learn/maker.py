@@ -1,7 +1,9 @@
 """Makes batches: what lives in a loader process, and what it says to the trainer."""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from operator import index
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from vecchess.learn.plan import Plan
 from vecchess.learn.rows import fill_rows
 from vecchess.learn.samples import row_bytes, samples_in
 from vecchess.learn.window import GivenShelf, Shelf, Window
+from vecchess.text import json_object
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,16 @@ class Order:
 
     plan: Plan
     place: int
+
+    def to_bytes(self) -> bytes:
+        """For a pipe."""
+        return _to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Order":
+        """What ``to_bytes`` made."""
+        values = json_object(data)
+        return cls(Plan(**values["plan"]), values["place"])
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,18 @@ class Packet:
     """Lines for people."""
     error: tuple[str, str] | None = None
     """Name of a class in ``vecchess.errors``, and its line: then there are no rows."""
+
+    def to_bytes(self) -> bytes:
+        """For a pipe."""
+        return _to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Packet":
+        """What ``to_bytes`` made."""
+        values = json_object(data)
+        error = None if values["error"] is None else (values["error"][0], values["error"][1])
+        notes = tuple(values["notes"])
+        return cls(Plan(**values["plan"]), values["place"], values["num_positions"], notes, error)
 
 
 class Maker:
@@ -88,3 +113,7 @@ class Maker:
         if not window.num_positions:
             raise DataError("there are no positions to learn from in the recorded games")
         return window.find(draw(window.num_positions))
+
+
+def _to_bytes(value: Order | Packet) -> bytes:
+    return json.dumps(asdict(value), default=index).encode()  # numpy's integers are integers

@@ -4,13 +4,13 @@
 how many positions played so far, as KataGo names its networks.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from vecchess.errors import DataError, NetworkError
 from vecchess.snn.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
+from vecchess.text import contents, json_object
 
 LATEST = "nets/latest.json"
 
@@ -52,8 +52,8 @@ def latest(run: RunFolder) -> Published:
     """The newest network of ``run``; raises NetworkError where there is none."""
     path = run.path / LATEST
     try:
-        facts = json.loads(path.read_text())
+        facts = json_object(contents(path))
         file = run.nets / Path(facts["file"]).name
-        return Published(file.stem, file, facts["sha256"])
+        return Published(file.stem, file, str(facts["sha256"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NetworkError(f"{path} does not name a network: {error}") from None

@@ -18,6 +18,7 @@ from vecchess.errors import ConfigError, RankLost
 from vecchess.learn.hub import Hub, SharedError, Spoke
 from vecchess.learn.place import Place
 from vecchess.learn.wire import Message, Wire, readable
+from vecchess.learn.words import HELLO, WELCOME, has_all, understood
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
@@ -150,10 +151,15 @@ def _hear(
             watch()
             continue
         message = _first_message(wire, min(deadline, monotonic() + 5.0), watch)
-        if message is not None and message.get("word") == word:
+        if message is not None and has_all(message, HELLO) and _is_same(message["word"], word):
             return wire, message
         wire.close()  # somebody else who tries ports
     return None, {}
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Compared in a time that tells nothing."""
+    return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode())
 
 
 def _first_message(wire: Wire, deadline: float, watch: Callable[[], None]) -> Message | None:
@@ -177,6 +183,8 @@ def _misfit(facts: Message, theirs: Message, hosts: dict[int, str]) -> str:
                 f"{who} was started with another {words} than rank 0: {theirs[key]}, not "
                 f"{facts[key]}; start every machine with the same settings"
             )
+    if not 0 < theirs["rank"] < facts["world_size"]:
+        return f"{who} is none of {facts['world_size']} ranks: check --node-rank and --nnodes"
     if theirs["rank"] in hosts:
         return (
             f"{who} turned up although {hosts[theirs['rank']]} has rank {theirs['rank']} already: "
@@ -229,10 +237,12 @@ def _welcome(
     wire: Wire, hello: Message, start_s: float, watch: Callable[[], None]
 ) -> Message | None:
     try:
+        wire.trust()
         wire.send(hello)
+        answer = _first_message(wire, monotonic() + start_s + 5.0, watch)
+        return None if answer is None else understood([answer], WELCOME)[0]
     except ConnectionError:
         return None
-    return _first_message(wire, monotonic() + start_s + 5.0, watch)
 
 
 def _first_line(error: Any) -> str:

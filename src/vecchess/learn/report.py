@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from vecchess.config import TrainConfig
+from vecchess.learn.evaluate import OPPONENTS, player_name, queries
 from vecchess.learn.learner import Learner
 from vecchess.learn.publish import Published
 from vecchess.learn.stage import Stage
@@ -199,9 +200,7 @@ class Reporter:
         """A match for progress is over."""
         self.say(match_line(self.title, match))
         facts = {key: match[key] for key in match if key != "iteration"}
-        name = f"{match['player']}-{match['opponent']}".replace(" ", "_")
-        plotted = {key: {name: match[key]} for key in ("elo", "score")}
-        self._write("eval", facts, plotted)
+        self._write("eval", facts, plotted_match(match, player_name(queries(self.config)[-1])))
 
     def gated(self, judged: dict[str, Any]) -> None:
         """The gate has judged a candidate."""
@@ -214,6 +213,20 @@ class Reporter:
         if self._log is not None and self._learner is not None:
             progress = self._learner.progress
             self._log.write(kind, self._iteration, progress.steps, progress.samples, facts, plotted)
+
+
+def plotted_match(match: dict[str, Any], best: str) -> dict[str, Any]:
+    """What TensorBoard gets of a match: tags by player and opponent, as "eval/elo/policy-greedy".
+
+    "eval/elo" itself is the network as it plays ``best`` against random moves, which are 0 Elo on
+    the ladder.
+    """
+    player, opponent = match["player"], match["opponent"]
+    name = f"{player}-{opponent}".replace(" ", "_")
+    plotted = {f"{key}/{name}": match[key] for key in ("elo", "score")}
+    if (player, opponent) == (best, OPPONENTS[0]):
+        plotted["elo"] = match["elo"]
+    return plotted
 
 
 def figures(told: dict[str, float]) -> str:

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,11 @@ from vecchess.selfplay.assemble import check_search
 from vecchess.selfplay.devices import Device, parse_gpus, share_out
 from vecchess.selfplay.openings import start_table
 from vecchess.selfplay.prometheus import metrics_endpoint
-from vecchess.selfplay.run import exit_code
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.selfplay.stop_signals import Answer, StopSignals, exit_code
 from vecchess.snn.firing import obstacle_to_neurons
+from vecchess.store.disk import write_atomically
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import write_atomically
 from vecchess.store.status import StatusFile
 
 SCHEMA = 1
@@ -57,9 +55,11 @@ def train_run(
     resume: bool,
     quiet: bool,
     flags: Mapping[str, Any] | None = None,
+    stop: StopSignals | None = None,
 ) -> dict[str, Any]:
-    """Train until the last iteration is done or a signal comes; returns the summary, for JSON.
+    """Train until the last iteration is done or somebody asks to stop; returns the summary.
 
+    It is ready for JSON. ``stop``: what ends it early, entered by the caller; None: nothing.
     ``flags`` are given where the run's settings are not on this machine, and ``config`` is that of
     ``before_meeting``: rank 0 then tells the rest.
 
@@ -79,7 +79,7 @@ def train_run(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
             "told --nnodes, --node-rank and --master-addr"
         )
-    arguments = (config, folder, devices, resume, quiet, flags)
+    arguments = (config, folder, devices, resume, quiet, flags, stop or StopSignals())
     return run_ranks(train_rank, arguments, devices, cluster, config.rank_timeout_s)
 
 
@@ -91,8 +91,11 @@ def train_rank(
     resume: bool,
     quiet: bool,
     flags: Mapping[str, Any] | None,
+    stop: StopSignals,
 ) -> dict[str, Any]:
-    """One rank's part of a run; see ``train_run``."""
+    """One rank's part of a run; see ``train_run``. One that was spawned hears of signals from its
+    leader."""
+    stop.begin(Answer.NOTE)
     config = agreed(config, flags, ranks)
     if flags is not None:
         _check(config, devices, ranks.world_size)
@@ -103,9 +106,6 @@ def train_rank(
     run, console = _machine_folder(folder, ranks), _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.patience(config.rank_timeout_s))  # rank 0's, whoever was told it
-        stop = StopSignals(interrupts=True)
-        if parent_process() is None:  # a rank that was spawned hears of signals from its leader
-            stack.enter_context(stop)
         if ranks.leads_node:
             run.create()
             stack.enter_context(run.locked())

@@ -15,6 +15,8 @@ from vecchess.errors import DataError
 
 ARRAY_KEY = "ndarray:"
 """An array is stored as a dict of this one key and a tensor."""
+_DEEPEST = 64
+"""Dicts and lists within each other."""
 
 
 def packed(value: Any, where: str = "state") -> Any:
@@ -40,13 +42,37 @@ def packed(value: Any, where: str = "state") -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """What ``packed`` was given; tuples have become lists, numpy's numbers Python's."""
-    if isinstance(value, dict):
-        if value.keys() == {ARRAY_KEY}:
-            return value[ARRAY_KEY].numpy()
-        return {key: unpacked(inner) for key, inner in value.items()}
+    """What ``packed`` was given; tuples have become lists, numpy's numbers Python's.
+
+    Raises ValueError for what it cannot have made: a file can hold one list many times within
+    others, or itself, and a tensor of more elements than it has memory.
+    """
+    return _unpacked(value, set(), 0)
+
+
+def _unpacked(value: Any, seen: set[int], depth: int) -> Any:
+    if isinstance(value, torch.Tensor):
+        return _whole_tensor(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if not isinstance(value, dict | list) or id(value) in seen or depth > _DEEPEST:
+        raise ValueError("its state is not made of plain values")
+    seen.add(id(value))
     if isinstance(value, list):
-        return [unpacked(inner) for inner in value]
+        return [_unpacked(inner, seen, depth + 1) for inner in value]
+    if value.keys() == {ARRAY_KEY}:
+        return _whole_tensor(value[ARRAY_KEY]).numpy()
+    return {key: _unpacked(inner, seen, depth + 1) for key, inner in value.items()}
+
+
+def _whole_tensor(value: Any) -> torch.Tensor:
+    """``value`` where it is a tensor with memory of its own for every element."""
+    if type(value) is not torch.Tensor or value.layout != torch.strided or value.is_meta:
+        raise ValueError("its state holds a tensor of an unknown kind")
+    if not value.is_contiguous() and value.numel() * value.element_size() > (
+        value.untyped_storage().nbytes()
+    ):
+        raise ValueError("its state holds a tensor that is larger than its memory")
     return value
 
 

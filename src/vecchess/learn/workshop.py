@@ -92,6 +92,9 @@ class _Effort(NamedTuple):
     """It neither computes nor waits for a processor to do so."""
     ticks: int
     """Time of the processor it has taken so far, in units of the system, often 10 ms."""
+    shares: str
+    """Time on a processor and waiting for one, in ns, and how often it had one; "" where the system
+    does not tell. A process that reads from a slow disk takes too little for a tick."""
 
 
 class _Hand:
@@ -117,7 +120,7 @@ class _Hand:
     def send(self, order: Order) -> None:
         """Raises WorkerDied where nobody is there."""
         try:
-            self._pipe.send(order)
+            self._pipe.send_bytes(order.to_bytes())
         except OSError:
             raise self._death() from None
 
@@ -129,19 +132,23 @@ class _Hand:
         """Raises WorkerDied where the process has ended instead."""
         try:
             if self._pipe.poll():
-                packet: Packet = self._pipe.recv()
-                return packet
+                return Packet.from_bytes(self._pipe.recv_bytes())
         except (EOFError, OSError):
             pass
         raise self._death()
 
     def effort(self) -> "_Effort":
         """What it does, as far as the system tells: proc_pid_stat(5), fields 3, 14 and 15."""
+        process = Path(f"/proc/{self.pid}")
         try:
-            words = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+            words = (process / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            return _Effort(is_idle=False, ticks=0)
-        return _Effort(is_idle=words[0] != "R", ticks=int(words[11]) + int(words[12]))
+            return _Effort(is_idle=False, ticks=0, shares="")
+        try:
+            shares = (process / "schedstat").read_text()
+        except OSError:  # a kernel without statistics of its scheduler
+            shares = ""
+        return _Effort(words[0] != "R", int(words[11]) + int(words[12]), shares)
 
     def kill(self) -> None:
         """End it."""
@@ -164,7 +171,7 @@ def run_maker(maker: Maker, places: Places, pipe: Connection) -> None:
     ignore(stop_signals())  # the parent alone decides when to stop
     while True:
         try:
-            order: Order = pipe.recv()
-            pipe.send(maker.make(order, places[order.place]))
+            order = Order.from_bytes(pipe.recv_bytes())
+            pipe.send_bytes(maker.make(order, places[order.place]).to_bytes())
         except (EOFError, OSError):  # the parent has ended
             return

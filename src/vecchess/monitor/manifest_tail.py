@@ -1,11 +1,11 @@
 """The manifest of a run that goes on: shards and counts, a line read once."""
 
-import json
 from pathlib import Path
 
 from vecchess.monitor.tail import Tail
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry
 from vecchess.store.stats import GameStats
+from vecchess.text import json_object
 
 
 class ManifestTail:
@@ -36,6 +36,6 @@ class ManifestTail:
 
 def _entry(line: bytes) -> ShardEntry | None:
     try:
-        return ShardEntry.from_dict(json.loads(line))
+        return ShardEntry.from_dict(json_object(line))
     except (ValueError, KeyError, TypeError):
         return None

@@ -1,7 +1,5 @@
 """A run as onlookers see it: its files, read as they change. Nothing is ever written."""
 
-import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from vecchess.monitor.standing import Standing, standing_of
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
+from vecchess.text import json_object, plain, toml_of
 
 HISTORY = Path("eval") / "history.json"
 """Where ``vecchess eval --history`` leaves its report."""
@@ -119,9 +118,10 @@ def _mtime(path: Path) -> float:
 
 
 def _toml(data: bytes) -> dict[str, Any]:
-    return tomllib.loads(data.decode())
+    values: dict[str, Any] = plain(toml_of(data))
+    return values
 
 
 def _curve(data: bytes) -> list[dict[str, Any]]:
-    curve = json.loads(data)["curve"]
+    curve = plain(json_object(data)["curve"])
     return [point for point in curve if isinstance(point, dict) and "elo" in point]

@@ -7,7 +7,6 @@ A million lines are opened by looking at these few bytes of each. Samples are ta
 that are powers of two, so that most stay the same while a file grows, and are parsed once.
 """
 
-import json
 from array import array
 from collections import OrderedDict
 from pathlib import Path
@@ -18,10 +17,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from vecchess.monitor.tail import Tail
+from vecchess.text import MOST_BYTES, json_object, plain
 
 PREFIX = b'{"schema": 1, "kind": "'
 HEAD_BYTES = 40
 """Prefix, kind and its quote: as many as the head of every line has."""
+MOST_KINDS = 64
+"""Lines of more kinds are none of ours, and looking for each would take the square of the file."""
 NUM_REMEMBERED = 16
 """Samples of so many (kind, most) are kept."""
 
@@ -101,7 +103,10 @@ class Series:
             kind = heads[0].tobytes()[len(PREFIX) :].partition(b'"')[0]
             mask, words = _words(PREFIX + kind + b'"')
             same = (heads & mask == words).all(axis=1)
-            places = self._places.setdefault(kind.decode(errors="replace"), array("q"))
+            name = kind.decode(errors="replace")
+            if name not in self._places and len(self._places) == MOST_KINDS:
+                return
+            places = self._places.setdefault(name, array("q"))
             places.frombytes((starts[same] + first).astype(np.int64).tobytes())
             starts, heads = starts[~same], heads[~same]
 
@@ -114,7 +119,7 @@ class Series:
             with self._tail.path.open("rb") as file:
                 for index in chosen:
                     file.seek(places[index])
-                    line = _parsed(file.readline(), kind)
+                    line = _parsed(file.readline(MOST_BYTES), kind)
                     if line is not None:
                         found[index] = line
         except OSError:
@@ -133,7 +138,7 @@ def _sample(count: int, most: int) -> list[int]:
 
 def _parsed(text: bytes, kind: str) -> Line | None:
     try:
-        line = json.loads(text)
+        line: Line = plain(json_object(text))
     except ValueError:
         return None
-    return line if isinstance(line, dict) and line.get("kind") == kind else None
+    return line if line.get("kind") == kind else None

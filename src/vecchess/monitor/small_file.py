@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from vecchess.text import contents
+
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
 
@@ -21,8 +23,8 @@ class SmallFile(Generic[T]):
     """The value of a file, as ``parse`` makes it of its bytes."""
 
     def __init__(self, path: Path, parse: Callable[[bytes], T], nothing: T) -> None:
-        """``nothing``: the value of a file that is missing or that ``parse`` raises ValueError,
-        KeyError or TypeError for."""
+        """``nothing``: the value of a file that is missing, too long, or that ``parse`` raises
+        ValueError, KeyError or TypeError for."""
         self.path, self.value = path, nothing
         self._parse, self._nothing = parse, nothing
         self._stamp: Stamp | None = None
@@ -34,7 +36,7 @@ class SmallFile(Generic[T]):
             return False
         self._stamp = found
         try:
-            self.value = self._parse(self.path.read_bytes())
+            self.value = self._parse(contents(self.path))
         except (OSError, ValueError, KeyError, TypeError):
             self.value = self._nothing
         return True

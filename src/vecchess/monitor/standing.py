@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -240,12 +241,9 @@ def _stats(statuses: Iterable[StatusFile]) -> GameStats:
 def _counts(values: Values) -> GameStats:
     """The counts among ``values``; what is no count is left out."""
     found = GameStats()
-    for name, nothing in vars(GameStats()).items():
-        value = values.get(name)
-        if isinstance(nothing, dict) and isinstance(value, dict):
-            setattr(found, name, {str(k): n for k, n in value.items() if isinstance(n, int)})
-        elif isinstance(nothing, int) and isinstance(value, int):
-            setattr(found, name, value)
+    for name in vars(found):
+        with suppress(ValueError):
+            found.add(GameStats.from_dict({name: values[name]} if name in values else {}))
     return found
 
 

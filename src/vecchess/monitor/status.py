@@ -1,6 +1,5 @@
 """What one machine says of itself: its ``status.json``, whatever wrote it, in one shape."""
 
-import json
 import os
 import socket
 import time
@@ -8,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.monitor.small_file import SmallFile
+from vecchess.text import json_object, plain
 
 SCHEMA = 2
 FRESH_S = 10.0
 """A run that said something so lately goes on."""
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
+MOST = 1e15
+"""What is larger, or no number at all, counts as 0."""
 OVER = ("done", "stopped", "failed", "gone")
 Values = dict[str, Any]
 
@@ -89,7 +91,9 @@ class StatusFile:
 def number(values: Values, key: str) -> float:
     """A number of ``values``; 0 where there is none."""
     value = values.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return float(value) if abs(value) <= MOST else 0.0
 
 
 def is_alive(pid: int) -> bool:
@@ -107,7 +111,7 @@ def is_alive(pid: int) -> bool:
 
 def _parse(data: bytes) -> Values:
     """Raises ValueError for anything but a status that this vecchess knows."""
-    values = json.loads(data)
-    if not isinstance(values, dict) or values.get("schema") not in (1, SCHEMA):
+    values: Values = plain(json_object(data))
+    if values.get("schema") not in (1, SCHEMA):
         raise ValueError("a status of another vecchess")
     return values

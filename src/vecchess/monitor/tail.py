@@ -7,6 +7,8 @@ from typing import BinaryIO
 from vecchess.monitor.small_file import Stamp, stamp
 
 BLOCK_BYTES = 1 << 22
+LONGEST_LINE = 1 << 24
+"""What has no end by then is no line of ours, and what follows it is not read."""
 MARK_BYTES = 96
 """So much before the end of what was read has to be there still, or the file is another one."""
 
@@ -75,7 +77,7 @@ def _whole_lines(file: BinaryIO) -> memoryview:
     block = file.read(BLOCK_BYTES)
     while (end := block.rfind(b"\n") + 1) == 0:
         more = file.read(BLOCK_BYTES)
-        if not more:
+        if not more or len(block) > LONGEST_LINE:
             return memoryview(b"")
         block += more
     return memoryview(block)[:end]

@@ -27,6 +27,7 @@ from vecchess.snn.integer_net import (
 )
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
+from vecchess.text import MOST_BYTES, clipped, json_object, json_of
 
 METADATA_KEY = "vecchess"
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
@@ -71,8 +72,10 @@ def _parse(data: bytes) -> IntegerNet:
     from safetensors.numpy import load
 
     try:
+        if int.from_bytes(data[:8], "little") > MOST_BYTES:
+            raise ValueError("its header is longer than ours")
         tensors = load(data)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetworkError("is truncated or no safetensors file; copy it again") from error
     description = _description(data)
     config = _config(description)
@@ -91,15 +94,15 @@ def _parse(data: bytes) -> IntegerNet:
 
 def _description(data: bytes) -> dict[str, Any]:
     """The JSON object of our metadata entry; the header is a length and a JSON object."""
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     try:
-        description = json.loads(header["__metadata__"][METADATA_KEY])
+        header = json_of(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        description = json_object(header["__metadata__"][METADATA_KEY])
         schema = description["schema"]
     except (KeyError, TypeError, ValueError) as error:
         raise NetworkError("was not written by vecchess: it has no description") from error
     if schema != SCHEMA:
-        raise NetworkError(f"has schema {schema}, this vecchess reads {SCHEMA}")
-    return dict(description)
+        raise NetworkError(f"has schema {clipped(schema)}, this vecchess reads {SCHEMA}")
+    return description
 
 
 def _config(description: dict[str, Any]) -> NetConfig:
@@ -108,14 +111,14 @@ def _config(description: dict[str, Any]) -> NetConfig:
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "config"
-        raise NetworkError(f"has a wrong size, {where}: {fault['msg']}") from error
+        raise NetworkError(clipped(f"has a wrong size, {where}: {fault['msg']}")) from error
 
 
 def _layers(config: NetConfig, tensors: dict[str, NDArray[Any]]) -> dict[str, Layer]:
     shapes = layer_shapes(config)
     expected = {f"{name}.{part}" for name in shapes for part in DTYPES}
     if odd := sorted(expected ^ set(tensors)):
-        raise NetworkError(f"lacks tensor {odd[0]} or has it too many")
+        raise NetworkError(f"lacks tensor {clipped(odd[0])} or has it too many")
     layers = {}
     for name, (outputs, inputs) in shapes.items():
         wanted = {"weight": (outputs, inputs), "shift": (outputs,), "bias": (outputs,)}

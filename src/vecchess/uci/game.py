@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import chess
 
-from vecchess.chess.fen import parse
+from vecchess.chess.fen import parse, read_fen
 from vecchess.errors import ConfigError
+from vecchess.store.records import MOST_PLIES
 from vecchess.uci.commands import STARTPOS, Position
 
 _PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
@@ -42,6 +43,8 @@ def set_up(asked: Position, before: Game | None = None) -> Game:
     So Stockfish does. ``before``: an earlier game, which spares going through its moves again.
     Raises ConfigError for a FEN that no game can go on from.
     """
+    if len(asked.moves) > MOST_PLIES:
+        raise ConfigError(f"the game has {len(asked.moves)} plies; {MOST_PLIES} is the most")
     if before is not None and _goes_on(asked, before.asked):
         start, board = before.start, before.board.copy()
         new = asked.moves[len(before.asked.moves) :]
@@ -108,9 +111,6 @@ def _start(fen: str) -> chess.Board:
     """The board of a FEN; castling rights without king and rook are left out."""
     if fen == STARTPOS:
         return chess.Board(chess960=True)
-    try:
-        board = chess.Board(fen, chess960=True)
-    except ValueError as error:
-        raise ConfigError(f"bad FEN '{fen}': {error}") from None
+    board = read_fen(fen)
     board.castling_rights = board.clean_castling_rights()
     return parse(board.shredder_fen())

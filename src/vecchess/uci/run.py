@@ -9,10 +9,13 @@ from threading import Event, Lock, current_thread, main_thread
 
 from vecchess.config import BUILT_IN_NETS, UciConfig
 from vecchess.errors import NetworkError
+from vecchess.selfplay.stop_signals import EXIT_INTERRUPTED
 from vecchess.uci.reader import Lines, read_lines
 from vecchess.uci.session import Session
 
 STDIN, STDOUT = 0, 1
+CLOSING_S, INTERRUPTED_S = 60.0, 10.0
+"""How long the end waits for what is being opened, by itself and after Ctrl-C."""
 LOOK_S = 0.25
 """Signals, and readers that are gone, are noticed so often; lines and answers at once."""
 
@@ -36,9 +39,20 @@ def run(config: UciConfig, command: Sequence[str] = (), stdin: int = STDIN) -> N
         else:
             read_lines(stdin, lines)
             _converse(session, lines)
-    finally:
-        if not session.close():
-            os._exit(1)  # something still compiles, or a device hangs: nobody waits for it
+    except KeyboardInterrupt:
+        _close(session, INTERRUPTED_S, EXIT_INTERRUPTED)
+        raise
+    except BaseException:
+        _close(session, CLOSING_S, 1)
+        raise
+    _close(session, CLOSING_S, 1)
+
+
+def _close(session: Session, patience_s: float, code: int) -> None:
+    """Answer what is open and end. Where something still compiles after ``patience_s``, or a device
+    hangs, nobody waits for it: the process ends with exit code ``code``."""
+    if not session.close(patience_s):
+        os._exit(code)
 
 
 def check_net_name(net: str) -> None:

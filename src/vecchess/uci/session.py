@@ -26,7 +26,6 @@ HELP = (
     "Commands: uci isready setoption ucinewgame position go stop ponderhit debug register quit",
     "and: d eval bench [simulations] help",
 )
-CLOSING_S = 60.0
 
 
 class Session:
@@ -76,7 +75,7 @@ class Session:
         """Until everything asked for is done; False where that takes longer."""
         return self._searcher.wait(timeout_s)
 
-    def close(self, timeout_s: float = CLOSING_S) -> bool:
+    def close(self, timeout_s: float) -> bool:
         """Stop, answer what is open and end; False where something does not end."""
         self._searcher.stop()
         return self._searcher.close(timeout_s)

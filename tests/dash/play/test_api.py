@@ -60,7 +60,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     with TestClient(play_app(desk)) as client:
         yield Table(desk, client, nets)
         running = [*(engine.pid for engine in desk.engines.running.values()), desk.spikes.pid]
-    assert running[:-1], "an engine ran"
     for pid in filter(None, running):
         assert is_gone(pid), "nothing is left running"
 

@@ -1,5 +1,5 @@
 // A game on the page: what there is to show of it, and what can be done to it.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, listen, type Game, type Line, type Offer, type Outcome } from "./server";
 import { asAsked, movesOf, other, remember, remembered, strengths, type Settings, type Side } from "./settings";
 
@@ -78,7 +78,8 @@ export function useSession(offer: Offer): Session {
     void adopt("/position", { start, moves }).then((isRead) => isRead || adopt("/position", {}));
   }, []);
 
-  useEffect(() => {
+  // With what is shown, not a moment later: the page may be left by then.
+  useLayoutEffect(() => {
     if (game) remember({ ...settings, start: game.start, moves: movesOf(game), resigned });
   }, [game, settings, resigned]);
 

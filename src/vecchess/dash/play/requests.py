@@ -1,19 +1,22 @@
 """What the play page may ask: the shape of each body, and who may send one."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from vecchess.config.uci import LEAST_ELO, MOST_ELO
+from vecchess.dash.guard import OWN_SITES, host_of
 from vecchess.dash.play.game import MOST_PLIES
 from vecchess.errors import VecchessError
+from vecchess.text import clipped
 
 MOST_BYTES = 1 << 16
+BODY_S = 10.0
+"""So long a body may take to come."""
 MOST_SIMS, MOST_ANALYSIS_SIMS = 1000, 20_000
-OWN_SITES = ("same-origin", "none")
 
 Text = Annotated[str, Field(max_length=120)]
 Move = Annotated[str, Field(max_length=8)]
@@ -81,17 +84,29 @@ Asked = TypeVar("Asked", bound=BaseModel)
 async def read_asked(request: Request, model: type[Asked]) -> Asked:
     """The body of a request from our own page; raises Refused for any other."""
     check_sender(request.headers)
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise Refused(413, f"that is too long: {MOST_BYTES // 1024} KiB is the most")
     try:
-        return model.model_validate_json(bytes(body))
+        async with asyncio.timeout(BODY_S):
+            body = await _body(request)
+        return model.model_validate_json(body)
+    except TimeoutError:
+        raise Refused(408, f"nothing came for {BODY_S:g} s: ask again") from None
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the body"
-        raise Refused(400, f"{where}: {fault['msg']}") from None
+        raise Refused(400, clipped(f"{where}: {fault['msg']}")) from None
+
+
+async def _body(request: Request) -> bytes:
+    """All of it, which is never more than ``MOST_BYTES``."""
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise Refused(413, f"that is too long: {MOST_BYTES // 1024} KiB is the most")
+    except ClientDisconnect:
+        raise Refused(400, "the body ends before it is whole") from None
+    return bytes(body)
 
 
 def check_sender(headers: Mapping[str, str]) -> None:
@@ -104,5 +119,5 @@ def check_sender(headers: Mapping[str, str]) -> None:
     if headers.get("sec-fetch-site", "same-origin") not in OWN_SITES:
         raise Refused(403, "only pages of this server may ask here")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+    if origin is not None and host_of(origin) != headers.get("host"):
         raise Refused(403, "only pages of this server may ask here")

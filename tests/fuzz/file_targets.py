@@ -1,0 +1,299 @@
+"""Files of a run and of others: shards, manifests, networks, checkpoints, chunks of lc0."""
+
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from tests.dash.play.site import tiny_network
+from tests.export.made import played, searched
+from tests.fuzz.target import Read, Target, of_file
+from tests.selfplay.playing import LoudBackend, server_of
+from vecchess.config import GameConfig, TreeConfig
+from vecchess.errors import DataError
+from vecchess.export.game import recorded_games
+from vecchess.export.lc0_chunk import to_chunk
+from vecchess.export.lc0_reader import read_chunk
+from vecchess.inference.exit import ExitRule
+from vecchess.learn.block import Block
+from vecchess.learn.checkpoint import MANIFEST_FILE, STATE_FILE, CheckpointFolder, load
+from vecchess.learn.memory import _to_bytes
+from vecchess.learn.state import packed
+from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.net_file import DTYPES, METADATA_KEY
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import layer_shapes
+from vecchess.store.inflight import read_saved
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
+from vecchess.store.replay import replay
+from vecchess.store.shard import read_numbers, read_shard, shard_bytes
+from vecchess.store.stats import GameStats
+
+SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
+ZIP_WORDS = (b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"\x93NUMPY\1\0", b"\x93NUMPY\2\0")
+NPY_WORDS = (
+    b"'|O'",
+    b"'<i8'",
+    b"'>i8'",
+    b"'<U999999999'",
+    b"(1000000000000,)",
+    b"(-1,)",
+    b"True",
+    b"(0,)",
+    b"((((",
+)
+JSON_WORDS = (
+    b"null",
+    b"true",
+    b"NaN",
+    b"Infinity",
+    b"1e999",
+    b"-1",
+    b'"',
+    b"[",
+    b"{",
+    b"\\u0000",
+    b"\\ud800",
+)
+
+
+@cache
+def shards() -> list[bytes]:
+    """A shard with searches, one without, one that is not packed, and one without games."""
+    few, none = np.arange(2), np.arange(0)
+    return [
+        shard_bytes(searched().take(few)),
+        shard_bytes(played().take(few)),
+        shard_bytes(searched().take(few), compressed=False),
+        shard_bytes(played().take(none)),
+    ]
+
+
+@cache
+def saved_games() -> list[bytes]:
+    """Games in progress, drawn and searched."""
+    found = list[bytes]()
+    for tree in (TreeConfig(), SEARCHED):
+        server = server_of(GameConfig(max_plies=40), tree, LoudBackend(4), seats=3)
+        server.numbers.add([(0, 3)])
+        server.start()
+        while sum(mover.plies for mover in server.movers) < 40:
+            server.turn()
+        server.close()
+        if saved := server.saved_now():
+            found.append(saved.to_bytes())
+    return found
+
+
+def use_saved(path: Path) -> None:
+    """Let the games go on, if they can: what cannot be played is played from the start."""
+    saved = read_saved(path)
+    tree = SEARCHED if saved.records.visits.any() else TreeConfig()
+    server = server_of(GameConfig(max_plies=40), tree, LoudBackend(4), seats=4)
+    server.numbers.add_saved(saved)
+    (mover,) = server.movers
+    mover.play(mover.rows)
+    if (now := mover.saved()) is not None:
+        now.records.validate()
+
+
+def use_shard(path: Path) -> None:
+    """What is done with the games of a file: counted, learnt from, looked at, hashed."""
+    read_numbers(path)
+    records = read_shard(path)
+    GameStats.of(records)
+    Block.of(records, 0.9)
+    replay(records, np.arange(len(records.action)))
+    records.digest()
+
+
+def manifest() -> bytes:
+    entry = ShardEntry("0000-00-000000.npz", "a" * 64, GameStats.of(searched())).to_dict()
+    return b"".join(json.dumps(entry | {"schema": schema}).encode() + b"\n" for schema in (3, 1))
+
+
+def use_manifest(path: Path) -> None:
+    found = Manifest(path.parent)
+    json.dumps([found.stats.to_dict(), found.stats.mean_time_steps, found.stats.mean_length])
+    for shard in found.shards:
+        assert shard.path.parent == path.parent
+        assert shard.aside.parent == path.parent
+
+
+@cache
+def networks() -> list[bytes]:
+    with TemporaryDirectory() as folder:
+        return [
+            tiny_network(Path(folder) / "net", neuron).read_bytes() for neuron in ("lif", "relu")
+        ]
+
+
+def use_network(path: Path) -> None:
+    net = IntegerNet.load(path)
+    ExitRule.from_metadata(net.exit_rule).as_integers()
+    net.info()
+
+
+def signed(data: bytes) -> bytes:
+    """The network file with the hash that fits it, where it can be read that far."""
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        said: dict[str, Any] = json.loads(header["__metadata__"][METADATA_KEY])
+        tensors = load_tensors(data)
+        config = NetConfig.model_validate(said["config"])
+        layers = {
+            name: Layer(**{part: tensors[f"{name}.{part}"] for part in DTYPES})
+            for name in layer_shapes(config)
+        }
+        facts = [said[key] for key in ("policy_scale", "value_scale", "exit_rule", "calibration")]
+        net = IntegerNet(config, layers, *facts)
+        said["sha256"] = net.sha256
+        return save_tensors(tensors, {METADATA_KEY: json.dumps(said)})
+    except Exception:  # any damage at all: then the file is left as it is
+        return data
+
+
+@contextmanager
+def signed_network(folder: Path) -> Iterator[Read]:
+    """The input is the description of a network whose hash is made to fit."""
+    path, tensors = folder / "net.safetensors", load_tensors(networks()[0])
+
+    def read(data: bytes) -> None:
+        text = data.decode(errors="replace").encode("utf-8", "replace").decode()
+        path.write_bytes(signed(save_tensors(tensors, {METADATA_KEY: text})))
+        use_network(path)
+
+    yield read
+
+
+def description() -> bytes:
+    data = networks()[0]
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    said = json.loads(header["__metadata__"][METADATA_KEY])
+    rule = {"min_steps": 2, "policy_margin": 5, "best_move_unchanged": True, "value_drift": 7}
+    return json.dumps(said | {"exit_rule": rule, "calibration": {"positions": 9}}).encode()
+
+
+@cache
+def state() -> bytes:
+    buffer = io.BytesIO()
+    values = {
+        "net": {"w": torch.ones(3), "b": torch.zeros(2, dtype=torch.bfloat16)},
+        "folded": True,
+    }
+    torch.save(packed(values | {"n": [1, 2.5, None, "x"], "a": np.arange(3)}), buffer)
+    return buffer.getvalue()
+
+
+@contextmanager
+def checkpoint_state(folder: Path) -> Iterator[Read]:
+    """The input is the state of a checkpoint whose manifest fits it: both come from one hand."""
+    path = CheckpointFolder(folder).save("000001", {}, {"iteration": 1, "step": 2})
+    manifest = json.loads((path / MANIFEST_FILE).read_bytes())
+
+    def read(data: bytes) -> None:
+        (path / STATE_FILE).write_bytes(data)
+        known = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        said = manifest | {"files": {STATE_FILE: known}}
+        (path / MANIFEST_FILE).write_text(json.dumps(said))
+        _to_bytes(load(path).state)
+
+    yield read
+
+
+@cache
+def checkpoint_words() -> bytes:
+    with TemporaryDirectory() as folder:
+        facts = {"iteration": 1, "step": 2, "net": {"blocks": 1}}
+        path = CheckpointFolder(Path(folder)).save("000001", {"a": 1}, facts)
+        return (path / MANIFEST_FILE).read_bytes()
+
+
+@contextmanager
+def checkpoint_manifest(folder: Path) -> Iterator[Read]:
+    """The input is the manifest of the newest of two checkpoints."""
+    checkpoints = CheckpointFolder(folder)
+    checkpoints.save("000001", {"a": 1}, {"iteration": 0, "step": 1})
+    path = checkpoints.save("000002", {"a": 1}, {"iteration": 1, "step": 2, "net": {"blocks": 1}})
+
+    def read(data: bytes) -> None:
+        (path / MANIFEST_FILE).write_bytes(data)
+        assert checkpoints.latest(lambda line: None) is not None
+        load(path, {"blocks": 1})
+
+    yield read
+
+
+def chunk() -> bytes:
+    game = next(iter(recorded_games(searched().take(np.arange(1)))))
+    return gzip.compress(to_chunk(game)[:2].tobytes(), mtime=0)
+
+
+def use_chunk(path: Path) -> None:
+    if len(read_chunk(path)) == 0:
+        raise DataError("it is empty")
+
+
+TARGETS = (
+    Target(
+        "inflight",
+        saved_games,
+        of_file("a.npz", use_saved),
+        "zip",
+        ZIP_WORDS + NPY_WORDS,
+        floor_mib=48,
+        is_slow=True,
+    ),
+    Target(
+        "shard",
+        shards,
+        of_file("a.npz", use_shard),
+        "zip",
+        ZIP_WORDS + NPY_WORDS,
+        floor_mib=48,
+        is_slow=True,
+    ),
+    Target(
+        "manifest", lambda: [manifest()], of_file(MANIFEST_NAME, use_manifest), "lines", JSON_WORDS
+    ),
+    Target(
+        "network",
+        networks,
+        of_file("a.safetensors", use_network),
+        "bytes",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target(
+        "network-signed", lambda: [description()], signed_network, "json", JSON_WORDS, is_slow=True
+    ),
+    Target(
+        "checkpoint",
+        lambda: [state()],
+        checkpoint_state,
+        "zip",
+        ZIP_WORDS,
+        floor_mib=48,
+        is_slow=True,
+    ),
+    Target(
+        "checkpoint-manifest",
+        lambda: [checkpoint_words()],
+        checkpoint_manifest,
+        "json",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target("lc0-chunk", lambda: [chunk()], of_file("a.gz", use_chunk), "bytes", floor_mib=48),
+)

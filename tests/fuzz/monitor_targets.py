@@ -1,0 +1,165 @@
+"""The files of a run as onlookers read them: the terminal, the dashboard, the report."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
+from tests.fuzz.target import Read, Target
+from tests.fuzz.text_targets import TOML_WORDS
+from tests.monitor.runs import MadeRun, selfplay_run, training_run
+from vecchess.dash.columns import newest, series_columns
+from vecchess.dash.grid import Grid
+from vecchess.dash.overview import run_in_full
+from vecchess.dash.sheet import sheet
+from vecchess.monitor.run_view import RunView
+from vecchess.report.run import page_of
+from vecchess.store.metrics import MetricsLog, read_metrics
+from vecchess.watch.lines import standing_line
+
+Opened = Callable[[Path], AbstractContextManager[Read]]
+
+
+def short_selfplay(path: Path) -> MadeRun:
+    return selfplay_run(path, seconds=10)
+
+
+def short_training(path: Path) -> MadeRun:
+    return training_run(path, iterations=1, steps=2)
+
+
+@cache
+def files_of(make: Callable[[Path], MadeRun]) -> dict[str, bytes]:
+    """The small files of a run by name."""
+    with TemporaryDirectory() as folder:
+        made = make(Path(folder) / "run")
+        names = ("status.json", "metrics.jsonl", "config.toml", "games/manifest.jsonl")
+        return {name: (made.path / name).read_bytes() for name in names}
+
+
+def in_run(name: str, look: Callable[[RunView], object], training: bool = False) -> Opened:
+    """``opened`` of a look at a run, in which the file ``name`` is the input."""
+
+    @contextmanager
+    def opened(folder: Path) -> Iterator[Read]:
+        made = (short_training if training else short_selfplay)(folder / "run")
+        path = made.path / name
+        path.parent.mkdir(exist_ok=True)
+
+        def read(data: bytes) -> None:
+            path.write_bytes(data)
+            look(RunView(made.path))
+
+        yield read
+
+    return opened
+
+
+def tell(view: RunView) -> None:
+    """As the dashboard and plain lines tell it."""
+    json.dumps([run_in_full("x", view), view.config, view.elo()], allow_nan=False)
+    standing_line(view.standing)
+
+
+def measure(view: RunView) -> None:
+    told = [newest(view.series)]
+    told += [series_columns(view.series, kind, 50) for kind in view.series.kinds]
+    json.dumps(told, allow_nan=False)
+
+
+def show(view: RunView) -> None:
+    Grid().boards(view)
+    json.dumps([sheet(game) for game in view.boards()], allow_nan=False)
+
+
+def list_games(view: RunView) -> None:
+    tell(view)
+    for number in view.newest_games(3):
+        view.game(number)
+
+
+def report(view: RunView) -> None:
+    page_of([view])
+
+
+@contextmanager
+def metrics_of_a_resumed_run(folder: Path) -> Iterator[Read]:
+    def read(data: bytes) -> None:
+        (folder / "metrics.jsonl").write_bytes(data)
+        MetricsLog(folder, after=(1, 50)).close()
+        read_metrics(folder)
+
+    yield read
+
+
+def small(name: str, training: bool = False) -> Callable[[], list[bytes]]:
+    return lambda: [files_of(short_training if training else short_selfplay)[name]]
+
+
+HISTORY = json.dumps({"schema": 1, "curve": [{"player": "a", "samples": 1, "elo": 3.5}]}).encode()
+STATUS, METRICS = "status.json", "metrics.jsonl"
+TARGETS = (
+    Target("status", small(STATUS), in_run(STATUS, tell), "json", JSON_WORDS, is_slow=True),
+    Target(
+        "status-train",
+        small(STATUS, True),
+        in_run(STATUS, tell, True),
+        "json",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target("metrics", small(METRICS), in_run(METRICS, measure), "lines", JSON_WORDS, is_slow=True),
+    Target("metrics-resumed", small(METRICS, True), metrics_of_a_resumed_run, "lines", JSON_WORDS),
+    Target(
+        "live",
+        shards,
+        in_run("live/000.npz", show),
+        "zip",
+        ZIP_WORDS + NPY_WORDS,
+        floor_mib=48,
+        is_slow=True,
+    ),
+    Target(
+        "run-config",
+        small("config.toml"),
+        in_run("config.toml", tell),
+        "text",
+        TOML_WORDS,
+        is_slow=True,
+    ),
+    Target(
+        "history",
+        lambda: [HISTORY],
+        in_run("eval/history.json", tell),
+        "json",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target(
+        "run-manifest",
+        small("games/manifest.jsonl"),
+        in_run("games/manifest.jsonl", list_games),
+        "lines",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target(
+        "report-status",
+        small(STATUS, True),
+        in_run(STATUS, report, True),
+        "json",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target(
+        "report-metrics",
+        small(METRICS, True),
+        in_run(METRICS, report, True),
+        "lines",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+)

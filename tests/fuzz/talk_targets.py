@@ -1,0 +1,254 @@
+"""What others say: chess programs, browsers, workers, ranks, the processes of a fleet."""
+
+import io
+import json
+import multiprocessing
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from unittest.mock import patch
+
+from tests.fuzz.file_targets import JSON_WORDS
+from tests.fuzz.target import Read, Target, plain
+from tests.fuzz.text_targets import FEN_WORDS
+from vecchess.config import UciConfig
+from vecchess.fleet.post import Post
+from vecchess.fleet.watch import watch
+from vecchess.learn import hub
+from vecchess.learn.hub import Hub, Spoke
+from vecchess.learn.rendezvous import _first_message, _misfit
+from vecchess.learn.wire import Wire
+from vecchess.learn.words import HELLO, has_all
+from vecchess.selfplay.pipe import Pipe
+from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.uci.searcher import Task
+from vecchess.uci.session import Session
+
+UCI = (
+    b"uci\nisready\nsetoption name Hash value 64\nucinewgame\n"
+    b"position startpos moves e2e4 e7e5 e1e2\nd\n"
+    b"go wtime 1000 btime 1000 movestogo 3\nstop\ngo nodes 10 searchmoves e2e4\nponderhit\nquit\n",
+    b"debug on\nsetoption name UCI_Chess960 value true\n"
+    b"position fen r3k2r/8/8/8/8/8/8/R3K2R w HAha - 0 1 "
+    b"moves e1h1 e8a8\nd\nbench 10\neval\ngo perft 3\ngo mate 2 ponder\nstop\nhelp\nfoo\n",
+)
+UCI_WORDS = (
+    b"\nposition startpos moves ",
+    b"\nposition fen ",
+    b"\ngo ",
+    b" depth ",
+    b" infinite",
+    b"\nsetoption name ",
+    b" value ",
+    b"MultiPV",
+    b"WeightsFile",
+    b"SyzygyPath",
+    b"CPuct",
+    b"nan",
+    b"1e999",
+    b"\nd\n",
+    b"0000",
+    b"e1g1",
+    b"e1h1",
+    b"a7a8q",
+    b"\r\n",
+    b"\n#",
+    b"\0",
+    b"\xc2\xb2",
+)
+HOSTS = ["a", "b"]
+
+
+class NoSearcher:
+    """Takes tasks and does none of them."""
+
+    def __init__(self, say: object, complain: object) -> None:
+        self.open_tasks: list[Task] = []
+
+    def post(self, task: Task) -> None:
+        self.open_tasks = [*self.open_tasks[-3:], task]
+
+    def stop(self) -> None:
+        for task in self.open_tasks:
+            task.stop()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return True
+
+    def close(self, timeout_s: float) -> bool:
+        return True
+
+
+@contextmanager
+def uci(_: Path) -> Iterator[Read]:
+    """Every line that is said has to be one line."""
+
+    def say(line: str) -> None:
+        assert "\n" not in line.strip("\n"), line
+
+    def read(data: bytes) -> None:
+        session = Session(UciConfig(), say)
+        for line in data.decode("utf-8", "replace").split("\n"):
+            if not session.execute(line, 0.0):
+                break
+        session.close(1.0)
+
+    with patch("vecchess.uci.session.Searcher", NoSearcher):
+        yield read
+
+
+# pipes: frames of four bytes of length, then as much
+
+
+def frames(*messages: Any) -> bytes:
+    texts = [json.dumps(message).encode() for message in messages]
+    return b"".join(struct.pack("!i", len(text)) + text for text in texts)
+
+
+def read_pipe(data: bytes) -> None:
+    """Whatever is written into a worker's pipe, by a process that then ends."""
+    mine, theirs = multiprocessing.Pipe()
+    with mine:
+        os.write(theirs.fileno(), data[: 1 << 16])
+        theirs.close()
+        pipe = Pipe(mine)
+        while (messages := pipe.receive()) is not None:
+            for message in messages:
+                assert isinstance(message["kind"], str)
+
+
+PIPE = frames(
+    {"kind": "note", "line": "x"}, {"kind": "shard", "entry": {"file": "a.npz"}}, {"kind": "stats"}
+)
+
+
+# wires between ranks
+
+
+@contextmanager
+def wired(data: bytes) -> Iterator[Wire]:
+    """Our end of a connection over which ``data`` came before the other end closed it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as one:
+            mine, _ = server.accept()
+            with suppress(OSError):  # who is hung up on cannot say more
+                one.sendall(data[: 1 << 16])
+        wire = Wire(mine)
+        try:
+            yield wire
+        finally:
+            wire.close()
+
+
+@contextmanager
+def quick(_: Path) -> Iterator[None]:
+    with (
+        patch.object(hub, "TOGETHER_S", 0.0),
+        patch.object(hub, "ROLL_S", 0.01),
+        patch.object(hub, "GRACE_S", 0.01),
+    ):
+        yield
+
+
+def at_contact(make: Callable[[Wire], Hub | Spoke]) -> Callable[[Path], Any]:
+    @contextmanager
+    def opened(folder: Path) -> Iterator[Read]:
+        def read(data: bytes) -> None:
+            with wired(data) as wire:
+                contact = make(wire)
+                for _ in range(8):
+                    contact.check()
+
+        with quick(folder):
+            yield read
+
+    return opened
+
+
+def greet(data: bytes) -> None:
+    """As rank 0 hears of somebody who is not known yet."""
+    facts: dict[str, Any] = HELLO_MESSAGE | {"rank": 0}
+    with wired(data) as wire:
+        said = _first_message(wire, monotonic() + 0.05, lambda: None)
+        if said is not None and has_all(said, HELLO) and said["word"] == "w":
+            _misfit(facts, said, {0: "a"})
+
+
+HELLO_MESSAGE = {
+    "rank": 1,
+    "host": "a",
+    "version": "1",
+    "world_size": 4,
+    "local_world_size": 2,
+    "kind": "cpu",
+    "word": "w",
+}
+
+
+def lines(*messages: Any) -> bytes:
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+
+
+TO_HUB = lines(
+    {"kind": "say", "operation": "sum", "value": [1, 2]},
+    {"kind": "present"},
+    {"kind": "stuck"},
+    {"kind": "trouble", "line": "x", "exit_code": 2},
+)
+TO_SPOKE = lines(
+    {"kind": "wait"},
+    {"kind": "roll"},
+    {"kind": "all", "values": [1, 2]},
+    {"kind": "over", "line": "x", "exit_code": 1, "is_lost": True},
+)
+
+
+# the keeper of a command of a fleet
+
+
+def read_post(data: bytes) -> None:
+    post = Post("node")
+    post._stdout = io.BytesIO(data)  # type: ignore[assignment]
+    post._listen()
+    with patch("vecchess.fleet.watch.sleep"), patch.object(post, "stop"):
+        (ending,) = watch([post], StopSignals(), lambda line: None)
+    assert isinstance(ending.exit_code, int)
+
+
+TARGETS = (
+    Target("uci", lambda: list(UCI), uci, "text", UCI_WORDS + FEN_WORDS),
+    Target("pipe", lambda: [PIPE], plain(read_pipe), "bytes", JSON_WORDS),
+    Target(
+        "hub",
+        lambda: [TO_HUB],
+        at_contact(lambda wire: Hub({1: wire}, HOSTS)),
+        "lines",
+        JSON_WORDS,
+        always_refuses=True,
+        is_slow=True,
+    ),
+    Target(
+        "spoke",
+        lambda: [TO_SPOKE],
+        at_contact(lambda wire: Spoke(wire, HOSTS)),
+        "lines",
+        JSON_WORDS,
+        always_refuses=True,
+        is_slow=True,
+    ),
+    Target(
+        "hello", lambda: [lines(HELLO_MESSAGE)], plain(greet), "lines", JSON_WORDS, is_slow=True
+    ),
+    Target(
+        "post",
+        lambda: [lines(["err", "x"], ["out", "{}"], ["ended", -9])],
+        plain(read_post),
+        "lines",
+        JSON_WORDS,
+    ),
+)
