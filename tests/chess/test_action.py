@@ -1,10 +1,16 @@
+import chess
 import numpy as np
 import pytest
 
-from vecchess.chess.action import actions_to_moves, moves_to_actions
+from tests.chess.walks import to_code
+from tests.kernels import exposed
+from vecchess.chess.action import actions_to_moves, encode_actions_unbatched, moves_to_actions
 from vecchess.chess.directions import NO_MOVE, action_moves
 from vecchess.chess.fen import from_fens
+from vecchess.chess.tables import address
 from vecchess.shapes import NUM_ACTIONS
+
+pytestmark = pytest.mark.plain
 
 
 def _move(start: str, goal: str, promotion: int = 0) -> int:
@@ -41,6 +47,15 @@ def test_every_action_on_the_board_is_of_one_move() -> None:
     assert len(on_board) == 1792 + 22 * 3  # ways to go on an empty board, underpromotions
     assert len(np.unique(moves[on_board])) == len(on_board)
     assert (moves_to_actions(moves[on_board]) == on_board).all()
+
+
+def test_lists_of_moves_are_encoded_in_their_order() -> None:
+    board = chess.Board("r3k2r/Pppp1ppp/1b3nbN/nPP5/BB2P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1")
+    moves = np.array([to_code(board, move) for move in board.legal_moves], np.uint16)
+    actions = np.full(len(moves) + 1, 7, np.uint16)
+    encode = exposed(encode_actions_unbatched)
+    encode(address(), moves.ctypes.data, len(moves), actions.ctypes.data)
+    assert actions.tolist() == [*moves_to_actions(moves).tolist(), 7]
 
 
 def test_impossible_moves_and_actions_are_refused() -> None:

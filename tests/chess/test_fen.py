@@ -7,6 +7,8 @@ from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.fen import from_fens, to_board, to_fens
 from vecchess.errors import ConfigError
 
+pytestmark = pytest.mark.plain
+
 
 @pytest.mark.parametrize(
     "fen",
@@ -70,6 +72,27 @@ def test_bad_fens_are_named_with_the_reason(fen: str, reason: str) -> None:
     assert f"'{fen}'" in str(caught.value)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("men", ["N", "B", "R", "Q"])
+def test_men_may_be_as_many_as_pawns_could_have_become(men: str) -> None:
+    """Three more than at the start, with five and with six pawns; black ones alike."""
+    many = men * (4 if men == "Q" else 5)
+    for pawns in (5, 6):
+        board = chess.Board(None)
+        board.set_piece_map({
+            chess.A1: chess.Piece(chess.KING, True), chess.H8: chess.Piece(chess.KING, False),
+            **dict(zip((chess.B2, chess.C1, chess.D1, chess.E1, chess.F1),
+                       map(chess.Piece.from_symbol, many), strict=False)),
+            **dict.fromkeys(range(chess.A6, chess.A6 + pawns), chess.Piece(chess.PAWN, True)),
+        })  # fmt: skip
+        board.turn = chess.BLACK
+        for side, fen in (("White", board.fen()), ("Black", board.mirror().fen())):
+            if pawns == 5:
+                assert to_fens(from_fens([fen])) == [fen]
+            else:
+                with pytest.raises(ConfigError, match=f"{side} has more men than pawns"):
+                    from_fens([fen])
 
 
 def test_no_fens_are_no_positions() -> None:

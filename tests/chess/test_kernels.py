@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import chess
+import numba
 import numpy as np
 import pytest
 
+from tests.kernels import size
 from vecchess.chess import sliders, tables
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.emit import _emit_in_fours, emit16
 from vecchess.chess.fen import from_board, from_fens
+from vecchess.chess.make import make
 from vecchess.chess.movegen import in_check, legal_moves
 from vecchess.chess.position import position_keys
 from vecchess.chess.rays import slider_attacks
@@ -38,6 +41,7 @@ def _attacks(block, squares, occupied, out):  # type: ignore[no-untyped-def]
         out[i, 5] = slider_attacks(np.uint64(0), bit, ~men)
 
 
+@pytest.mark.plain
 def test_slider_attacks_agree_with_python_chess_in_every_way() -> None:
     squares = RNG.integers(0, 64, 4000)
     occupied = RNG.integers(0, 2**64, 4000, dtype=np.uint64)
@@ -61,6 +65,7 @@ def _emit(words, cursor, out):  # type: ignore[no-untyped-def]
         out[i, 1] = np.int64(end) - cursor - 64
 
 
+@pytest.mark.plain
 def test_targets_are_written_alike_in_fours_and_at_once() -> None:
     for _ in range(200):
         squares = np.sort(RNG.choice(64, RNG.integers(0, 17), replace=False)).astype(np.uint64)
@@ -77,6 +82,7 @@ def test_targets_are_written_alike_in_fours_and_at_once() -> None:
 PORTABLE = """
 import numpy as np
 from vecchess.chess.fen import from_board, from_fens
+from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.perft import perft
 from vecchess.jit import cpu_has
@@ -99,33 +105,51 @@ def test_a_processor_without_extensions_counts_the_same(tmp_path: Path) -> None:
     assert done.stdout.split() == ["4085603", "422333"], done.stderr
 
 
+@pytest.mark.plain
+@pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="compiled code knows its processor")
+def test_without_bmi2_sliders_reach_as_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    block, places = tables.address(), RNG.integers(0, 64, 200)
+    kinds = (sliders.rook_attacks, sliders.bishop_attacks)
+    boards = RNG.integers(0, 2**64, 200, dtype=np.uint64)
+    tabled = [f(block, s, men) for f in kinds for s, men in zip(places, boards, strict=True)]
+    monkeypatch.setattr(sliders, "has_bmi2", lambda: False)
+    found = [f(block, s, men) for f in kinds for s, men in zip(places, boards, strict=True)]
+    assert found == tabled
+
+
+@pytest.mark.plain
 def test_the_most_moves_known_fit() -> None:
     fen = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"  # Petrovic 1964
     assert legal_moves(from_fens([fen]))[1].tolist() == [218]
 
 
+@pytest.mark.plain
 def test_more_moves_than_fit_are_an_error() -> None:
     board = chess.Board("1Q4Q1/Q3QQ2/2Q1Q2Q/7Q/3Q3Q/Q1Q5/4Q1QQ/KQk1Q3 w - - 0 1")
     with pytest.raises(ValueError, match="more than 218"):
         legal_moves(from_board(board)[None])
 
 
+@pytest.mark.plain
 def test_random_games_depend_on_seed_and_number_only() -> None:
-    numbers = np.arange(40)
-    whole = play_random(start_positions(40), numbers, seed=3)
-    parts = [play_random(start_positions(1), numbers[n : n + 1], seed=3) for n in range(40)]
+    num = size(40, 2)
+    numbers = np.arange(num)
+    whole = play_random(start_positions(num), numbers, seed=3)
+    parts = [play_random(start_positions(1), numbers[n : n + 1], seed=3) for n in range(num)]
     for index, array in enumerate(whole):
         assert (np.concatenate([part[index] for part in parts]) == array).all()
-    other = play_random(start_positions(40), numbers, seed=4)
+    other = play_random(start_positions(num), numbers, seed=4)
     assert (other[2] != whole[2]).any()
 
 
+@pytest.mark.plain
 def test_random_positions_have_a_move_to_play() -> None:
-    positions = random_positions(300, seed=11)
-    assert positions.shape == (300, 8)
+    num = size(300, 20)
+    positions = random_positions(num, seed=11)
+    assert positions.shape == (num, 8)
     assert (legal_moves(positions)[1] > 0).all()
-    assert len(np.unique(position_keys(positions))) > 280
-    assert (random_positions(300, seed=11) == positions).all()
+    assert len(np.unique(position_keys(positions))) > 0.9 * num
+    assert (random_positions(num, seed=11) == positions).all()
 
 
 def test_threads_see_the_same_tables() -> None:
@@ -137,7 +161,23 @@ def test_threads_see_the_same_tables() -> None:
         assert (num_moves == answers[0][1]).all()
 
 
+@pytest.mark.plain
+def test_games_that_ended_are_replaced_by_the_next_ones() -> None:
+    num = size(300, 20)
+    numbers = np.arange(2 * num)
+    positions, codes, plies = play_random(start_positions(2 * num), numbers, seed=7, below=120)
+    assert 0 < (codes[:num] != 0).sum() < num // 2
+    assert (random_positions(num, seed=7) == positions[codes == 0][:num]).all()
+    assert plies.max() < 120
+    board_plies = (positions[:, 7] >> np.uint64(16)).astype(np.int64) & 0xFFFF
+    assert (board_plies == plies).all()
+
+
+@pytest.mark.plain
 def test_wrong_shapes_are_refused() -> None:
+    for moves in ([1, 2], [[1]], []):
+        with pytest.raises(ValueError, match="1 positions need as many moves"):
+            make(start_positions(1), moves)
     with pytest.raises(ValueError, match="uint64"):
         in_check(np.zeros((3, 7), dtype=np.uint64))
     with pytest.raises(ValueError, match="uint64"):

@@ -8,13 +8,22 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.chess.walks import boards, men_before, to_code
+from tests.kernels import exposed, size
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.past import no_past, note
+from vecchess.chess.past import (
+    clear_unbatched,
+    copy_past_unbatched,
+    mix_past_unbatched,
+    no_past,
+    note,
+)
 from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of, num_planes
 from vecchess.chess.sample import random_games, random_planes, random_positions
 from vecchess.errors import NetworkError
+
+pytestmark = pytest.mark.plain
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +31,7 @@ def walked() -> tuple[list[chess.Board], NDArray[np.uint64], NDArray[np.uint64]]
     """Boards of random games with their move stacks; the same made by us, and their pasts."""
     seen, positions, pasts = [], [], []
     position, past = from_fens([chess.STARTING_FEN]), no_past(1)
-    for board in boards(3000, 5):
+    for board in boards(size(3000, 500), 12):
         if board.move_stack:
             last = board.pop()
             code = to_code(board, last)
@@ -74,6 +83,45 @@ def test_a_game_that_begins_anywhere_has_no_past_before_it() -> None:
             assert planes.tolist() == men_before(board, 8)
 
 
+def test_parts_of_the_past_are_copied_mixed_and_cleared(walked) -> None:
+    copy, clear = exposed(copy_past_unbatched), exposed(clear_unbatched)
+    mix = exposed(mix_past_unbatched)
+    _, positions, pasts = walked
+    key, marks = np.uint64(12345), np.uint64(2**64 - 1)
+    for index in range(20, 60):
+        position, past = positions[index], pasts[index].copy()
+        address, ply = position.ctypes.data, int(position[7]) >> 16 & 0xFFFFFFFF
+        keys = []
+        for history in (1, 2, 5, 8):
+            copied = np.full_like(past, marks)
+            copy(address, past.ctypes.data, copied.ctypes.data, history)
+            rows = [(ply - back) % 8 for back in range(1, history)]
+            others = [row for row in range(8) if row not in rows]
+            assert np.array_equal(copied[rows], past[rows])
+            assert (copied[others] == marks).all()
+            keys.append(mix(key, address, copied.ctypes.data, history))
+            # what is not seen has no say, what is seen has
+            assert keys[-1] == mix(key, address, past.ctypes.data, history)
+            for row in rows:
+                other = past.copy()
+                other[row, 0] ^= np.uint64(1)
+                assert mix(key, address, other.ctypes.data, history) != keys[-1]
+        assert keys[0] == key
+        assert len(set(keys)) == 4
+        clear(past.ctypes.data)
+        assert not past.any()
+
+
+def test_a_past_in_another_order_has_another_key(walked) -> None:
+    mix = exposed(mix_past_unbatched)
+    position, past = walked[1][30], walked[2][30]
+    keys = {
+        int(mix(np.uint64(0), position.ctypes.data, row.ctypes.data, 8))
+        for row in (np.ascontiguousarray(past[np.roll(np.arange(8), n)]) for n in range(8))
+    }
+    assert len(keys) == 8
+
+
 def test_numbers_of_planes() -> None:
     assert [num_planes(history) for history in (1, 2, 8)] == [25, 37, 109]
     assert [history_of(num_planes(history)) for history in range(1, 9)] == list(range(1, 9))
@@ -95,8 +143,9 @@ def test_pasts_of_other_shapes_are_refused() -> None:
 
 def test_random_games_lead_to_their_positions() -> None:
     """Each noted position has a move to the one after it, back to the start of the game."""
-    positions, past = random_games(200, 11)
-    assert np.array_equal(positions, random_positions(200, 11))
+    num = size(200, 12)
+    positions, past = random_games(num, 2)
+    assert np.array_equal(positions, random_positions(num, 2))
     plies = (positions[:, 7] >> np.uint64(16)).astype(np.int64) & 0xFFFF
     for row, ply in enumerate(plies):
         after = positions[row]
@@ -108,5 +157,5 @@ def test_random_games_lead_to_their_positions() -> None:
             after = before
         if ply < 7:
             assert not past[row, ply:7].any()
-    assert (plies < 7).sum() > 3
-    assert np.array_equal(random_planes(200, 11, 3), encode_planes(positions, 0, past, 3))
+    assert (plies < 7).sum() > 1
+    assert np.array_equal(random_planes(num, 2, 3), encode_planes(positions, 0, past, 3))

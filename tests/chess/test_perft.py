@@ -3,6 +3,7 @@
 import chess
 import pytest
 
+from tests.kernels import size
 from vecchess.chess.chess960 import chess960_positions
 from vecchess.chess.fen import to_board
 from vecchess.chess.perft import perft
@@ -52,7 +53,7 @@ CHESS960 = {
     ),
 }  # fmt: skip
 
-MOST_LEAVES = 200_000_000
+MOST_LEAVES = size(200_000_000, 20_000)
 """A second or less: deeper ones are for the slow run."""
 
 
@@ -65,6 +66,7 @@ def _cases(table: dict[str, tuple[int, ...]], slow: bool) -> list[tuple[str, int
     ]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(("fen", "depth", "leaves"), _cases(PUBLISHED | CHESS960, slow=False))
 def test_perft_is_the_published_number(fen: str, depth: int, leaves: int) -> None:
     assert perft(fen, depth) == leaves
@@ -76,13 +78,16 @@ def test_deep_perft_is_the_published_number(fen: str, depth: int, leaves: int) -
     assert perft(fen, depth) == leaves
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("fen", PUBLISHED)
 def test_counting_made_moves_gives_the_same(fen: str) -> None:
-    assert perft(fen, 4, bulk=False) == PUBLISHED[fen][3]
+    depth = size(4, 2)
+    assert perft(fen, depth, bulk=False) == PUBLISHED[fen][depth - 1]
 
 
+@pytest.mark.plain
 def test_chess960_starts_agree_with_python_chess() -> None:
-    for number in range(0, 960, 7):
+    for number in range(0, 960, size(7, 97)):
         position = chess960_positions([number])[0]
         assert perft(position, 2) == _slow_perft(to_board(position), 2), number
 
@@ -98,6 +103,7 @@ def _slow_perft(board: chess.Board, depth: int) -> int:
     return total
 
 
+@pytest.mark.plain
 def test_depth_0_is_the_root_and_less_is_an_error() -> None:
     assert perft(chess.STARTING_FEN, 0) == 1
     with pytest.raises(ValueError, match="negative"):

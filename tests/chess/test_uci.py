@@ -2,14 +2,17 @@ import chess
 import pytest
 
 from tests.chess.walks import boards
+from tests.kernels import size
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.uci import move_to_uci, uci_to_move
 from vecchess.errors import ConfigError
 
+pytestmark = pytest.mark.plain
+
 
 def test_moves_are_written_as_python_chess_writes_them() -> None:
-    for board in boards(300, seed=5):
+    for board in boards(size(300, 100), seed=5):
         position = from_board(board)
         moves, num_moves = legal_moves(position[None])
         mine = [move_to_uci(position, move, chess960=True) for move in moves[0, : num_moves[0]]]

@@ -6,6 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.chess.walks import boards, to_code
+from tests.kernels import size
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.fen import from_board, from_fens, to_fens
 from vecchess.chess.make import make
@@ -17,9 +18,10 @@ from vecchess.chess.rules import Termination, terminations
 CHUNK = 2000
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("seed", range(4))
 def test_positions_agree_with_python_chess(seed: int) -> None:
-    _Comparison().run(2000, seed)
+    _Comparison().run(size(2000, 150), seed)
 
 
 @pytest.mark.slow

@@ -1,0 +1,53 @@
+"""A plugin of pytest under which nothing is compiled: kernels are run by the interpreter.
+
+    python -m pytest -p tests.plain.interpreted -m plain tests/chess
+
+Everything is some hundred times slower, so only tests marked ``plain`` make sense under it.
+"""
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from hypothesis import settings
+from numba.core import config
+
+from tests.plain import words
+
+if "vecchess.jit" in sys.modules:
+    raise ImportError("tests.plain.interpreted has to be loaded before vecchess: with -p")
+config.DISABLE_JIT = 1
+
+from vecchess.chess import bits  # noqa: E402  (its functions are decorated here)
+
+# Machine words wrap round; numpy's scalars do too, and say so.
+np.seterr(over="ignore")
+warnings.filterwarnings("ignore", "overflow encountered")
+
+
+def _replace(module: Any, plain: dict[str, Any]) -> None:
+    for name, function in plain.items():
+        assert hasattr(module, name), name
+        setattr(module, name, function)
+
+
+def _install() -> None:
+    """Each module's words, before a module above it takes them."""
+    _replace(bits, words.BITS)
+    from vecchess.chess import hash as hashing
+    from vecchess.chess import rays
+
+    rays.slider_attacks, rays.king_rays = words.slider_attacks, words.king_rays
+    hashing.hash_words = words.hash_words(hashing._FIRST, hashing._SECOND)
+    from vecchess.chess import emit
+
+    emit.emit8 = emit.emit16 = emit._emit_in_fours
+    from vecchess.search import atomic
+
+    _replace(atomic, words.ATOMIC)
+
+
+_install()
+settings.register_profile("interpreted", deadline=None, max_examples=10, derandomize=True)
+settings.load_profile("interpreted")
