@@ -1,19 +1,32 @@
 # Two commands: `make selfplay` and `make test`. Both set everything up first, into .venv.
 VENV ?= .venv
 PYTHON ?= python3
+INPUTS ?= 20000
+SAMPLE ?= 300
+SECONDS ?= 20
+SEED ?= 0
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: selfplay test test-all docs lint types check setup pages try-pages stockfish chromium clean \
-	help
+.PHONY: selfplay test test-all coverage mutants fuzz docs lint types check setup pages try-pages stockfish \
+	chromium clean constraints licences sbom reproducible supply help
 
 help:
 	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
 	@echo "make test       set up, then run the tests (under 10 minutes on 2 cores)"
 	@echo "make test-all   every test, the long ones too"
+	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
+	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"
+	@echo "make mutants    small faults in chess and store, 300 of each: do the tests notice?"
 	@echo "make check      lint and types"
 	@echo "make pages      build the pages of vecchess dash"
 	@echo "make docs       build the pages of docs/ into docs/_build/html"
+	@echo "make licences   check the licences of everything that is installed"
+	@echo "make sbom       list everything that is installed, as CycloneDX, in dist/"
+	@echo "make constraints UPGRADE=--upgrade"
+	@echo "                write constraints.txt anew; without UPGRADE only what is missing"
+	@echo "make reproducible"
+	@echo "                build the wheel twice, and compare"
 
 selfplay: setup
 	$(BIN)/vecchess selfplay
@@ -24,10 +37,39 @@ test: setup stockfish chromium
 test-all: setup stockfish chromium
 	$(BIN)/python -m pytest
 
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz $(TARGETS) --inputs $(INPUTS) --seconds $(SECONDS) --seed $(SEED) \
+		--save tests/fuzz/found
+
+# Fails below 95 % of the lines or 90 % of the branches.
+coverage: $(READY)
+	@sh scripts/coverage.sh $(VENV)
+
+# Fails where less than 85 % are killed. Stopped, it goes on with the same command; SAMPLE=0 tries all.
+mutants: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group mutants
+	$(BIN)/python -m tests.mutants.run chess --sample $(SAMPLE) --seed $(SEED)
+	$(BIN)/python -m tests.mutants.run store --sample $(SAMPLE) --seed $(SEED)
+
 docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
 	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/trees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+supply: $(READY)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group supply
+
+constraints: supply
+	@sh scripts/constraints.sh $(VENV) $(UPGRADE)
+
+licences: supply
+	@$(BIN)/python scripts/licences.py
+
+sbom: supply
+	@sh scripts/sbom.sh $(VENV)
+
+reproducible: supply
+	@sh scripts/reproducible.sh $(VENV)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

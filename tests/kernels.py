@@ -1,4 +1,4 @@
-"""Parts of kernels, which only kernels call, for tests."""
+"""Kernels in tests: how to call their parts, and how much to ask of them where they are slow."""
 
 from typing import Any
 
@@ -13,3 +13,8 @@ def exposed(part: Any) -> Any:
         return part(*arguments)
 
     return call
+
+
+def size(compiled: int, plain: int) -> int:
+    """How many to try: fewer where kernels are interpreted (``tests/plain``)."""
+    return plain if numba.config.DISABLE_JIT else compiled

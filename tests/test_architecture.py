@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "vecchess"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["doctor"],
+    ["torture"],
     ["dash", "watch", "report"],
     ["monitor"],
     ["uci"],
@@ -26,7 +27,7 @@ LAYERS = [
     ["snn"],
     ["chess"],
     ["config", "rng", "jit"],
-    ["shapes", "errors", "__init__"],
+    ["shapes", "errors", "text", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 NO_TORCH = ["monitor", "chess", "search", "gather", "store", "config", "rng", "jit"]
@@ -70,7 +71,7 @@ def test_layers_that_must_not_know_torch(layer: str) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "vecchess_cli.main",
+        "vecchess_cli.commands",
         "vecchess.monitor.run_view",
         "vecchess.selfplay.campaign",
         "vecchess.inference.engine",
@@ -83,7 +84,7 @@ def test_importing_brings_no_torch(module: str) -> None:
 
 def test_help_imports_no_compiler() -> None:
     heavy = "('numba', 'numpy', 'torch')"
-    program = f"import sys, vecchess_cli.main; print([m for m in {heavy} if m in sys.modules])"
+    program = f"import sys, vecchess_cli.commands; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

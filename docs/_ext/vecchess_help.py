@@ -12,7 +12,7 @@ from docutils.nodes import Node
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from vecchess_cli.main import app
+from vecchess_cli.commands import app
 
 WIDTH = 84
 

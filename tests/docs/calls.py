@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from vecchess_cli.main import app
+from vecchess_cli.commands import app
 
 ENDS = {"|", "||", "&&", "&", ";", ">", ">>", "<", "(", ")", "2>&1", "2>"}
 MODULE = "vecchess_cli.main"

@@ -7,7 +7,7 @@ import typer
 
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.calls import calls
-from vecchess_cli.main import app
+from vecchess_cli.commands import app
 
 PAGES = sorted((ROOT / "docs" / "commands").glob("*.md"))
 
