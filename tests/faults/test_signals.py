@@ -64,12 +64,12 @@ def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
 
 
 WAITS = """
-import signal, sys
+import sys, time
 from vecchess.selfplay.stop_signals import StopSignals
 with StopSignals() as stops:
     print("here", flush=True)
     while not stops.reason:
-        signal.pause()
+        time.sleep(0.02)
     print("saved", file=sys.stderr, flush=True)
     print("saved", flush=True)
 sys.exit(75)
@@ -92,9 +92,16 @@ def on_a_terminal(program: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]
         process.wait()
 
 
+def wait_until_it_is_here(ours: int) -> None:
+    """The line and its end: its writer is done with it, and waits."""
+    said = b""
+    while not said.endswith(b"here\r\n"):
+        said += os.read(ours, 100)
+
+
 def test_a_lost_terminal_fails_no_line() -> None:
     with on_a_terminal(WAITS) as (process, ours):
-        assert os.read(ours, 100).startswith(b"here")
+        wait_until_it_is_here(ours)
         os.close(ours)
         process.send_signal(signal.SIGHUP)
         assert process.wait(20) == 75
@@ -102,7 +109,7 @@ def test_a_lost_terminal_fails_no_line() -> None:
 
 def test_a_hangup_leaves_a_terminal_that_is_there() -> None:
     with on_a_terminal(WAITS) as (process, ours):
-        assert os.read(ours, 100).startswith(b"here")
+        wait_until_it_is_here(ours)
         process.send_signal(signal.SIGHUP)
         assert process.wait(20) == 75
         assert os.read(ours, 100).count(b"saved") == 2

@@ -1,6 +1,6 @@
 // The page "Play": play against a network, or let it analyse a position, and see its neurons spike.
 import "./style/play.css";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useGet } from "./api";
 import { Empty } from "./parts/empty";
 import { Analysis, useAnalysis } from "./play/analysis";
@@ -85,9 +85,9 @@ function searched({ sims }: Line): string {
   return sims > 1 ? `${sims.toLocaleString("en")} simulations` : "without a search";
 }
 
-/** Arrow keys go through the game, unless something is being written. */
+/** Arrow keys go through the game, unless something is being written: from the ply that is seen, so at once. */
 function useArrows({ show, at }: Session) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, [role=dialog]")) return;

@@ -1,5 +1,5 @@
 // One game: a big board, its moves with what was thought, and White's expected score over the game.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useGet } from "../api";
 import { percent, words } from "../format";
 import { Board } from "../parts/board";
@@ -47,7 +47,7 @@ function Viewer({ run, game, isWaiting }: { run: Run; game: Game; isWaiting: boo
   const ply = Math.min(chosen ?? last, last);
   const show = (to: number) => setChosen(Math.max(0, Math.min(to, last)));
   const step = (by: number) => setChosen((old) => Math.max(0, Math.min((old ?? last) + by, last)));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const keys = (event: KeyboardEvent) => {
       if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "ArrowLeft" || event.key === "ArrowRight") step(event.key === "ArrowLeft" ? -1 : 1);
