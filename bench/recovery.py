@@ -4,7 +4,8 @@
 
 Real workers, killed one after the other in the midst of a run. Prints one JSON object: for each
 death the seconds until the new worker plays, and until all together are as fast again as they were
-in the five seconds before, over half a second; the games that went on, and those begun anew.
+in the five seconds before, over half a second, never less than one second; the games that each left
+unfinished.
 """
 
 import argparse
@@ -127,12 +128,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vecchess-recovery-") as folder:
         run = RunFolder(Path(folder) / "run")
         run.create()
-        warmup = Warmup(config, people.print)
-        net = obtain_net(config, network_of(config), run)
-        warmup.finish(net)
+        with Warmup(config, people.print) as warmup:
+            net = obtain_net(config, network_of(config), run)
+            warmup.finish(net)
         with Campaign(config, run, parse_gpus(config.gpus), killer) as campaign:
             campaign.play(net, range(ENDLESS))
-        saved = campaign.ledger.num_recorded
+        recorded = campaign.ledger.num_recorded
     slowest = max(death["full_speed_after_s"] for death in killer.deaths)
     lost = [re.findall(r"(\d[\d,]*) unfinished games", note) for note in killer.notes]
     print(
@@ -143,7 +144,7 @@ def main() -> None:
                 "deaths": killer.deaths,
                 "slowest_full_speed_after_s": slowest,
                 "unfinished_at_death": [int(found[0].replace(",", "")) for found in lost if found],
-                "games": saved,
+                "games": recorded,
                 "notes": killer.notes,
             }
         )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from vecchess.errors import ConfigError
 from vecchess_cli.output import Json, people, print_json
 
 NEGATIVE = 3
@@ -12,12 +13,16 @@ NEGATIVE = 3
 def doctor(
     torture: Annotated[
         float | None,
-        typer.Option(help="Minutes of self-play under kills, pauses and full disks instead."),
+        typer.Option(
+            min=0.1, help="Minutes of self-play under kills, pauses and full disks instead."
+        ),
     ] = None,
     kills: Annotated[
-        int, typer.Option(min=0, help="With --torture: enough after so many; 0: never.")
-    ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="With --torture: of all its choices.")] = 0,
+        int | None, typer.Option(min=1, help="With --torture: enough after so many.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="With --torture: of all its choices.  [default: 0]")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Say what is installed, which devices there are, and play a few games to prove it works.
@@ -25,7 +30,9 @@ def doctor(
     Ends with exit code 3 where a check fails, or, under torture, a game is lost.
     """
     if torture is not None:
-        return _torture(torture, kills, seed, json)
+        return _torture(torture, kills, seed or 0, json)
+    if kills is not None or seed is not None:
+        raise ConfigError("--kills and --seed go with --torture MINUTES")
     from vecchess.doctor import examine
 
     console = people()
@@ -43,7 +50,7 @@ def doctor(
     return 0 if facts["healthy"] else NEGATIVE
 
 
-def _torture(minutes: float, kills: int, seed: int, json: bool) -> int:
+def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
     from vecchess.torture.torture import Torture
 
     console = people()

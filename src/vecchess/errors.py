@@ -17,6 +17,10 @@ class DataError(VecchessError):
     """Recorded games or positions on disk cannot be read or written."""
 
 
+class CannotRead(DataError):  # noqa: N818
+    """The system refuses a file: what it holds nobody knows, and the next time it may let us."""
+
+
 class DiskFull(DataError):  # noqa: N818  (the name says what happened)
     """There is no room on the disk; it may be tried again when there is."""
 

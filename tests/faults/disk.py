@@ -46,47 +46,57 @@ class Tally:
     slowest_s: float = 0.0
 
 
-def suffer(times: int, seed: int, at_a_time: int = 1) -> dict[str, Any]:
-    """So many runs with a fault each; returns the report."""
-    tally = Tally()
+def random_faults(times: int, seed: int) -> list[str]:
+    """So many faults: of the injector, or "torn SECONDS BYTES FOR"."""
     chance = random.Random(seed)
+    return [_random_fault(chance) for _ in range(times)]
+
+
+def _random_fault(chance: random.Random) -> str:
+    kind = chance.choice(("full", "full", "torn", "torn", "broken", "readonly"))
+    lasting = f"{chance.uniform(0.05, 1.5):.2f}"
+    if kind == "torn":
+        size = chance.choice((0, 300, 3000, 20_000))
+        return f"torn {chance.uniform(0.3, 3.0):.2f} {size} {lasting}"
+    point = chance.choice(sorted(POINTS))
+    nth = chance.randint(1, 60 if point == "any" else 6)
+    return f"{kind} at {point} {nth} for {lasting}"
+
+
+def suffer(faults: list[str], at_a_time: int = 1) -> dict[str, Any]:
+    """A run with each of ``faults``; returns the report."""
+    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="vecchess-disk-") as folder:
         peace = RunFolder(Path(folder) / "peace")
         code, said = _finished(_start(peace, ""))
         assert code == 0, said
         digest = peace.records().digest()
         with ThreadPoolExecutor(at_a_time) as pool:
-            plans = [(number, chance.randrange(1 << 30)) for number in range(times)]
-            list(pool.map(lambda plan: _one(Path(folder), *plan, digest, tally), plans))
+            runs = [RunFolder(Path(folder) / f"run-{number}") for number in range(len(faults))]
+            list(pool.map(lambda run, fault: _one(run, fault, digest, tally), runs, faults))
     return {
         "schema": 1,
         "command": "python -m tests.faults.disk",
-        "times": times,
-        "seed": seed,
+        "times": len(faults),
         "ended": dict(sorted(tally.ended.items())),
         "slowest_s": round(tally.slowest_s, 1),
         "wrong": tally.wrong,
     }
 
 
-def _one(folder: Path, number: int, seed: int, digest: str, tally: Tally) -> None:
-    chance, run = random.Random(seed), RunFolder(folder / f"run-{number}")
-    kind = chance.choice(("full", "full", "torn", "torn", "broken", "readonly"))
+def _one(run: RunFolder, fault: str, digest: str, tally: Tally) -> None:
+    kind = fault.split()[0]
     start = time.monotonic()
     if kind == "torn":
-        fault = f"torn {chance.uniform(0.3, 3.0):.2f} {chance.choice((0, 300, 3000, 20_000))}"
         process = _start(run, "")
-        _tear(process, chance, *map(float, fault.split()[1:]))
+        _tear(process, *map(float, fault.split()[1:]))
     else:
-        point = chance.choice(sorted(POINTS))
-        nth = chance.randint(1, 60 if point == "any" else 6)
-        fault = f"{kind} at {point} {nth} for {chance.uniform(0.05, 1.5):.2f}"
         process = _start(run, fault)
     code, said = _finished(process)
     tally.slowest_s = max(tally.slowest_s, time.monotonic() - start)
     waited = any(words in said for words in WAITED)
     tally.ended[f"{kind}: {'waited, ' if waited else ''}code {code}"] += 1
-    tally.wrong += [f"{number}, {fault}: {line}" for line in _wrong(run, code, said, digest)]
+    tally.wrong += [f"{fault}: {line}" for line in _wrong(run, code, said, digest)]
 
 
 def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str]:
@@ -116,17 +126,15 @@ def _start(run: RunFolder, fault: str) -> subprocess.Popen[str]:
     )
 
 
-def _tear(
-    process: subprocess.Popen[str], chance: random.Random, seconds: float, size: float
-) -> None:
-    """After so many seconds let files grow to ``size`` bytes only, for a while."""
+def _tear(process: subprocess.Popen[str], seconds: float, size: float, lasting: float) -> None:
+    """After so many seconds let files grow to ``size`` bytes only, for ``lasting`` seconds."""
     time.sleep(seconds)
     if process.poll() is not None:
         return
     everybody = (*Victims.of(process).workers, process.pid)
     for pid in everybody:
         processes.limit_files(pid, int(size))
-    time.sleep(chance.uniform(0.05, 1.5))
+    time.sleep(lasting)
     for pid in everybody:
         processes.limit_files(pid, -1)
 
@@ -147,8 +155,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--at-a-time", type=int, default=1)
     options = parser.parse_args()
-    report = suffer(options.times, options.seed, options.at_a_time)
-    print(json.dumps(report))
+    report = suffer(random_faults(options.times, options.seed), options.at_a_time)
+    print(json.dumps(report | {"seed": options.seed}))
     return 3 if report["wrong"] else 0
 
 

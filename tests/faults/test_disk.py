@@ -2,13 +2,16 @@
 
 import pytest
 
-from tests.faults.disk import suffer
+from tests.faults.disk import random_faults, suffer
 
 
 def test_disks_that_fail_at_some_points() -> None:
-    assert suffer(times=3, seed=2, at_a_time=2)["wrong"] == []
+    faults = ["full at shard 3 for 0.5", "full at manifest 3 for 0.5", "broken at manifest 3 for 9"]
+    report = suffer(faults, at_a_time=2)
+    assert report["wrong"] == []
+    assert report["ended"] == {"full: waited, code 0": 2, "broken: code 1": 1}
 
 
 @pytest.mark.slow
 def test_disks_that_fail_at_many_points() -> None:
-    assert suffer(times=200, seed=1, at_a_time=2)["wrong"] == []
+    assert suffer(random_faults(200, seed=1), at_a_time=2)["wrong"] == []

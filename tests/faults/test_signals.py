@@ -11,11 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.faults.signals import torment
 from tests.system.commands import start
+from vecchess.selfplay import stop_signals
 from vecchess.selfplay.stop_signals import Answer, Stopped, StopSignals
 from vecchess_cli import commands
 from vecchess_cli.main import run
@@ -36,12 +38,24 @@ def test_commands_in_each_of_their_phases(command: str, times: int) -> None:
     assert found["slowest_s"] < 25
 
 
+def wait_until_it_imports(pid: int) -> None:
+    """Python ignores SIGPIPE and handles SIGINT from its start on; ``main`` has put that back."""
+    seen = 0
+    while seen < 2:
+        time.sleep(0.02)
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        status = dict(line.split(":\t") for line in lines)
+        ignored, caught = (int(status[name], 16) for name in ("SigIgn", "SigCgt"))
+        begun = ignored >> (signal.SIGPIPE - 1) & 1 and not caught >> (signal.SIGINT - 1) & 1
+        seen = seen + 1 if begun else 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_modules_are_imported_harms_nothing(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     process = start("train", "--gpus", "cpu", "--run-dir", tmp_path / "run")
-    time.sleep(0.5)
+    wait_until_it_imports(process.pid)
     process.send_signal(number)
     out, err = process.communicate(timeout=25)
     assert process.returncode in (-number, 130 if number == signal.SIGINT else 75)
@@ -150,6 +164,29 @@ def test_what_is_lost_in_a_callback_from_c_is_raised_again() -> None:
     assert sys.unraisablehook is hook
 
 
+def test_what_is_raised_elsewhere_does_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What got lost was about to be raised once more; whoever cleans up is left in peace."""
+    monkeypatch.setattr(stop_signals, "AGAIN_S", 0.2)
+
+    @ctypes.CFUNCTYPE(None)
+    def callback() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with StopSignals() as stops:
+        with pytest.raises(Stopped, match="SIGINT"), stops.interrupting():
+            callback()
+        time.sleep(0.4)
+        assert not stops.must_leave_now
+        with pytest.raises(Stopped), stops.interrupting():
+            pytest.fail("somebody has asked to stop already")
+        stops._answer = Answer.RAISE
+        stops._has_raised = True
+        sys.unraisablehook(SimpleNamespace(exc_type=Stopped))  # type: ignore[arg-type]
+    assert signal.getsignal(signal.SIGINT) is before
+    time.sleep(0.4)
+
+
 def test_who_is_spawned_heeds_nothing() -> None:
     with StopSignals(interrupts=True) as stops:
         signal.raise_signal(signal.SIGTERM)
@@ -157,10 +194,12 @@ def test_who_is_spawned_heeds_nothing() -> None:
 
 
 PROGRAM = """
-import atexit, signal, sys, time
+import atexit, time
 import vecchess_cli.main as m
-atexit.register(lambda: (print("ends", flush=True), time.sleep(2)))
-m.run = lambda: 3
+def run():
+    atexit.register(lambda: (print("ends", flush=True), time.sleep(2)))
+    return 3
+m.run = run
 m.main()
 """
 

@@ -27,11 +27,13 @@ from vecchess.torture.invariants import broken_in_progress, broken_invariants
 from vecchess.torture.torture import SETTINGS, Torture
 
 
+@pytest.mark.timeout(500)
 def test_a_run_that_is_tortured_loses_nothing(tmp_path: Path) -> None:
     """As it goes: a few kills of a short run, all faults in play."""
     lines = list[str]()
     settings = (replace(SETTINGS[1], num_games=400),)
-    report = Torture(11, lines.append, settings, tmp_path).run(minutes=4, kills=1)
+    torture = Torture(11, lines.append, settings, tmp_path, longest_s=120)
+    report = torture.run(minutes=4, kills=1)
     assert report["broken"] == []
     assert report["cycles"] >= 1
     assert report["kills"] >= 1

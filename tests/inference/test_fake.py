@@ -147,6 +147,7 @@ def test_spellings() -> None:
         ("fake?lost_after=soon", "lost_after: Input should be a valid integer"),
         ("fake?latency=2", '"2" is not a time like 10us'),
         ("fake?latency=5:1ms,5:2ms", "is not SLOTS:TIME"),
+        ("fake?oom_after=3", "oom_after: needs oom_above"),
         ("fake?of=fake", "of: Input should be 'auto'"),
     ],
 )

@@ -3,20 +3,27 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.store.games import made_up
+from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, DiskFull
 from vecchess.selfplay import backlog as backlogs
+from vecchess.selfplay import crew as crews
 from vecchess.selfplay import writer as writers
 from vecchess.selfplay.backlog import Backlog
+from vecchess.selfplay.devices import CPU, share_out
+from vecchess.selfplay.foreman import Foreman
 from vecchess.selfplay.ledger import Ledger
+from vecchess.selfplay.worker import WorkerPlan
 from vecchess.selfplay.writer import ShardWriter
 from vecchess.store import manifest as manifests
 from vecchess.store import shard as shards
 from vecchess.store.disk import append_line, write_atomically
 from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
@@ -26,10 +33,13 @@ class Disk:
 
     def __init__(self) -> None:
         self.is_full = True
+        self.room = 0
+        """For so many writes there is room all the same."""
 
     def writing(self, write: Callable[..., object]) -> Callable[..., object]:
         def maybe(path: Path, *rest: object) -> object:
-            if self.is_full:
+            self.room -= 1
+            if self.is_full and self.room < 0:
                 raise DiskFull(f"cannot write {path}: No space left on device")
             return write(path, *rest)
 
@@ -94,3 +104,55 @@ def test_shards_are_recorded_when_there_is_room(
     assert ledger.num_recorded == 5
     with pytest.raises(DataError):
         backlog.add(0, entry("e.npz", [99]))
+
+
+def test_who_dies_while_the_disk_is_full_is_buried_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shards cannot be recorded before: two of them, and room for one at first."""
+    disk, notes = Disk(), list[str]()
+    monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
+    monkeypatch.setattr(backlogs, "RETRY_S", 0.0)
+    monkeypatch.setattr(crews, "WorkerHandle", DeadWorker)
+    monkeypatch.setattr(crews.Crew, "receive", lambda *_, **__: [])
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    foreman = Foreman(SelfplayConfig(), run, [CPU], notes.append)
+    foreman.share = share_out(SelfplayConfig(), [CPU], 20)
+    foreman.begin("constant", [(0, 20)])
+    foreman.set_out()
+    dead = foreman.workers[0]
+    for number in range(2):
+        name = f"{dead.plan.shard_prefix}-{number:06d}.npz"
+        write_shard(run.games / name, made_up([2 * number, 2 * number + 1]))
+    for _ in range(3):
+        foreman.tend()
+        assert foreman.workers[0] is dead
+    assert ["No space left" in line for line in notes] == [True]
+    disk.room = 1
+    foreman.tend()
+    assert (foreman.workers[0], foreman.ledger.num_recorded) == (dead, 2)
+    disk.is_full = False
+    foreman.tend()
+    assert foreman.workers[0] is not dead
+    assert (foreman.ledger.num_recorded, foreman.ledger.stats.games, foreman.restarts) == (4, 4, 1)
+    assert len(run.manifest().entries) == 2
+    assert "16 unfinished games will be played" in notes[-2]
+    assert "there is room on the disk again" in notes[-1]
+
+
+class DeadWorker:
+    """The handle of a worker that has ended already."""
+
+    is_alive = False
+    failure = None
+
+    def __init__(self, plan: WorkerPlan) -> None:
+        self.plan, self.name = plan, "worker 0"
+        self.pipe = SimpleNamespace(receive=lambda: None, send=lambda kind, **values: None)
+
+    def reason_of_death(self) -> str:
+        return "killed by SIGKILL"
+
+    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
+        """Nobody plays them."""

@@ -43,6 +43,19 @@ def test_a_disk_that_refuses_leaves_what_was_there(
         assert path.read_bytes() == b"before\n"
 
 
+def test_a_line_for_which_there_is_no_room_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines"
+    for where, name in ((Path, "open"), (os, "fsync")):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, failing(errno.ENOSPC))
+            with pytest.raises(DiskFull, match="No space left"):
+                append_line(path, b"one\n")
+    assert os.listdir(tmp_path) == []
+    assert append_line(path, b"one\n") == 4
+
+
 def test_lines(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     cut_torn_line(path)

@@ -36,13 +36,13 @@ class Recorded:
 def test_a_shard_without_a_line_gets_one(tmp_path: Path) -> None:
     sha256 = write(tmp_path, "w0-1.npz", [4, 2])
     manifest, is_recorded = Manifest(tmp_path), Recorded(7)
-    assert manifest.adopt(is_recorded) == 1
+    assert len(list(manifest.adopt(is_recorded))) == 1
     assert is_recorded.asked == [[4, 2]]
     [entry] = Manifest(tmp_path).entries
     assert (entry.file, entry.sha256) == ("w0-1.npz", sha256)
     assert entry.stats == GameStats.of(made_up([4, 2], seed=6))
     assert manifest.stats == entry.stats
-    assert manifest.adopt(is_recorded) == 0  # it has one now
+    assert len(list(manifest.adopt(is_recorded))) == 0  # it has one now
     assert names(tmp_path) == ["manifest.jsonl", "w0-1.npz"]
 
 
@@ -54,7 +54,7 @@ def test_a_shard_that_must_not_count_is_set_aside(tmp_path: Path, fault: str) ->
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-9])
     write(tmp_path, "w0-2.npz", [5])
     manifest = Manifest(tmp_path)
-    assert manifest.adopt(Recorded(2) if fault == "recorded" else Recorded()) == 1
+    assert len(list(manifest.adopt(Recorded(2) if fault == "recorded" else Recorded()))) == 1
     assert [entry.file for entry in manifest.entries] == ["w0-2.npz"]
     assert names(tmp_path) == sorted([f"{name}.set-aside", "manifest.jsonl", "w0-2.npz"])
 
@@ -65,9 +65,9 @@ def test_only_the_shards_of_the_named_worker_are_looked_at(tmp_path: Path) -> No
     for name in (".partial-w0-2.npz", ".partial-w1-2.npz"):
         (tmp_path / name).write_bytes(b"half")
     manifest = Manifest(tmp_path)
-    assert manifest.adopt(Recorded(), prefix="w1-") == 1
+    assert len(list(manifest.adopt(Recorded(), prefix="w1-"))) == 1
     assert names(tmp_path) == [".partial-w0-2.npz", "manifest.jsonl", "w0-1.npz", "w1-1.npz"]
-    assert manifest.adopt(Recorded()) == 1
+    assert len(list(manifest.adopt(Recorded()))) == 1
     assert names(tmp_path) == ["manifest.jsonl", "w0-1.npz", "w1-1.npz"]
     assert [entry.file for entry in manifest.entries] == ["w1-1.npz", "w0-1.npz"]
 

@@ -6,7 +6,15 @@ cpu    fake    fake?latency=2ms+10us    fake?of=cpu&latency=1:1ms,512:1ms,513:3m
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 BACKENDS = ("auto", "cpu", "cuda", "torch", "reference")
 FAKE = "fake"
@@ -34,6 +42,13 @@ class FakeDevice(BaseModel):
     """It is lost after so many steps, in each process anew; 0: never."""
     wrong_every: Annotated[int, Field(ge=0)] = 0
     """One answer in so many has a wrong bit; 0: none."""
+
+    @field_validator("oom_after")
+    @classmethod
+    def _has_an_end(cls, step: int, info: ValidationInfo) -> int:
+        if step and not info.data.get("oom_above"):
+            raise ValueError("needs oom_above: for how many slots there is memory")
+        return step
 
     @field_validator("latency")
     @classmethod

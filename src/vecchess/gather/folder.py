@@ -81,8 +81,9 @@ def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[GatherFolder]:
         elif known != facts:
             raise ConfigError(f"{path} holds games made with {_difference(known, facts)}")
         folder = GatherFolder(path, facts)
-        recorded = folder.numbers()
-        folder.manifest.adopt(lambda numbers: bool(np.isin(numbers, recorded).any()))
+        recorded = set(folder.numbers().tolist())
+        for _, numbers in folder.manifest.adopt(lambda found: not recorded.isdisjoint(found)):
+            recorded.update(numbers.tolist())
         yield folder
 
 

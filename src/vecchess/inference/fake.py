@@ -106,7 +106,7 @@ class FakeBackend:
     def _require_memory(self, what: str) -> None:
         """Raise DeviceError where there are more slots than the device has memory for."""
         most = self._device.oom_above
-        if (most or self._device.oom_after) and self.num_slots > most:
+        if most and self.num_slots > most:
             advice = "use fewer --slots"
             raise DeviceError(
                 f"out of device memory while {what}: a fake with {most:,} slots; {advice}", True

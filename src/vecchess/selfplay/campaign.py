@@ -114,7 +114,8 @@ class Campaign:
     def num_finished(self) -> int:
         """Games of the generation that are finished, those that are not written yet included."""
         waiting = sum(worker.games - worker.recorded for worker in self.workers.values())
-        return min(self.ledger.num_recorded + max(waiting, 0), self.ledger.num_target)
+        waiting = max(waiting, 0) + self._foreman.backlog.num_games
+        return min(self.ledger.num_recorded + waiting, self.ledger.num_target)
 
     @property
     def remaining_s(self) -> float | None:
@@ -147,7 +148,7 @@ class Campaign:
         ranges that do not overlap. pulse: called at least once a second meanwhile; what it
         returns, if not "", is a reason to stop.
 
-        Raises what a worker cannot get over (a full disk, a bad network), and WorkerDied when one
+        Raises what a worker cannot get over (a bad network, a broken disk), and WorkerDied when one
         dies again and again; what was finished is recorded then, and all workers have ended.
         """
         self._begin(net, as_ranges(numbers))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
@@ -35,7 +36,8 @@ class Foreman:
         manifest."""
         self.crew = Crew(config, run, devices)
         self.ledger = Ledger(run.manifest())
-        self._backlog = Backlog(self.ledger, note)
+        self.backlog = Backlog(self.ledger, note)
+        """Shards that wait for room on the disk."""
         self.inflight = InflightFolder(run.inflight)
         """What workers that are gone have saved of their games."""
         self.share: Share = share_out(config, devices, 1)
@@ -93,10 +95,10 @@ class Foreman:
         """One round: read the pipes, look after the workers."""
         for worker, message in self.crew.receive():
             self.heed(worker, message)
-        self._backlog.record()
-        if self._backlog.is_empty:  # replacing somebody records what is found of him
-            for worker, reason in self.crew.dead():
-                self._replace(worker, reason)
+        self.backlog.record()
+        if self.backlog.is_empty:  # replacing somebody records what is found of him
+            for dead in self.crew.dead():
+                self.backlog.attempt(partial(self._replace, *dead))
 
     def dismiss(self, errors: list[VecchessError]) -> None:
         """One round with workers that were told to stop: record what they finish, let go of those
@@ -115,7 +117,7 @@ class Foreman:
             self._replenish(worker, message)
         elif kind == "shard":
             entry = ShardEntry.from_dict(message["entry"])
-            self._backlog.add(index, entry)
+            self.backlog.add(index, entry)
             worker.recorded += entry.stats.games
             self._deaths[index] = 0
         elif kind == "gpu":
@@ -151,9 +153,11 @@ class Foreman:
         self._hand_out(worker.plan.index, min(share, 2 * self.share.games))
 
     def _bury(self, worker: WorkerHandle, reason: str) -> None:
-        """Take a dead worker's games back, or give up with its error."""
+        """Take a dead worker's games back, or give up with its error.
+
+        Raises DiskFull where its shards cannot be recorded: it is still there then.
+        """
         index = worker.plan.index
-        del self.workers[index]
         for message in worker.pipe.receive() or []:
             if message["kind"] == "failed":  # its shards are found by ``release``
                 worker.failure = message
@@ -161,6 +165,7 @@ class Foreman:
         lost = self.ledger.release(index, worker.plan.shard_prefix)
         if self.ledger.num_recorded > recorded:
             self._deaths[index] = 0
+        del self.workers[index]
         failure = worker.failure or {}
         reason = str(failure.get("error", reason))
         if failure.get("expected"):
@@ -191,7 +196,7 @@ class Foreman:
         for message in worker.pipe.receive() or []:
             self._heed_leaving(worker, message, errors)
         del self.workers[worker.plan.index]
-        self._backlog.forget(worker.plan.index)
+        self.backlog.forget(worker.plan.index)
         try:
             self.ledger.release(worker.plan.index, worker.plan.shard_prefix)
         except VecchessError as error:

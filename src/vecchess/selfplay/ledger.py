@@ -27,7 +27,8 @@ class Ledger:
         self._spans: list[Range] = []
         for entry in manifest.entries:
             self._mark(self._numbers_in(entry))
-        manifest.adopt(self._claim)
+        for _, numbers in manifest.adopt(self._recorded.has_any):
+            self._mark(numbers)
         self._target: list[Range] = []
         self._num_missing = 0
         self._open = NumberPool()
@@ -106,17 +107,18 @@ class Ledger:
     def release(self, worker: int, shard_prefix: str) -> int:
         """Take back what a dead ``worker`` left unfinished; returns how many games that is.
 
-        Shards it wrote and could not report are recorded.
+        Shards it wrote and could not report are recorded. Raises DataError where the disk refuses:
+        what is left can be taken back later.
         """
-        known = len(self._manifest.entries)
-        self._manifest.adopt(self._claim, shard_prefix)
-        mine = ranges_of(sorted(self._with_worker.pop(worker, set())))
-        unfinished = self._recorded.missing(mine)
-        self._open.add(unfinished)
-        self._num_missing -= count_of(mine) - count_of(unfinished)
-        for entry in self._manifest.entries[known:]:
+        mine = self._with_worker.setdefault(worker, set())
+        for entry, numbers in self._manifest.adopt(self._recorded.has_any, shard_prefix):
+            self._mark(numbers)
             self.stats.add(self._stats_in_target(entry))
-        return count_of(unfinished)
+            self._num_missing -= len(mine.intersection(numbers.tolist()))
+            mine.difference_update(numbers.tolist())
+        del self._with_worker[worker]
+        self._open.add(ranges_of(sorted(mine)))
+        return len(mine)
 
     def _numbers_in(self, entry: ShardEntry) -> NDArray[np.int64]:
         """The numbers of a shard's games; none where it cannot be read any more, or was set aside:
@@ -133,13 +135,6 @@ class Ledger:
             return entry.stats
         records = read_shard(self._manifest.folder / entry.file, entry.sha256)
         return GameStats.of(records.take(np.flatnonzero(inside)))
-
-    def _claim(self, numbers: NDArray[np.int64]) -> bool:
-        """Mark ``numbers`` as recorded unless one of them is already; tells which it was."""
-        if self._recorded.has_any(numbers):
-            return True
-        self._mark(numbers)
-        return False
 
     def _mark(self, numbers: NDArray[np.int64]) -> None:
         """Note a shard's numbers, and between which it lies: one span for each of the entries."""

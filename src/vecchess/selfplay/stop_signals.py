@@ -59,7 +59,8 @@ class StopSignals:
         """Nobody has asked yet. ``interrupts``: that second SIGINT raises KeyboardInterrupt too,
         for whoever does not look at ``must_leave_now`` all the time."""
         self._interrupts, self._answer = interrupts, answer
-        self._has_raised = self._is_lost = False
+        self._has_raised = self._is_lost = self._comes_again = False
+        self._again: threading.Timer | None = None
         self.reason = ""
         """Name of the first signal that came, or what was given to ``ask``; "" while none did."""
         self.must_leave_now = False
@@ -81,6 +82,7 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         """Give them back."""
+        self._settle()
         sys.unraisablehook = self._hook
         for number, action in self._previous.items():
             signal.signal(number, action)
@@ -91,6 +93,7 @@ class StopSignals:
 
     def begin(self, answer: Answer = Answer.NOTE) -> None:
         """Answer so from now on. Raises Stopped where somebody has asked, and that was to raise."""
+        self._settle()
         raises = Answer.RAISE in (answer, self._answer)
         self._answer = answer
         if self.reason and raises:
@@ -108,9 +111,12 @@ class StopSignals:
             self._answer = before
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._is_lost:
-            self._is_lost = False
-            raise Stopped(self.reason)
+        if self._comes_again:
+            self._comes_again = False
+            if self._is_lost:
+                self._is_lost = False
+                raise Stopped(self.reason)
+            return
         if number == getattr(signal, "SIGHUP", None):
             self._leave_terminal()
         if self.reason and number == signal.SIGINT:
@@ -134,8 +140,20 @@ class StopSignals:
             self._hook(unraisable)
         elif unraisable.exc_type is Stopped and self._answer is Answer.RAISE:
             self._is_lost = True
-            number = signal.Signals[self.reason]
-            threading.Timer(AGAIN_S, os.kill, (os.getpid(), number)).start()
+            self._again = threading.Timer(AGAIN_S, self._send_again)
+            self._again.start()
+
+    def _send_again(self) -> None:
+        self._comes_again = True
+        os.kill(os.getpid(), signal.Signals[self.reason])
+
+    def _settle(self) -> None:
+        """Whoever called knows of the reason: what got lost need not be raised any more."""
+        self._is_lost = False
+        if self._again is not None:
+            self._again.cancel()
+            self._again.join()
+            self._again = None
 
     def _leave_terminal(self) -> None:
         """Where it is gone, no line to it is to fail."""

@@ -94,8 +94,14 @@ class Warmup:
         helper = get_context("spawn").Process(
             target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
         )
-        start_shielded(helper, stop_signals())
-        self._helpers.append(helper)
+        try:
+            start_shielded(helper, stop_signals())
+            self._helpers.append(helper)
+        except BaseException:  # a signal, as soon as it is let in
+            if helper.pid is not None:
+                helper.kill()
+                helper.join()
+            raise
 
 
 def _help(work: Callable[..., None], *arguments: object) -> None:

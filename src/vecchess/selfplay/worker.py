@@ -86,7 +86,10 @@ class Worker:
         self._was_idle = True
 
     def run(self) -> None:
-        """Load, play, and leave when told to. Finished games are written first."""
+        """Load, play, and leave when told to, or when the device is lost: games are not on it.
+
+        Finished games are written first: until they are, the last saving holds their beginnings.
+        """
         plan = self._plan
         self._stage("loading the network")
         share = self._share()
@@ -111,22 +114,28 @@ class Worker:
         )
         server.start()
         self._stage("playing")
-        while not self._stopping:
-            if self._resting:
-                showcase.show(None)
-                keeper.rest()
-                self._pipe.wait()
-            self._listen(server)
-            if not self._resting:
-                showcase.note_ended(self._turn(server, writer))
-                self._show(server, showcase)
-                keeper.look_after(server)
+        lost: DeviceError | None = None
+        try:
+            while not self._stopping:
+                if self._resting:
+                    showcase.show(None)
+                    keeper.rest()
+                    self._pipe.wait()
+                self._listen(server)
+                if not self._resting:
+                    showcase.note_ended(self._turn(server, writer))
+                    self._show(server, showcase)
+                    keeper.look_after(server, writer)
+        except DeviceError as error:
+            lost = error
         self._stage("writing games")
         showcase.close()
         server.close()
         writer.put(server.take_finished())
-        keeper.close(server)
         writer.close()
+        keeper.close(server)
+        if lost is not None:
+            raise lost
         self._report(server)
         self._stage("done")
 

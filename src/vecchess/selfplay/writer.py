@@ -58,7 +58,8 @@ class ShardWriter:
         self._queue: SimpleQueue[GameRecords | Order] = SimpleQueue()
         self._waiting: list[GameRecords] = []
         self._games_waiting = self._plies_waiting = 0
-        self._plies_put = self._plies_written = 0  # each changed by one thread alone
+        self.plies_put = self.plies_written = 0  # each changed by one thread alone
+        """Of the games it was given, and of those that are on the disk."""
         self._num_written = 0
         self._last_write = self._last_try = monotonic()
         self._lacks_room = False
@@ -70,14 +71,14 @@ class ShardWriter:
         """Take finished games; raises what writing earlier ones raised."""
         self._raise_error()
         for part in records:
-            self._plies_put += len(part.action)
+            self.plies_put += len(part.action)
             self._queue.put(part)
 
     @property
     def is_behind(self) -> bool:
         """True while more is waiting than memory, and the time to stop, should be given to, or the
         disk is full."""
-        return self._lacks_room or self._plies_put - self._plies_written > MOST_UNWRITTEN
+        return self._lacks_room or self.plies_put - self.plies_written > MOST_UNWRITTEN
 
     def flush(self) -> None:
         """Write what is waiting soon, however little it is."""
@@ -148,7 +149,7 @@ class ShardWriter:
         sha256 = write_shard(self._folder / name, records)
         self._waiting = []
         self._games_waiting = self._plies_waiting = 0
-        self._plies_written += len(records.action)
+        self.plies_written += len(records.action)
         self._num_written += 1
         self._last_write = monotonic()
         self._report(ShardEntry(name, sha256, GameStats.of(records)))

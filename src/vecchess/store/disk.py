@@ -2,6 +2,7 @@
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from vecchess.errors import DataError, DiskFull
@@ -45,8 +46,8 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
 def append_line(path: Path, line: bytes, durably: bool = True) -> int:
     """Add ``line`` to a file that ends with a whole line, which is made where it is missing.
 
-    Returns the size it has then. Raises DataError where the disk refuses; the file ends with a
-    whole line then, too. ``durably`` as above.
+    Returns the size it has then. Raises DataError where the disk refuses; the file is as it was
+    then, unless the disk refuses that too. ``durably`` as above.
     """
     try:
         is_new = not path.exists()
@@ -58,7 +59,7 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
                 if durably:
                     os.fsync(file.fileno())
         except OSError:
-            os.truncate(path, size)
+            _take_back(path, size, is_new)
             raise
         if is_new and durably:
             sync_directory(path.parent)
@@ -99,11 +100,18 @@ def _rename(partial: Path, path: Path, data: bytes) -> None:
             raise
 
 
+def _take_back(path: Path, size: int, is_new: bool) -> None:
+    """Undo what may have been added to a file of ``size`` bytes."""
+    with suppress(OSError):
+        if is_new:
+            path.unlink(missing_ok=True)
+        else:
+            os.truncate(path, size)
+
+
 def _remove(partial: Path) -> None:
-    try:
+    with suppress(OSError):  # a disk that has become read-only
         partial.unlink(missing_ok=True)
-    except OSError:  # a disk that has become read-only
-        return
 
 
 def _end_of_lines(path: Path, size: int) -> int:

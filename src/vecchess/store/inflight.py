@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import DataError
+from vecchess.errors import CannotRead, DataError
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.disk import PARTIAL_PREFIX
 from vecchess.store.number_set import Range, is_within
@@ -108,9 +108,11 @@ class InflightFolder:
 
         What cannot be read is nobody's loss: its games are played from the start.
         """
-        self._numbers = {
-            path.name: numbers for path in self._files(alive) for numbers in _numbers_in(path)
-        }
+        self._numbers = {}
+        for path in self._files(alive):
+            with suppress(CannotRead):
+                for numbers in _numbers_in(path):
+                    self._numbers[path.name] = numbers
 
     def holding(self, ranges: list[Range]) -> list[str]:
         """Names of the files with games out of half-open ``ranges``."""
@@ -123,11 +125,14 @@ class InflightFolder:
         return int(is_within(held, ranges).sum())
 
     def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
-        """Remove the files none of whose games is needed any more, and what was half written."""
+        """Remove the files none of whose games is needed any more, and what was half written.
+
+        What the system does not let us read stays: it may hold what is needed.
+        """
         for path in self._files(alive):
-            if not any(is_needed(numbers) for numbers in _numbers_in(path)):
-                self._numbers.pop(path.name, None)
-                with suppress(OSError):
+            with suppress(OSError, CannotRead):
+                if not any(is_needed(numbers) for numbers in _numbers_in(path)):
+                    self._numbers.pop(path.name, None)
                     path.unlink()
 
     def _files(self, alive: Collection[str]) -> list[Path]:
@@ -160,7 +165,12 @@ def _wanted(saved: SavedGames, ranges: list[Range], net: str) -> SavedGames:
 
 
 def _numbers_in(path: Path) -> Iterator[Numbers]:
-    """The numbers of a file's games; nothing where it cannot be read, or was half written."""
-    if not path.name.startswith(PARTIAL_PREFIX):
-        with suppress(DataError):
-            yield read_numbers(path)
+    """The numbers of a file's games; nothing where it is damaged, or was half written."""
+    if path.name.startswith(PARTIAL_PREFIX):
+        return
+    try:
+        yield read_numbers(path)
+    except CannotRead:
+        raise
+    except DataError:
+        return

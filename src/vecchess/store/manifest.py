@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,11 +79,9 @@ class Manifest:
     def append(self, entry: ShardEntry) -> None:
         """Record a shard, durably. Raises DataError where the disk refuses."""
         line = (json.dumps(entry.to_dict()) + "\n").encode()
-        try:
+        with _refusals(self.path):
             if not self.path.exists() or self.path.stat().st_size != self._size:
                 cut_torn_line(self.path)
-        except OSError as error:
-            raise refusal(self.path, error) from None
         self._size = append_line(self.path, line)
         self.entries.append(entry)
         self.stats.add(entry.stats)
@@ -92,27 +91,31 @@ class Manifest:
         """What is listed, in that order."""
         return [ShardFile(self.folder / entry.file, entry.sha256) for entry in self.entries]
 
-    def adopt(self, is_recorded: Callable[[NDArray[np.int64]], bool], prefix: str = "") -> int:
+    def adopt(
+        self, is_recorded: Callable[[NDArray[np.int64]], bool], prefix: str = ""
+    ) -> Iterator[tuple[ShardEntry, NDArray[np.int64]]]:
         """Record shards that have no line yet, of all workers or of the one named by ``prefix``.
 
-        ``is_recorded(numbers)`` tells whether any of these games (int64[K]) counts already.
-        Files that hold such a game or cannot be read are set aside under another name, partial
-        files are removed. Returns the number of shards adopted.
+        Yields each of them once it is recorded, with the numbers of its games.
+        ``is_recorded(numbers)`` tells whether any of these games (int64[K]) counts already: what
+        was yielded does. Files that hold such a game or cannot be read are set aside under another
+        name, partial files are removed. Raises DataError where the disk refuses; what is left is
+        there for the next time.
         """
-        adopted = 0
         known = {entry.file for entry in self.entries}
         for partial in self.folder.glob(f"{PARTIAL_PREFIX}{prefix}*"):
-            partial.unlink(missing_ok=True)
+            with _refusals(partial):
+                partial.unlink(missing_ok=True)
         for path in sorted(self.folder.glob(f"{prefix}*.npz")):
             if path.name in known:
                 continue
-            entry = _adoptable(path, is_recorded)
-            if entry is None:
-                path.replace(path.with_name(path.name + SET_ASIDE_SUFFIX))
+            found = _adoptable(path, is_recorded)
+            if found is None:
+                with _refusals(path):
+                    path.replace(path.with_name(path.name + SET_ASIDE_SUFFIX))
             else:
-                self.append(entry)
-                adopted += 1
-        return adopted
+                self.append(found[0])
+                yield found
 
     def _read(self) -> Iterator[ShardEntry]:
         """The whole lines; readers leave a torn last one alone: it may be in the writing."""
@@ -128,8 +131,19 @@ class Manifest:
                 raise DataError(f"{self.path}, line {number} is damaged: {fault}") from None
 
 
-def _adoptable(path: Path, is_recorded: Callable[[NDArray[np.int64]], bool]) -> ShardEntry | None:
-    """The line for an unlisted shard; None where it must not count."""
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    """Where the disk refuses ``path``, DataError is raised."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(path, error) from None
+
+
+def _adoptable(
+    path: Path, is_recorded: Callable[[NDArray[np.int64]], bool]
+) -> tuple[ShardEntry, NDArray[np.int64]] | None:
+    """The line for an unlisted shard, and its numbers; None where it must not count."""
     if not _NAME.fullmatch(path.name):
         return None
     try:
@@ -137,6 +151,6 @@ def _adoptable(path: Path, is_recorded: Callable[[NDArray[np.int64]], bool]) -> 
         if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
             return None
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-        return ShardEntry(path.name, sha256, GameStats.of(records))
+        return ShardEntry(path.name, sha256, GameStats.of(records)), records.numbers
     except DataError:
         return None

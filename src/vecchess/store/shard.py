@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import DataError
+from vecchess.errors import CannotRead, DataError
 from vecchess.store.disk import write_atomically
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
@@ -110,7 +110,7 @@ def read_games_and(
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+        raise CannotRead(f"cannot read {path}: {error.strerror}") from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
     try:
@@ -134,7 +134,7 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
         with path.open("rb") as file:
             found = read_columns(file, {"numbers": COLUMN_DTYPES["numbers"]})
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+        raise CannotRead(f"cannot read {path}: {error.strerror}") from None
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
     numbers: NDArray[np.int64] | None = found.get("numbers")

@@ -30,6 +30,12 @@ def kill(pid: int) -> None:
     _signal(pid, signal.SIGKILL)
 
 
+def end(victims: Victims) -> None:
+    """Kill what is left, be it paused or not, the supervisor first: it would replace workers."""
+    for pid in (victims.supervisor, *victims.workers):
+        kill(pid)
+
+
 def pause(pid: int) -> None:
     """Let a process do nothing until ``go_on``."""
     _signal(pid, signal.SIGSTOP)

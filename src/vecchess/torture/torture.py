@@ -10,15 +10,17 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from vecchess.errors import VecchessError
 from vecchess.store.run_folder import RunFolder
@@ -28,8 +30,11 @@ from vecchess.torture.invariants import broken_in_progress, broken_invariants
 from vecchess.torture.processes import Victims
 
 SCHEMA = 1
-LONGEST_CYCLE_S = 600.0
-"""A run that does not come to its end within so long has lost its way."""
+LONGEST_S = 600.0
+"""A run that does not come to its end within so long has lost its way. After half of it there are
+no more faults."""
+EXIT_CODES = {0, 1, -signal.SIGKILL}
+"""Of a supervisor: complete, a disk that refuses (one line says so), killed."""
 FAULTS = {
     "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill everybody": 1,
     "pause a worker": 2, "pause the supervisor": 1, "no room": 2, "starve a worker": 1,
@@ -74,23 +79,25 @@ class Torture:
         say: Callable[[str], object],
         settings: tuple[Setting, ...] = SETTINGS,
         folder: Path | None = None,
+        longest_s: float = LONGEST_S,
     ) -> None:
-        """``say`` hears how it goes. ``folder``: where runs lie; None: a temporary one."""
+        """``say`` hears how it goes. ``folder``: where runs lie; None: a temporary one.
+        longest_s: for each run."""
         self._random = random.Random(seed)
         self._seed, self._say, self._settings = seed, say, settings
-        self._folder = folder
+        self._folder, self._longest_s = folder, longest_s
         self._digests: dict[str, str] = {}
         self._count: Counter[str] = Counter()
         self._broken: list[str] = []
 
-    def run(self, minutes: float, kills: int = 0) -> dict[str, Any]:
+    def run(self, minutes: float, kills: int | None = None) -> dict[str, Any]:
         """Torture for so long, or until there were so many ``kills``; returns the report."""
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder:
             while not self._broken and (time.monotonic() - start < 60 * minutes):
                 self._cycle(Path(folder))
                 self._say(f"{self._count['cycles']} runs, {self._count['kills']} kills: {self}")
-                if 0 < kills <= self._count["kills"]:
+                if kills is not None and kills <= self._count["kills"]:
                     break
         return {
             "schema": SCHEMA,
@@ -109,11 +116,9 @@ class Torture:
         if setting.name not in self._digests:
             self._digests[setting.name] = self._digest_in_peace(folder, setting)
         run = RunFolder(folder / f"run-{self._count['cycles']}")
-        deadline = time.monotonic() + LONGEST_CYCLE_S
-        while not self._broken and not self._session(run, setting):
+        start = time.monotonic()
+        while not self._broken and not self._session(run, setting, start):
             self._broken += broken_in_progress(run, setting.num_games) if run.is_there else []
-            if time.monotonic() > deadline:
-                self._broken.append(f"not complete after {LONGEST_CYCLE_S:g} s")
             if run.is_there and self._random.random() < SHARE_TAMPERED:
                 self._tamper(run)
         if not self._broken:
@@ -121,40 +126,57 @@ class Torture:
             self._broken += broken_invariants(run, setting.num_games, digest)
         self._count["cycles"] += 1
         self._count["games"] += setting.num_games
-        if self._broken:
+        if self._broken and run.path.exists():
             kept = Path(tempfile.mkdtemp(prefix="vecchess-broken-")) / run.path.name
             shutil.copytree(run.path, kept)
             self._broken.append(f"the run is kept in {kept}")
-        shutil.rmtree(run.path)
+        shutil.rmtree(run.path, ignore_errors=True)
 
     def _digest_in_peace(self, folder: Path, setting: Setting) -> str:
         run = RunFolder(folder / f"peace-{setting.name}")
-        done = self._start(run, setting, "", "cpu:1")
-        _, said = done.communicate()
-        if done.returncode:
-            raise VecchessError(f"self-play fails without any fault: {_last_line(said)}")
+        with tempfile.TemporaryFile("w+") as words:
+            code = self._start(run, setting, "", "cpu:1", words).wait()
+            words.seek(0)
+            if code:
+                raise VecchessError(f"self-play fails without any fault: {_last_line(words)}")
         return run.records().digest()
 
-    def _session(self, run: RunFolder, setting: Setting) -> bool:
-        """One life of the supervisor; True where the run is complete."""
-        supervisor = self._start(run, setting, self._fault_at_point(), "cpu:3")
-        calm = self._random.random() < 0.1  # somebody has to come to the end
+    def _session(self, run: RunFolder, setting: Setting, start: float) -> bool:
+        """One life of the supervisor of a run that began at ``start``; True where that is complete
+        then."""
+        is_late = time.monotonic() - start > self._longest_s / 2
+        calm = is_late or self._random.random() < 0.1  # somebody has to come to the end
+        fault = "" if is_late else self._fault_at_point()
         gap_s = self._random.choice(GAPS_S)
         starved = self._count["starve a worker"]
-        while supervisor.poll() is None:
-            time.sleep(self._random.expovariate(1 / gap_s))
-            if not calm and supervisor.poll() is None:
-                self._strike(Victims.of(supervisor))
-        said = supervisor.communicate()[1]
+        with tempfile.TemporaryFile("w+") as words:
+            supervisor = self._start(run, setting, fault, "cpu:3", words)
+            try:
+                while supervisor.poll() is None:
+                    time.sleep(self._random.expovariate(1 / gap_s))
+                    if not calm and supervisor.poll() is None:
+                        self._strike(Victims.of(supervisor))
+                    if time.monotonic() - start > self._longest_s:
+                        self._broken.append(f"not complete after {self._longest_s:g} s")
+                        break
+            finally:
+                if supervisor.poll() is None:
+                    processes.end(Victims.of(supervisor))
+            code = supervisor.wait()
+            words.seek(0)
+            said = words.read()
         self._count["starts"] += 1
         # what a process without memory says is not in our hands
         if "Traceback" in said and self._count["starve a worker"] == starved:
             self._broken.append(f"a traceback: {said}")
-        return supervisor.returncode == 0
+        if code not in EXIT_CODES:
+            self._broken.append(f"exit code {code}: {said}")
+        return code == 0
 
     def _start(
-        self, run: RunFolder, setting: Setting, fault: str, devices: str
+        self, run: RunFolder, setting: Setting, fault: str, devices: str, words: TextIO
     ) -> subprocess.Popen[str]:
+        """A supervisor; what it has to say goes to the file ``words``."""
         resume = ["--resume"] if run.is_there else []
         arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
         program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", "--quiet"]
@@ -163,7 +185,7 @@ class Torture:
             [*program, f"--run-dir={run.path}", *resume, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=words,
             text=True,
             env=os.environ | environment,
         )
@@ -219,20 +241,24 @@ class Torture:
         """Damage what a crash of the machine may damage: the manifest's end, games in progress."""
         self._count["tampered"] += 1
         manifest = run.manifest().path
-        saved = sorted(run.inflight.glob("*.npz"))
+        saved = sorted(run.inflight.glob("[!.]*.npz"))
         if saved and self._random.random() < 0.7:
-            path = self._random.choice(saved)
-            data = bytearray(path.read_bytes())
-            if data and self._random.random() < 0.5:
-                data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
-            else:
-                del data[self._random.randint(0, len(data)) :]
-            path.write_bytes(data)
+            with suppress(FileNotFoundError):  # a worker that has lost its supervisor is at it too
+                self._damage(self._random.choice(saved))
         elif manifest.exists():
             line = json.dumps({"schema": 3, "file": "torn"})
             with manifest.open("a") as file:
                 file.write(line[: self._random.randint(1, len(line))])
 
+    def _damage(self, path: Path) -> None:
+        """Turn a bit of a file round, or lose its end."""
+        data = bytearray(path.read_bytes())
+        if data and self._random.random() < 0.5:
+            data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+        else:
+            del data[self._random.randint(0, len(data)) :]
+        path.write_bytes(data)
 
-def _last_line(said: str) -> str:
-    return (said.strip().splitlines() or ["no word"])[-1]
+
+def _last_line(words: TextIO) -> str:
+    return (words.read().strip().splitlines() or ["no word"])[-1]
