@@ -31,7 +31,7 @@ NEAREST = {
         "sample": "kernels", "sliders": "kernels", "tables": "kernels", "uci": "uci",
     },
     "store": {
-        "disk": "disk", "inflight": "saved_games", "manifest": "manifest", "metrics": "metrics",
+        "disk": "disk", "inflight": "inflight", "manifest": "manifest", "metrics": "metrics",
         "npz": "npz", "number_set": "number_set", "replay": "replay", "run_folder": "run_folder",
         "shard": "shards", "source": "source", "starts": "shards", "stats": "records",
         "status": "status", "targets": "targets", "tensorboard_file": "metrics",
@@ -41,8 +41,8 @@ NEAREST = {
 ORDER = {
     "chess": ("differential", "perft", "action", "fen", "uci", "rules", "past", "kernels", "pgn"),
     "store": (
-        "records", "shards", "manifest", "npz", "disk", "targets", "replay", "saved_games",
-        "inflight", "number_set", "run_folder", "status", "metrics",
+        "records", "shards", "manifest", "npz", "disk", "targets", "replay", "inflight",
+        "number_set", "run_folder", "status", "metrics",
     ),
 }  # fmt: skip
 """``test_source`` imports torch: it is run for its own file only."""

@@ -1,5 +1,6 @@
-"""Files of games in progress: the longest beginning counts, and damage costs nobody a game."""
+"""Files of games in progress: what comes back, what counts, and what goes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.store.games import made_up, same
-from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
+from vecchess.shapes import MAX_MOVES
 from vecchess.store.inflight import (
     InflightFolder,
     SavedGames,
@@ -16,131 +17,241 @@ from vecchess.store.inflight import (
     read_games_of,
     read_saved,
 )
-from vecchess.store.records import GameRecords
+from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT, no_targets
+from vecchess.store.shard import write_shard
 
 pytestmark = pytest.mark.plain
 
 NET, OTHER = "a" * 64, "b" * 64
 
 
-def saved_games(numbers: list[int], seed: int = 0, net: str = NET) -> SavedGames:
-    games = made_up(numbers, seed, (net,))
-    most = np.maximum(games.win.astype(int) + games.draw - 511, 0)
-    whole = replace(
+def saved(numbers: list[int], seed: int = 0, nets: tuple[str, ...] = (NET,)) -> SavedGames:
+    """Made-up games with values and probabilities as logs hold them."""
+    games, draw = made_up(numbers, seed, nets), np.random.default_rng([seed, 2])
+    most = VALUE_UNIT - games.win
+    games = replace(
         games,
-        termination=np.full(len(numbers), Termination.ONGOING, np.uint8),
-        draw=(games.draw - np.minimum(most, games.draw)).astype(np.uint16),
-        win=np.minimum(games.win, 511).astype(np.uint16),
-        prob=np.maximum(games.prob, np.float32(1e-6)),
+        draw=np.minimum(games.draw, most).astype(np.uint16),
+        prob=np.maximum(games.prob, 1 / 256).astype(np.float32),
     )
-    draw = np.random.default_rng([seed, 2])
-    turns = draw.integers(0, 5, (len(numbers), 3)).astype(np.uint8)
-    return SavedGames(whole, turns[:, :2], turns[:, 2])
+    low = draw.integers(0, 9, (len(numbers), 2)).astype(np.uint8)
+    return SavedGames(games, low, draw.integers(0, 9, len(numbers)).astype(np.uint8))
 
 
-def beginnings(saved: SavedGames, plies: int) -> SavedGames:
+def beginnings(games: SavedGames, plies: int) -> SavedGames:
     """The same games, each cut after so many plies, without searches."""
-    records = saved.records
+    records = games.records
     lengths = np.minimum(records.lengths, plies)
-    keep = np.concatenate(
-        [np.arange(first, first + n) for first, n in zip(records.offsets, lengths, strict=False)]
-    )
-    columns = {
-        name: getattr(records, name)[keep]
-        for name in ("action", "steps", "win", "draw", "prob", "tag", "visits", "full", "thought")
-    }
+    is_kept = np.concatenate([np.arange(length) < plies for length in records.lengths])
+    columns = {name: getattr(records, name)[is_kept] for name in PLY_COLUMNS}
     cut = replace(
         records,
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        target_offsets=np.zeros(len(keep) + 1, np.int64),
-        target_action=np.zeros(0, np.uint16),
-        target_prob=np.zeros(0, np.uint16),
-        **columns,
+        **columns | no_targets(int(lengths.sum())),
     )
-    return replace(saved, records=cut)
+    return replace(games, records=cut)
 
 
-def write(folder: Path, name: str, saved: SavedGames) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_bytes(saved.to_bytes())
-    return folder / name
+def require_same(one: SavedGames, other: SavedGames) -> None:
+    assert same(one.records, other.records)
+    assert one.low_turns.tolist() == other.low_turns.tolist()
+    assert one.level_plies.tolist() == other.level_plies.tolist()
 
 
-def test_what_is_saved_reads_back(tmp_path: Path) -> None:
-    games = saved_games([3, 1, 7])
-    back = read_saved(write(tmp_path, "a.npz", games))
-    assert same(back.records, games.records)
-    assert (back.low_turns == games.low_turns).all()
-    assert (back.level_plies == games.level_plies).all()
+def test_what_is_saved_comes_back(tmp_path: Path) -> None:
+    games = saved([4, 1, 9])
+    (tmp_path / "0.npz").write_bytes(games.to_bytes())
+    require_same(read_saved(tmp_path / "0.npz"), games)
+    assert games.num_games == 3
 
 
-def test_of_two_beginnings_the_longer_counts() -> None:
-    games = saved_games([4, 2, 9], seed=1)
+def test_games_are_taken_and_joined_with_what_belongs_to_them() -> None:
+    one, other = saved([4, 1, 9]), saved([7, 8], seed=1)
+    joined = join_saved([one, other])
+    assert joined.records.numbers.tolist() == [4, 1, 9, 7, 8]
+    assert joined.level_plies.tolist() == [*one.level_plies, *other.level_plies]
+    require_same(joined.take(np.array([3, 4])), other)
+    require_same(joined.take(np.array([0, 1, 2])), one)
+
+
+def test_of_two_beginnings_the_longer_is_taken() -> None:
+    parts = [saved([4, 1, 9], seed) for seed in range(4)]
+    longest = join_saved(parts).longest()
+    assert longest.records.numbers.tolist() == [1, 4, 9]
+    for row, place in enumerate((1, 0, 2)):
+        lengths = [int(part.records.lengths[place]) for part in parts]
+        assert longest.records.lengths[row] == max(lengths)
+        best = parts[lengths.index(max(lengths))]
+        assert longest.low_turns[row].tolist() == best.low_turns[place].tolist()
+        assert longest.level_plies[row] == best.level_plies[place]
+    assert saved([0, 5]).longest().records.numbers.tolist() == [0, 5]
+
+
+def test_of_a_game_and_its_beginning_the_game_is_taken() -> None:
+    games = saved([4, 2, 9], seed=1)
     short = beginnings(games, 3)
-    joined = join_saved([short, games.take(np.array([0, 1])), short]).longest()
-    assert joined.records.numbers.tolist() == [2, 4, 9]
+    longest = join_saved([short, games.take(np.array([0, 1])), short]).longest()
     lengths = games.records.lengths
-    assert joined.records.lengths.tolist() == [lengths[1], lengths[0], min(lengths[2], 3)]
-    assert (joined.low_turns == games.low_turns[[1, 0, 2]]).all()
+    assert longest.records.numbers.tolist() == [2, 4, 9]
+    assert longest.records.lengths.tolist() == [lengths[1], lengths[0], min(lengths[2], 3)]
+    assert longest.low_turns.tolist() == games.low_turns[[1, 0, 2]].tolist()
 
 
-def test_only_games_that_are_wanted_come_back(tmp_path: Path) -> None:
-    write(tmp_path, "a.npz", saved_games([1, 2, 3]))
-    write(tmp_path, "b.npz", saved_games([4, 5], net=OTHER))
-    (tmp_path / "c.npz").write_bytes(b"not a file of games")
-    lines = list[str]()
-    names = ["a.npz", "b.npz", "c.npz", "gone.npz"]
-    found = read_games_of(tmp_path, names, [(2, 5)], NET, lines.append)
-    assert found is not None
-    assert found.records.numbers.tolist() == [2, 3]
-    assert len(lines) == 2
-    assert all("played from the start" in line for line in lines)
-    assert read_games_of(tmp_path, ["b.npz"], [(0, 9)], NET, lines.append) is None
+def spoilt(**values: float) -> Callable[[SavedGames], SavedGames]:
+    """Sets one ply of each of these columns."""
+
+    def spoil(games: SavedGames) -> SavedGames:
+        columns = {name: getattr(games.records, name).copy() for name in values}
+        for name, value in values.items():
+            columns[name][7] = value
+        return replace(games, records=replace(games.records, **columns))
+
+    return spoil
 
 
-def test_a_folder_is_surveyed_and_tidied(tmp_path: Path) -> None:
+def with_a_long_target(games: SavedGames) -> SavedGames:
+    sizes = np.diff(games.records.target_offsets)
+    sizes[3] = MAX_MOVES + 1
+    total = int(sizes.sum())
+    records = replace(
+        games.records,
+        target_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        target_action=np.zeros(total, np.uint16),
+        target_prob=np.ones(total, np.uint16),
+    )
+    return replace(games, records=records)
+
+
+def with_spans(ends: list[int], plies: list[int]) -> Callable[[SavedGames], SavedGames]:
+    """Networks from these plies on, those of each game before ``ends``."""
+
+    def spoil(games: SavedGames) -> SavedGames:
+        records = replace(
+            games.records,
+            span_offsets=np.array([0, *ends], np.int64),
+            span_net=np.zeros(len(plies), np.int32),
+            span_ply=np.array(plies, np.int32),
+        )
+        return replace(games, records=records)
+
+    return spoil
+
+
+NO_GAME = "has plies that no game has"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (spoilt(win=VALUE_UNIT, draw=1), NO_GAME),
+        (spoilt(win=VALUE_UNIT + 1, draw=0), NO_GAME),
+        (spoilt(prob=0), NO_GAME),
+        (spoilt(prob=1.01), NO_GAME),
+        (spoilt(prob=np.nan), NO_GAME),
+        (with_a_long_target, NO_GAME),
+        (
+            lambda games: replace(games, low_turns=games.low_turns[:, :1]),
+            r'column "low_turns" has \(3, 1\), not \(3, 2\)',
+        ),
+        (
+            lambda games: replace(games, low_turns=games.low_turns[:1]),
+            r'column "low_turns" has \(1, 2\), not \(3, 2\)',
+        ),
+        (
+            lambda games: replace(games, level_plies=games.level_plies[:2]),
+            r'column "level_plies" has \(2,\), not \(3,\)',
+        ),
+        (with_spans([2, 3, 4], [0, 1, 0, 0]), "games in progress have one network each"),
+        (with_spans([0, 0, 0], []), "games in progress have one network each"),
+    ],
+)
+def test_what_fits_into_no_game_is_refused(
+    tmp_path: Path, spoil: Callable[[SavedGames], SavedGames], reason: str
+) -> None:
+    (tmp_path / "0.npz").write_bytes(spoil(saved([4, 1, 9])).to_bytes())
+    with pytest.raises(DataError, match=reason):
+        read_saved(tmp_path / "0.npz")
+
+
+def test_the_edges_of_what_fits_are_read(tmp_path: Path) -> None:
+    games = saved([4])
+    games.records.prob[:2] = 1, 1e-9
+    games.records.win[3], games.records.draw[3] = VALUE_UNIT, 0
+    (tmp_path / "0.npz").write_bytes(games.to_bytes())
+    require_same(read_saved(tmp_path / "0.npz"), games)
+
+
+def test_a_shard_is_no_file_of_games_in_progress(tmp_path: Path) -> None:
+    write_shard(tmp_path / "0.npz", saved([4]).records)
+    with pytest.raises(DataError, match='lacks the column "level_plies"'):
+        read_saved(tmp_path / "0.npz")
+    with pytest.raises(DataError, match="cannot read"):
+        read_saved(tmp_path / "1.npz")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> InflightFolder:
+    """Workers 0, 1 and 2 left files; a fourth is no file, a fifth was half written."""
+    for name, numbers in (("0", [1, 5]), ("1", [5, 12]), ("2", [20])):
+        (tmp_path / f"{name}.npz").write_bytes(saved(numbers, seed=int(name)).to_bytes())
+    (tmp_path / "3.npz").write_bytes(b"nothing of use")
+    (tmp_path / ".partial-4.npz").write_bytes(b"half")
+    return InflightFolder(tmp_path)
+
+
+def test_files_of_workers_that_are_gone_are_found(folder: InflightFolder) -> None:
+    assert folder.holding([(0, 100)]) == []  # nobody looked yet
+    assert folder.count([(0, 100)]) == 0
+    folder.survey(())
+    assert folder.holding([(0, 100)]) == ["0.npz", "1.npz", "2.npz"]
+    assert folder.holding([(5, 6)]) == ["0.npz", "1.npz"]
+    assert folder.holding([(2, 5), (6, 12), (13, 20)]) == []
+    assert folder.count([(0, 100)]) == 4
+    assert folder.count([(0, 6), (20, 21)]) == 3
+    folder.survey(("1", "2"))
+    assert folder.holding([(0, 100)]) == ["0.npz"]
+    assert folder.count([(0, 100)]) == 2
+
+
+def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     folder = InflightFolder(tmp_path / "inflight")
     folder.survey(())
     assert folder.holding([(0, 100)]) == []
     assert folder.count([(0, 100)]) == 0
     folder.drop(lambda numbers: True, ())
 
-    write(folder.path, "dead.npz", saved_games([1, 2]))
-    write(folder.path, "older.npz", saved_games([2, 3]))
-    write(folder.path, "alive.npz", saved_games([8]))
-    (folder.path / "bad.npz").write_bytes(b"PK")
-    (folder.path / ".partial-dead.npz").write_bytes(b"PK")
-    (folder.path / ".partial-alive.npz").write_bytes(b"PK")
-    folder.survey({"alive"})
-    assert folder.count([(0, 100)]) == 3
-    assert folder.count([(2, 3), (8, 9)]) == 1
-    assert folder.holding([(1, 2)]) == ["dead.npz"]
-    assert folder.holding([(2, 4)]) == ["dead.npz", "older.npz"]
-    assert folder.holding([(8, 9)]) == []
 
-    folder.drop(lambda numbers: bool((numbers == 3).any()), {"alive"})
+def test_what_nobody_needs_is_removed(folder: InflightFolder) -> None:
+    folder.survey(())
+    needed: list[list[int]] = []
+
+    def is_needed(numbers: np.ndarray) -> bool:
+        needed.append(numbers.tolist())
+        return 12 in numbers
+
+    folder.drop(is_needed, ("2", "4"))
+    assert needed == [[1, 5], [5, 12]]
     left = sorted(path.name for path in folder.path.iterdir())
-    assert left == [".partial-alive.npz", "alive.npz", "older.npz"]
+    assert left == [".partial-4.npz", "1.npz", "2.npz"]
+    assert folder.holding([(0, 100)]) == ["1.npz", "2.npz"]
+    folder.drop(is_needed, ("1", "2"))
+    assert sorted(path.name for path in folder.path.iterdir()) == ["1.npz", "2.npz"]
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda r: replace(r, win=np.full_like(r.win, 512)),
-        lambda r: replace(r, prob=np.zeros_like(r.prob)),
-        lambda r: replace(r, prob=np.full_like(r.prob, np.nan)),
-        lambda r: replace(r, span_offsets=r.span_offsets * 0, span_net=r.span_net[:0],
-                          span_ply=r.span_ply[:0]),
-    ],
-)  # fmt: skip
-def test_what_no_log_can_hold_is_refused(spoil, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    games = saved_games([1, 2])
-    records: GameRecords = spoil(games.records)
-    with pytest.raises(DataError):
-        read_saved(write(tmp_path, "a.npz", replace(games, records=records)))
-
-
-def test_columns_of_other_shapes_are_refused(tmp_path: Path) -> None:
-    games = saved_games([1, 2])
-    with pytest.raises(DataError, match="low_turns"):
-        read_saved(write(tmp_path, "a.npz", replace(games, low_turns=games.low_turns[:1])))
+def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
+    mixed = saved([30, 31, 32, 33], seed=3, nets=(NET, OTHER))
+    (folder.path / "5.npz").write_bytes(mixed.to_bytes())
+    said: list[str] = []
+    names = ["0.npz", "1.npz", "3.npz", "5.npz", "9.npz"]
+    found = read_games_of(folder.path, names, [(2, 13), (30, 34)], NET, said.append)
+    assert found is not None
+    ours = [
+        30 + i for i, net in enumerate(mixed.records.span_net) if mixed.records.nets[net] == NET
+    ]
+    assert 0 < len(ours) < 4
+    assert found.records.numbers.tolist() == [5, 12, *ours]
+    left_out = "saved games are left out, and played from the start"
+    assert [line.startswith(left_out) for line in said] == [True, True]  # 3 is damaged, 9 missing
+    assert read_games_of(folder.path, names, [(100, 200)], NET, said.append) is None
+    assert read_games_of(folder.path, ["2.npz"], [(0, 99)], OTHER, said.append) is None
+    assert read_games_of(folder.path, [], [(0, 99)], NET, said.append) is None
