@@ -1,5 +1,7 @@
 """Files of games in progress: what comes back, what counts, and what goes."""
 
+import errno
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -236,6 +238,25 @@ def test_what_nobody_needs_is_removed(folder: InflightFolder) -> None:
     assert folder.holding([(0, 100)]) == ["1.npz", "2.npz"]
     folder.drop(is_needed, ("1", "2"))
     assert sorted(path.name for path in folder.path.iterdir()) == ["1.npz", "2.npz"]
+
+
+def test_what_the_system_refuses_for_now_is_kept(
+    folder: InflightFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where too many files are open, or a network disk is away for a moment."""
+    before = sorted(folder.path.iterdir())
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refuse)
+        folder.drop(lambda numbers: False, ("4",))
+        folder.survey(("4",))
+        assert folder.holding([(0, 100)]) == []
+    assert sorted(folder.path.iterdir()) == before
+    folder.survey(("4",))
+    assert folder.holding([(0, 100)]) == ["0.npz", "1.npz", "2.npz"]
 
 
 def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
