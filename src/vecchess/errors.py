@@ -1,5 +1,14 @@
 """Errors a user can meet. The message says what is wrong, where, and what to do next."""
 
+import errno
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_MISTAKES = {
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
+    errno.ENAMETOOLONG, errno.ELOOP, errno.EEXIST,
+}  # fmt: skip
+"""What the system says of a place that was chosen badly."""
+
 
 class VecchessError(Exception):
     """Base of every error vecchess raises on purpose. The command line prints it as one line."""
@@ -46,3 +55,17 @@ class WorkerDied(VecchessError):  # noqa: N818  (the name says what happened)
 
 class RankLost(WorkerDied):
     """A rank of a training ended or stopped answering; the others cannot go on without it."""
+
+
+def refused(
+    line: str, error: OSError, mistake: type[VecchessError] = DataError, advice: str = ""
+) -> VecchessError:
+    """What to raise where the system refuses to write: DiskFull if that may pass, ``mistake`` where
+    it is the place that will not do, DataError else.
+
+    line: what was tried; the reason is put behind it. advice: what to do about the place.
+    """
+    if error.errno in _MISTAKES:
+        return mistake(f"{line}: {error.strerror}{advice and '; '}{advice}")
+    kind = DiskFull if error.errno in _NO_ROOM else DataError
+    return kind(f"{line}: {error.strerror}")

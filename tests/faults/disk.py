@@ -100,6 +100,8 @@ def _one(run: RunFolder, fault: str, digest: str, tally: Tally) -> None:
 
 
 def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str]:
+    if code == 2 and "Read-only" in said:  # a run cannot be begun there
+        code = 1
     if code not in (0, 1):
         return [f"code {code}: {said}"]
     if "Traceback" in said or said.count("error:") != code:

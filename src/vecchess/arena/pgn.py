@@ -9,7 +9,7 @@ from types import TracebackType
 from vecchess.arena.record import Forfeit, MatchGame, ending_name
 from vecchess.chess.pgn import RESULTS, in_lines, start_board, to_pgn
 from vecchess.chess.rules import Termination
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, refused
 
 _TERMINATIONS: dict[int, str] = {
     Forfeit.TIME: "time forfeit",
@@ -65,7 +65,7 @@ class PgnFile:
         try:
             self._file = self._path.open("a")
         except OSError as error:
-            raise ConfigError(f"cannot write games to {self._path}: {error.strerror}") from None
+            raise refused(f"cannot write games to {self._path}", error, ConfigError) from None
         return self
 
     def __exit__(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import vecchess
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, refused
 from vecchess.evaluate.encounter import Encounter
 from vecchess.evaluate.pairing import Pairing
 from vecchess.jit import user_cache
@@ -44,7 +44,7 @@ class Notebook:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"cannot write to {folder}: {error.strerror}") from None
+            raise refused(f"cannot write to {folder}", error, ConfigError) from None
         return cls(folder, recall=recall)
 
     def recall(self, pairing: Pairing) -> Encounter | None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, refused
 from vecchess.gather.games import Game, to_records
 from vecchess.store.disk import write_atomically
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
@@ -69,9 +69,8 @@ def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[GatherFolder]:
         path.mkdir(parents=True, exist_ok=True)
         (path / ".lock").touch()
     except OSError as error:
-        raise ConfigError(
-            f"cannot write to {path}: {error.strerror}; choose another --out"
-        ) from None
+        advice = "choose another --out"
+        raise refused(f"cannot write to {path}", error, ConfigError, advice) from None
     with RunFolder(path).locked():
         known = _read_facts(path)
         if known is None:

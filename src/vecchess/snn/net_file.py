@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from vecchess.errors import NetworkError
+from vecchess.errors import NetworkError, refused
 from vecchess.snn.integer_net import (
     SCHEMA,
     IntegerNet,
@@ -34,7 +34,8 @@ DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bi
 
 
 def save_net(net: IntegerNet, path: Path) -> None:
-    """Write the file whole or not at all; raises ``NetworkError``."""
+    """Write the file whole or not at all; raises ``NetworkError``, or ``DataError`` where the disk
+    refuses."""
     from safetensors.numpy import save
 
     path = Path(path)
@@ -51,7 +52,7 @@ def save_net(net: IntegerNet, path: Path) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise NetworkError(f"cannot write network {path}: {error.strerror}") from error
+        raise refused(f"cannot write network {path}", error, NetworkError) from None
 
 
 def load_net(path: Path) -> IntegerNet:

@@ -5,18 +5,16 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.errors import DataError, DiskFull
+from vecchess.errors import VecchessError, refused
 
 PARTIAL_PREFIX = ".partial-"
 """A file of this name was being written when its writer ended; it is never read."""
 _BLOCK_BYTES = 1 << 12
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def refusal(path: Path, error: OSError) -> DataError:
-    """What to raise where the disk refuses ``path``: DiskFull if that may pass."""
-    kind = DiskFull if error.errno in _NO_ROOM else DataError
-    return kind(f"cannot write {path}: {error.strerror}")
+def refusal(path: Path, error: OSError) -> VecchessError:
+    """What to raise where the disk refuses ``path``: DiskFull if that may pass, or DataError."""
+    return refused(f"cannot write {path}", error)
 
 
 def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:

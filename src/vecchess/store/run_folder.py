@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, refused
 from vecchess.store.disk import write_atomically
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
@@ -57,9 +57,8 @@ class RunFolder:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise ConfigError(
-                f"cannot write to {self.path}: {error.strerror}; choose another --run-dir"
-            ) from None
+            advice = "choose another --run-dir"
+            raise refused(f"cannot write to {self.path}", error, ConfigError, advice) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -68,7 +67,7 @@ class RunFolder:
         try:
             file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+")
         except OSError as error:
-            raise ConfigError(f"cannot write to {self.path}: {error.strerror}") from None
+            raise refused(f"cannot write to {self.path}", error, ConfigError) from None
         with file:
             if not _try_lock(file.fileno()):
                 holder = file.read(200).split("\n")[0]
