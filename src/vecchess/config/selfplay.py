@@ -44,7 +44,7 @@ class PlayConfig(BaseModel):
     shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Longest time a finished game waits to be written."""
     inflight_interval_s: Annotated[float, Field(gt=0)] = 30.0
-    """Games in progress are saved so often: a worker that is killed loses no more of them."""
+    """Games in progress are saved so often: a worker that is killed loses no more of any game."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
     """A worker silent for so long is replaced."""
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
