@@ -20,7 +20,7 @@ from vecchess.store.inflight import (
     read_saved,
 )
 from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT, no_targets
-from vecchess.store.shard import write_shard
+from vecchess.store.shard import read_shard, write_shard
 
 pytestmark = pytest.mark.plain
 
@@ -210,6 +210,10 @@ def test_files_of_workers_that_are_gone_are_found(folder: InflightFolder) -> Non
     assert folder.holding([(2, 5), (6, 12), (13, 20)]) == []
     assert folder.count([(0, 100)]) == 4
     assert folder.count([(0, 6), (20, 21)]) == 3
+    first, second = (read_shard(folder.path / name).lengths for name in ("0.npz", "1.npz"))
+    assert first[1] != second[0]
+    assert folder.num_plies([(0, 6)]) == first[0] + max(first[1], second[0])
+    assert folder.num_plies([(6, 10)]) == 0
     folder.survey(("1", "2"))
     assert folder.holding([(0, 100)]) == ["0.npz"]
     assert folder.count([(0, 100)]) == 2

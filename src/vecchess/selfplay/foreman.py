@@ -19,7 +19,7 @@ from vecchess.store.number_set import Range
 from vecchess.store.run_folder import RunFolder
 
 MAX_FRUITLESS_DEATHS = 3
-"""A worker may die so often in a row without recording a game in between."""
+"""A worker may die so often in a row without a game recorded, or a ply saved, in between."""
 
 
 class Foreman:
@@ -161,16 +161,17 @@ class Foreman:
         for message in worker.pipe.receive() or []:
             if message["kind"] == "failed":  # its shards are found by ``release``
                 worker.failure = message
-        recorded = self.ledger.num_recorded
+        mine = self.ledger.held_by(index)
+        saved, recorded = self.inflight.num_plies(mine), self.ledger.num_recorded
         lost = self.ledger.release(index, worker.plan.shard_prefix)
-        if self.ledger.num_recorded > recorded:
-            self._deaths[index] = 0
         del self.workers[index]
         failure = worker.failure or {}
         reason = str(failure.get("error", reason))
         if failure.get("expected"):
             raise _as_raised(failure)
         self._look_for_saved_games()
+        if self.ledger.num_recorded > recorded or self.inflight.num_plies(mine) > saved:
+            self._deaths[index] = 0
         self._note(f"{worker.name} died: {reason}; {lost} unfinished games will be played")
         if failure.get("out_of_memory"):
             slots = self.crew.lower_slots(worker.plan)

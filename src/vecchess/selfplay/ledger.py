@@ -88,6 +88,10 @@ class Ledger:
             mine.update(range(first, end))
         return ranges
 
+    def held_by(self, worker: int) -> list[Range]:
+        """The games that ``worker`` has, as half-open ranges."""
+        return ranges_of(sorted(self._with_worker.get(worker, set())))
+
     def record(self, worker: int, entry: ShardEntry) -> None:
         """Record a shard that ``worker`` reports.
 

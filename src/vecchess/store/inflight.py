@@ -19,7 +19,7 @@ from vecchess.shapes import MAX_MOVES
 from vecchess.store.disk import PARTIAL_PREFIX
 from vecchess.store.number_set import Range, is_within
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
-from vecchess.store.shard import Say, read_games_and, read_numbers, shard_bytes
+from vecchess.store.shard import Say, read_games_and, read_lengths, shard_bytes
 
 Numbers = NDArray[np.int64]
 MORE_COLUMNS = {"low_turns": np.dtype(np.uint8), "level_plies": np.dtype(np.uint8)}
@@ -102,17 +102,18 @@ class InflightFolder:
         """Nothing is read before ``survey``; the folder need not exist."""
         self.path = path
         self._numbers: dict[str, Numbers] = {}
+        self._lengths: dict[str, Numbers] = {}
 
     def survey(self, alive: Collection[str]) -> None:
         """See which files there are, but for those of the workers named ``alive``.
 
         What cannot be read is nobody's loss: its games are played from the start.
         """
-        self._numbers = {}
+        self._numbers, self._lengths = {}, {}
         for path in self._files(alive):
             with suppress(CannotRead):
-                for numbers in _numbers_in(path):
-                    self._numbers[path.name] = numbers
+                for numbers, lengths in _beginnings_in(path):
+                    self._numbers[path.name], self._lengths[path.name] = numbers, lengths
 
     def holding(self, ranges: list[Range]) -> list[str]:
         """Names of the files with games out of half-open ``ranges``."""
@@ -121,8 +122,15 @@ class InflightFolder:
 
     def count(self, ranges: list[Range]) -> int:
         """How many games out of half-open ``ranges``, which do not overlap, are saved."""
-        held = np.unique(np.concatenate([np.empty(0, np.int64), *self._numbers.values()]))
-        return int(is_within(held, ranges).sum())
+        return int(is_within(np.unique(_joined(self._numbers)), ranges).sum())
+
+    def num_plies(self, ranges: list[Range]) -> int:
+        """How far the games out of half-open ``ranges`` have come together."""
+        numbers, lengths = _joined(self._numbers), _joined(self._lengths)
+        order = np.lexsort((lengths, numbers))
+        is_longest = np.diff(numbers[order], append=-1) != 0
+        longest = order[is_longest]
+        return int(lengths[longest][is_within(numbers[longest], ranges)].sum())
 
     def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
         """Remove the files none of whose games is needed any more, and what was half written.
@@ -131,8 +139,9 @@ class InflightFolder:
         """
         for path in self._files(alive):
             with suppress(OSError, CannotRead):
-                if not any(is_needed(numbers) for numbers in _numbers_in(path)):
+                if not any(is_needed(numbers) for numbers, _ in _beginnings_in(path)):
                     self._numbers.pop(path.name, None)
+                    self._lengths.pop(path.name, None)
                     path.unlink()
 
     def _files(self, alive: Collection[str]) -> list[Path]:
@@ -164,13 +173,18 @@ def _wanted(saved: SavedGames, ranges: list[Range], net: str) -> SavedGames:
     return saved.take(np.flatnonzero(is_ours & is_within(records.numbers, ranges)))
 
 
-def _numbers_in(path: Path) -> Iterator[Numbers]:
-    """The numbers of a file's games; nothing where it is damaged, or was half written."""
+def _beginnings_in(path: Path) -> Iterator[tuple[Numbers, Numbers]]:
+    """The numbers of a file's games, and their plies; nothing where it is damaged, or was half
+    written."""
     if path.name.startswith(PARTIAL_PREFIX):
         return
     try:
-        yield read_numbers(path)
+        yield read_lengths(path)
     except CannotRead:
         raise
     except DataError:
         return
+
+
+def _joined(parts: dict[str, Numbers]) -> Numbers:
+    return np.concatenate([np.empty(0, np.int64), *parts.values()])

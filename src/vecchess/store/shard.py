@@ -130,17 +130,32 @@ def read_games_and(
 
 def read_numbers(path: Path) -> NDArray[np.int64]:
     """int64[G]: the numbers of a shard's games, without reading the games. Raises DataError."""
+    (numbers,) = _some_columns(path, "numbers")
+    return numbers
+
+
+def read_lengths(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """int64[G], int64[G]: the numbers of a shard's games and how many plies each has. Raises
+    DataError."""
+    numbers, offsets = _some_columns(path, "numbers", "offsets")
+    lengths = np.diff(offsets)
+    if len(lengths) != len(numbers) or lengths.min(initial=0) < 0:
+        raise DataError(f"{path} is not a readable shard: its games do not add up")
+    return numbers, lengths
+
+
+def _some_columns(path: Path, *names: str) -> list[NDArray[np.int64]]:
+    """Columns of a shard with one number each."""
     try:
         with path.open("rb") as file:
-            found = read_columns(file, {"numbers": COLUMN_DTYPES["numbers"]})
+            found = read_columns(file, {name: COLUMN_DTYPES[name] for name in names})
     except OSError as error:
         raise CannotRead(f"cannot read {path}: {error.strerror}") from None
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
-    numbers: NDArray[np.int64] | None = found.get("numbers")
-    if numbers is None or numbers.ndim != 1:
-        raise DataError(f"{path} is not a readable shard: it lacks the numbers of its games")
-    return numbers
+    if any(name not in found or found[name].ndim != 1 for name in names):
+        raise DataError(f"{path} is not a readable shard: it lacks the {names[-1]} of its games")
+    return [found[name] for name in names]
 
 
 def _checked(columns: dict[str, Any], schema: int) -> GameRecords:
