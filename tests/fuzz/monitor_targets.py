@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
 from tests.fuzz.target import Read, Target
-from tests.fuzz.text_targets import TOML_WORDS
+from tests.fuzz.text_targets import TOML_FLOOR_MIB, TOML_WORDS
 from tests.monitor.runs import MadeRun, selfplay_run, training_run
 from vecchess.dash.columns import newest, series_columns
 from vecchess.dash.grid import Grid
@@ -128,6 +128,7 @@ TARGETS = (
         in_run("config.toml", tell),
         "text",
         TOML_WORDS,
+        TOML_FLOOR_MIB,
         is_slow=True,
     ),
     Target(

@@ -84,6 +84,8 @@ TOML_WORDS = (
     b"= -1\n",
     b"= [[[[",
 )
+TOML_FLOOR_MIB = 40
+"""64 KiB of tables within tables become so much; longer inputs are not made here."""
 
 
 def read_fens(data: bytes) -> None:
@@ -134,6 +136,7 @@ TARGETS = (
         of_file("a.toml", read_settings),
         "text",
         TOML_WORDS,
+        TOML_FLOOR_MIB,
     ),
     Target(
         "sizes",
@@ -144,6 +147,7 @@ TARGETS = (
         of_file("a.toml", read_sizes),
         "text",
         TOML_WORDS,
+        TOML_FLOOR_MIB,
     ),
     Target("evaluation", lambda: [evaluation()], of_file("a.json", read_evaluation), "json"),
 )

@@ -24,6 +24,7 @@ from vecchess.store.records import (
     no_witness,
 )
 from vecchess.store.starts import check_starts
+from vecchess.text import regular
 
 SET_ASIDE_SUFFIX = ".set-aside"
 """A file of this name is a shard that could not be read, or whose games were there already."""
@@ -108,7 +109,8 @@ def read_games_and(
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
     """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
     try:
-        data = path.read_bytes()
+        with regular(path) as file:
+            data = file.read()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
@@ -131,7 +133,7 @@ def read_games_and(
 def read_numbers(path: Path) -> NDArray[np.int64]:
     """int64[G]: the numbers of a shard's games, without reading the games. Raises DataError."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             found = read_columns(file, {"numbers": COLUMN_DTYPES["numbers"]})
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
