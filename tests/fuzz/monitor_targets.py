@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
 from tests.fuzz.target import Read, Target
@@ -58,21 +59,26 @@ def in_run(name: str, look: Callable[[RunView], object], training: bool = False)
     return opened
 
 
+def as_text(values: Any) -> None:
+    """What there is to be said can be said: in JSON, and in UTF-8."""
+    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+
+
 def tell(view: RunView) -> None:
     """As the dashboard and plain lines tell it."""
-    json.dumps([run_in_full("x", view), view.config, view.elo()], allow_nan=False)
-    standing_line(view.standing)
+    as_text([run_in_full("x", view), view.config, view.elo()])
+    standing_line(view.standing).encode()
 
 
 def measure(view: RunView) -> None:
     told = [newest(view.series)]
     told += [series_columns(view.series, kind, 50) for kind in view.series.kinds]
-    json.dumps(told, allow_nan=False)
+    as_text(told)
 
 
 def show(view: RunView) -> None:
     Grid().boards(view)
-    json.dumps([sheet(game) for game in view.boards()], allow_nan=False)
+    as_text([sheet(game) for game in view.boards()])
 
 
 def list_games(view: RunView) -> None:
@@ -82,7 +88,7 @@ def list_games(view: RunView) -> None:
 
 
 def report(view: RunView) -> None:
-    page_of([view])
+    page_of([view]).encode()
 
 
 @contextmanager

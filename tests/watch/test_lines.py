@@ -135,6 +135,16 @@ def test_the_command_prints_lines_where_there_is_no_terminal(tmp_path: Path) -> 
     assert after == before
 
 
+def test_what_stdout_cannot_say_is_a_question_mark(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / os.fsdecode(b"fir\xffst"))
+    made.status(state="failed", why="\u2192 \ud800")
+    command = [sys.executable, "-m", "vecchess_cli.main", "watch", str(made.path), "--simple"]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=ascii_only, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "fir?st: failed: ? ?" in done.stdout
+
+
 def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
     command = [sys.executable, "-m", "vecchess_cli.main", "watch", str(made.path), "--simple"]
