@@ -77,6 +77,16 @@ def test_dots_elsewhere_are_none_of_a_key() -> None:
     assert toml_of(KEY.removeprefix("a.") + " = 1")
 
 
+def test_numbers_too_long_to_be_written_are_refused_or_left_out() -> None:
+    for base in "xob":
+        with pytest.raises(ValueError, match="a number of more than 100 digits"):
+            toml_of(f"x = [1, 0{base}{'1' * 20_000}]")
+    assert toml_of(f"x = '0x{'1' * 200}'  # 0x{'1' * 200}\ny = 0x{'f' * 16}")["y"] == 2**64 - 1
+    assert plain([10**308, -(10**308), 10**309, -(10**309), True]) == [
+        10**308, -(10**308), None, None, True,
+    ]  # fmt: skip
+
+
 def test_too_much_is_refused() -> None:
     with pytest.raises(ValueError, match="bytes"):
         toml_of(b"#" * (MOST_TOML_BYTES + 1))

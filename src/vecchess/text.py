@@ -7,10 +7,10 @@ the square of its length: so what is nested too deeply is refused, and what is t
 
 import errno
 import json
-import math
 import os
 import re
 import stat
+import sys
 import tomllib
 from collections.abc import Mapping
 from io import BufferedReader
@@ -38,6 +38,9 @@ _WORDS = re.compile(
 """Strings and comments of TOML, up to where ``tomllib`` would end or refuse them."""
 _DOTTED = re.compile(rf"(?:\.[^.=,\n\[\]{{}}]*+){{{MOST_DOTS + 1}}}")
 """Too many dots with nothing between them but parts of a key."""
+_LONG_NUMBER = re.compile(r"\b0[box]\w{100}")
+"""Python reads any number of such digits, and then refuses to write them in decimal."""
+_LARGEST = sys.float_info.max
 
 
 def json_of(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
@@ -63,8 +66,11 @@ def toml_of(data: bytes | str) -> dict[str, Any]:
     """The tables of a TOML text. Raises ValueError where it is none, too long or too deep."""
     _check_length(len(data), MOST_TOML_BYTES)
     text = data.decode() if isinstance(data, bytes) else data
-    if _DOTTED.search(_WORDS.sub("''", text)):
+    bare = _WORDS.sub("''", text)
+    if _DOTTED.search(bare):
         raise ValueError(f"it has a key with more than {MOST_DOTS} dots")
+    if _LONG_NUMBER.search(bare):
+        raise ValueError("it has a number of more than 100 digits")
     try:
         value = tomllib.loads(text)
     except RecursionError:
@@ -93,15 +99,15 @@ def regular(path: Path) -> BufferedReader:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON in UTF-8 can say it: null for a number that is not finite, text for a date,
-    and a question mark for half a surrogate pair."""
+    """``value`` as JSON in UTF-8 can say it: null for a number that is no finite float, text for a
+    date, and a question mark for half a surrogate pair."""
     if isinstance(value, Mapping):
         return {encodable(str(name)): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int) else encodable(str(value))
+    if isinstance(value, int | float):
+        return value if -_LARGEST <= value <= _LARGEST else None
+    return None if value is None else encodable(str(value))
 
 
 def encodable(text: str) -> str:

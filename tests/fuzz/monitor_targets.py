@@ -1,5 +1,6 @@
 """The files of a run as onlookers read them: the terminal, the dashboard, the report."""
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,24 +9,33 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rich.console import Console, RenderableType
+from rich.text import Text
+
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
-from tests.fuzz.target import Read, Target
+from tests.fuzz.target import Read, Shape, Target
 from tests.fuzz.text_targets import TOML_FLOOR_MIB, TOML_WORDS
 from tests.monitor.runs import MadeRun, selfplay_run, training_run
 from vecchess.dash.columns import newest, series_columns
 from vecchess.dash.grid import Grid
 from vecchess.dash.overview import run_in_full
 from vecchess.dash.sheet import sheet
+from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.report.run import page_of
 from vecchess.store.metrics import MetricsLog, read_metrics
-from vecchess.watch.lines import standing_line
+from vecchess.watch import game_panels, panels, worker_table
+from vecchess.watch.lines import _News, standing_line
+from vecchess.watch.plot import plot
+from vecchess.watch.plot_box import labels
 
 Opened = Callable[[Path], AbstractContextManager[Read]]
 
 
 def short_selfplay(path: Path) -> MadeRun:
-    return selfplay_run(path, seconds=10)
+    made = selfplay_run(path, seconds=10)
+    made.status(notes=[{"time_unix": 1_790_000_000.0, "line": "cpu#0 died"}])
+    return made
 
 
 def short_training(path: Path) -> MadeRun:
@@ -87,6 +97,25 @@ def list_games(view: RunView) -> None:
         view.game(number)
 
 
+def watch(view: RunView) -> None:
+    """As a terminal shows it, all pages of the screen, and in lines."""
+    now = view.standing
+    shown: list[RenderableType] = [panels.headline(view, 90, True), panels.progress(now, 90)]
+    shown += [of(now) for of in (panels.ending, panels.learning, panels.waiting, panels.verdict)]
+    shown += [panels.totals(view), panels.notes_short(view), panels.notes_page(view)]
+    shown += [panels.newest_note(now), *(worker_table.workers(now, width) for width in (90, 120))]
+    shown += [game_panels.results(view, 40), game_panels.games_page(view, 90)]
+    for chart in charts(view):
+        shown += [plot(chart, 40, 8), *labels(chart)]
+    with io.TextIOWrapper(io.BytesIO(), encoding="utf-8") as file:
+        for one in shown:
+            if isinstance(one, Text):
+                file.write(one.plain)
+            else:
+                Console(file=file, width=90).print(one)
+        file.writelines(_News().of(view))
+
+
 def report(view: RunView) -> None:
     page_of([view]).encode()
 
@@ -105,8 +134,21 @@ def small(name: str, training: bool = False) -> Callable[[], list[bytes]]:
     return lambda: [files_of(short_training if training else short_selfplay)[name]]
 
 
+def both(name: str) -> Callable[[], list[bytes]]:
+    return lambda: [files_of(short_selfplay)[name], files_of(short_training)[name]]
+
+
 HISTORY = json.dumps({"schema": 1, "curve": [{"player": "a", "samples": 1, "elo": 3.5}]}).encode()
-STATUS, METRICS = "status.json", "metrics.jsonl"
+STATUS, METRICS, MANIFEST = "status.json", "metrics.jsonl", "games/manifest.jsonl"
+
+
+def seen(what: str, look: Callable[[RunView], object], name: str) -> Target:
+    """A training as people look at it, with another file ``name``."""
+    shape: Shape = "json" if name == STATUS else "lines"
+    opened = in_run(name, look, training=True)
+    return Target(what, both(name), opened, shape, JSON_WORDS, is_slow=True)
+
+
 TARGETS = (
     Target("status", small(STATUS), in_run(STATUS, tell), "json", JSON_WORDS, is_slow=True),
     Target(
@@ -153,20 +195,10 @@ TARGETS = (
         JSON_WORDS,
         is_slow=True,
     ),
-    Target(
-        "report-status",
-        small(STATUS, True),
-        in_run(STATUS, report, True),
-        "json",
-        JSON_WORDS,
-        is_slow=True,
-    ),
-    Target(
-        "report-metrics",
-        small(METRICS, True),
-        in_run(METRICS, report, True),
-        "lines",
-        JSON_WORDS,
-        is_slow=True,
-    ),
+    seen("report-status", report, STATUS),
+    seen("report-metrics", report, METRICS),
+    seen("report-manifest", report, MANIFEST),
+    seen("watch-status", watch, STATUS),
+    seen("watch-metrics", watch, METRICS),
+    seen("watch-manifest", watch, MANIFEST),
 )

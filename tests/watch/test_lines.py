@@ -71,6 +71,21 @@ def test_lines_tell_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert said[-1] == f"to go on: vecchess train --run-dir {made.path} --resume"
 
 
+def test_times_and_intervals_that_are_none_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Milliseconds, and what another program may have written."""
+    made = selfplay_run(tmp_path)
+    made.measure("eval", **match("random", 0.5) | {"score_interval": "no interval"})
+
+    def go_on() -> None:
+        made.measure("eval", **match("greedy", 0.5) | {"score_interval": [0.1, 0.2, 0.3]})
+        made.status(state="done", notes=[{"time_unix": 1.79e12, "line": "x"}])
+
+    _, said = watched(monkeypatch, Follower(made.path), go_on)
+    assert said[2:4] == ["  x", "[0]  policy against greedy: 50.0%"]
+
+
 @pytest.mark.parametrize(
     ("state", "code"), [("done", 0), ("stopped", 3), ("failed", 3), ("gone", 3)]
 )
