@@ -7,8 +7,9 @@ from tests.fuzz.target import Target, of_file, plain
 from vecchess.chess.fen import from_fens
 from vecchess.chess.rules import terminations
 from vecchess.config import TrainConfig, load_config, to_toml
+from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
-from vecchess.gather.main_line import read_main_line
+from vecchess.gather.main_line import RESULTS, read_main_line
 from vecchess.selfplay.openings import read_openings
 from vecchess.snn.create import sizes_of
 from vecchess.uci.positions import BENCH_FENS
@@ -94,10 +95,15 @@ def read_fens(data: bytes) -> None:
 
 
 def read_pgn(path: Path) -> None:
+    refused = ""
     with path.open(encoding="utf-8-sig", errors="replace") as handle:
         while (game := read_main_line(handle)) is not None:
-            if not game.fault and not game.contradiction() and game.result in ("1-0", "0-1"):
+            if fault := game.fault or game.contradiction():
+                refused = fault
+            elif game.result in RESULTS:
                 game.game(0)
+    if refused:
+        raise ConfigError(refused)
 
 
 def read_settings(path: Path) -> None:
