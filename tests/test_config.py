@@ -1,4 +1,6 @@
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -70,6 +72,14 @@ def test_a_table_has_to_be_one(tmp_path: Path) -> None:
     file.write_text("game = 3")
     with pytest.raises(ConfigError, match="must be a table"):
         load({"max_plies": 5}, file)
+
+
+def test_a_file_may_be_a_pipe(tmp_path: Path) -> None:
+    """As ``--config <(...)`` is, and /dev/stdin."""
+    pipe = tmp_path / "c.toml"
+    os.mkfifo(pipe)
+    Thread(target=pipe.write_text, args=("games = 7",)).start()
+    assert load(file=pipe).games == 7
 
 
 def test_missing_file() -> None:

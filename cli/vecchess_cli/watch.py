@@ -39,12 +39,18 @@ def watch(
     if simple or not _has_screen():
         from vecchess.watch.lines import watch_lines
 
-        return watch_lines(follower, interval, lambda line: print(line, flush=True))
+        return watch_lines(follower, interval, _say)
     from vecchess.watch.app import WatchApp
 
     app = WatchApp(follower, no_color=bool(os.environ.get("NO_COLOR")))
     code = app.run()
     return app.return_code or 0 if code is None else code
+
+
+def _say(line: str) -> None:
+    """Print it, with question marks for what stdout cannot say, as odd names of files."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(line.encode(encoding, "replace").decode(encoding), flush=True)
 
 
 def _has_screen() -> bool:

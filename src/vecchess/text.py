@@ -1,29 +1,57 @@
 """JSON and TOML that anybody may have written: plain values, or a ValueError that says why not.
 
 The standard readers raise RecursionError for a few kilobytes of brackets, and make objects of
-some twenty times the text's size: so what is nested too deeply is refused, and what is too long.
+some twenty times the text's size, or of TOML some five hundred times, and of a key with many dots
+the square of its length: so what is nested too deeply is refused, and what is too long.
 """
 
+import errno
 import json
-import math
 import os
+import re
+import stat
+import sys
 import tomllib
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 1 << 20
 """Of one document, or of one line of many. Ours have some kilobytes."""
+MOST_TOML_BYTES = 1 << 18
+MOST_LEVELS = 64
+"""Of values within values. Ours have 6; Python's own functions give up at some hundreds."""
+MOST_DOTS = 31
+"""Of one key in TOML. Ours have one."""
 _TOO_DEEP = "it is nested too deeply"
+_NESTS = (dict, list)
+_WORDS = re.compile(
+    r"""  "{3} (?: [^"\\]+ | \\. | "(?!"") )*+ "{0,5}
+        | '{3} (?: [^']+ | '(?!'') )*+ '{0,5}
+        | "    (?: [^"\\\n]+ | \\. )*+ "?
+        | '    [^'\n]*+ '?
+        | \#   [^\n]*+
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Strings and comments of TOML, up to where ``tomllib`` would end or refuse them."""
+_DOTTED = re.compile(rf"(?:\.[^.=,\n\[\]{{}}]*+){{{MOST_DOTS + 1}}}")
+"""Too many dots with nothing between them but parts of a key."""
+_LONG_NUMBER = re.compile(r"\b0[box]\w{100}")
+"""Python reads any number of such digits, and then refuses to write them in decimal."""
+_LARGEST = sys.float_info.max
 
 
 def json_of(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
     """The value of a JSON text. Raises ValueError where it is none, too long or too deep."""
     _check_length(len(data), most_bytes)
     try:
-        return json.loads(data)
+        value = json.loads(data)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    _check_depth(value)
+    return value
 
 
 def json_object(data: bytes | str, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
@@ -36,30 +64,56 @@ def json_object(data: bytes | str, most_bytes: int = MOST_BYTES) -> dict[str, An
 
 def toml_of(data: bytes | str) -> dict[str, Any]:
     """The tables of a TOML text. Raises ValueError where it is none, too long or too deep."""
-    _check_length(len(data), MOST_BYTES)
+    _check_length(len(data), MOST_TOML_BYTES)
+    text = data.decode() if isinstance(data, bytes) else data
+    bare = _WORDS.sub("''", text)
+    if _DOTTED.search(bare):
+        raise ValueError(f"it has a key with more than {MOST_DOTS} dots")
+    if _LONG_NUMBER.search(bare):
+        raise ValueError("it has a number of more than 100 digits")
     try:
-        return tomllib.loads(data.decode() if isinstance(data, bytes) else data)
+        value = tomllib.loads(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    _check_depth(value)
+    return value
 
 
-def contents(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """All bytes of a file. Raises ValueError where there are more, OSError as ``open`` does."""
-    with path.open("rb") as file:
+def contents(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = False) -> bytes:
+    """All bytes of a file. Raises ValueError where there are more, OSError as ``regular`` does.
+
+    of_any_kind: it may be a pipe or a device, as what people name is: ``<(...)``, /dev/stdin.
+    """
+    with path.open("rb") if of_any_kind else regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         _check_length(size, most_bytes)
-        return file.read(size)
+        data = file.read(size or most_bytes + 1)
+        _check_length(len(data), most_bytes)
+        return data
+
+
+def regular(path: Path) -> BufferedReader:
+    """A file of somebody else's, opened to be read. Raises OSError as ``open`` does, and for what
+    is none: a named pipe among the files of a run would be waited for without end."""
+    return open(path, "rb", opener=_open_at_once)
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON can say it: null for a number that is not finite, text for a date."""
+    """``value`` as JSON in UTF-8 can say it: null for a number that is no finite float, text for a
+    date, and a question mark for half a surrogate pair."""
     if isinstance(value, Mapping):
-        return {str(name): plain(inner) for name, inner in value.items()}
+        return {encodable(str(name)): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    if isinstance(value, int | float):
+        return value if -_LARGEST <= value <= _LARGEST else None
+    return None if value is None else encodable(str(value))
+
+
+def encodable(text: str) -> str:
+    """``text`` with a question mark for each character that UTF-8 does not have: half a surrogate
+    pair, which JSON can spell, and which stands for odd bytes in the names of files."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def clipped(text: object, most: int = 200) -> str:
@@ -71,3 +125,25 @@ def clipped(text: object, most: int = 200) -> str:
 def _check_length(num_bytes: int, most_bytes: int) -> None:
     if num_bytes > most_bytes:
         raise ValueError(f"it has {num_bytes} bytes, {most_bytes} are the most")
+
+
+def _check_depth(value: Any) -> None:
+    level: list[Any] = [[value]]
+    for _ in range(MOST_LEVELS + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, _NESTS)
+        ]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "it is no regular file")

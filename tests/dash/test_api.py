@@ -1,5 +1,6 @@
 """What pages ask for: runs, series, games, files; and that nothing else can be had."""
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -95,6 +96,27 @@ def test_what_is_not_there_is_a_line(site: TestClient, path: str) -> None:
     assert answer.status_code == 404
     assert "root:" not in answer.text
     assert isinstance(answer.json()["error"], str)
+
+
+def test_numbers_that_are_none_are_no_fault_of_the_server(site: TestClient) -> None:
+    for digits in ("9" * 16, "9" * 5000, "\u00b2", "1.5", "-3", "0x1"):
+        assert site.get(f"/api/runs/first/games/{digits}").status_code == 404
+        found = site.get("/api/runs/first/series/load", params={"most": digits})
+        assert found.json() == site.get("/api/runs/first/series/load").json()
+
+
+def test_odd_bytes_in_one_run_do_not_hide_the_others(tmp_path: Path) -> None:
+    small_run(tmp_path / "runs" / "second")
+    made = small_run(tmp_path / "runs" / os.fsdecode(b"fir\xffst"))
+    made.status(net="\ud800", state="stopped", why="\udfff", notes=[{"line": "\ud800"}])
+    made.measure("eval", opponent="\ud800", score=0.5)
+    (made.path / "nets").mkdir(exist_ok=True)
+    (made.path / "nets" / os.fsdecode(b"\xff.safetensors")).touch()
+    with TestClient(make_site(tmp_path, tmp_path / "runs"), base_url=HOST) as client:
+        runs = client.get("/api/runs").json()
+        assert {run["name"] for run in runs} == {"fir?st", "second"}
+        assert client.get("/api/runs/fir-st").json()["newest_network"] == "?.safetensors"
+        assert client.get("/api/play/").status_code == 200
 
 
 @pytest.mark.parametrize(

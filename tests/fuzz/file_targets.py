@@ -125,7 +125,8 @@ def manifest() -> bytes:
 
 def use_manifest(path: Path) -> None:
     found = Manifest(path.parent)
-    json.dumps([found.stats.to_dict(), found.stats.mean_time_steps, found.stats.mean_length])
+    stats = [found.stats.to_dict(), found.stats.mean_time_steps, found.stats.mean_length]
+    json.dumps(stats, ensure_ascii=False).encode()
     for shard in found.shards:
         assert shard.path.parent == path.parent
         assert shard.aside.parent == path.parent

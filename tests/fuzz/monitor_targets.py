@@ -1,30 +1,41 @@
 """The files of a run as onlookers read them: the terminal, the dashboard, the report."""
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
-from tests.fuzz.target import Read, Target
-from tests.fuzz.text_targets import TOML_WORDS
+from tests.fuzz.target import Read, Shape, Target
+from tests.fuzz.text_targets import TOML_FLOOR_MIB, TOML_WORDS
 from tests.monitor.runs import MadeRun, selfplay_run, training_run
 from vecchess.dash.columns import newest, series_columns
 from vecchess.dash.grid import Grid
 from vecchess.dash.overview import run_in_full
 from vecchess.dash.sheet import sheet
+from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.report.run import page_of
 from vecchess.store.metrics import MetricsLog, read_metrics
-from vecchess.watch.lines import standing_line
+from vecchess.watch import game_panels, panels, worker_table
+from vecchess.watch.lines import _News, standing_line
+from vecchess.watch.plot import plot
+from vecchess.watch.plot_box import labels
 
 Opened = Callable[[Path], AbstractContextManager[Read]]
 
 
 def short_selfplay(path: Path) -> MadeRun:
-    return selfplay_run(path, seconds=10)
+    made = selfplay_run(path, seconds=10)
+    made.status(notes=[{"time_unix": 1_790_000_000.0, "line": "cpu#0 died"}])
+    return made
 
 
 def short_training(path: Path) -> MadeRun:
@@ -58,21 +69,26 @@ def in_run(name: str, look: Callable[[RunView], object], training: bool = False)
     return opened
 
 
+def as_text(values: Any) -> None:
+    """What there is to be said can be said: in JSON, and in UTF-8."""
+    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+
+
 def tell(view: RunView) -> None:
     """As the dashboard and plain lines tell it."""
-    json.dumps([run_in_full("x", view), view.config, view.elo()], allow_nan=False)
-    standing_line(view.standing)
+    as_text([run_in_full("x", view), view.config, view.elo()])
+    standing_line(view.standing).encode()
 
 
 def measure(view: RunView) -> None:
     told = [newest(view.series)]
     told += [series_columns(view.series, kind, 50) for kind in view.series.kinds]
-    json.dumps(told, allow_nan=False)
+    as_text(told)
 
 
 def show(view: RunView) -> None:
     Grid().boards(view)
-    json.dumps([sheet(game) for game in view.boards()], allow_nan=False)
+    as_text([sheet(game) for game in view.boards()])
 
 
 def list_games(view: RunView) -> None:
@@ -81,8 +97,27 @@ def list_games(view: RunView) -> None:
         view.game(number)
 
 
+def watch(view: RunView) -> None:
+    """As a terminal shows it, all pages of the screen, and in lines."""
+    now = view.standing
+    shown: list[RenderableType] = [panels.headline(view, 90, True), panels.progress(now, 90)]
+    shown += [of(now) for of in (panels.ending, panels.learning, panels.waiting, panels.verdict)]
+    shown += [panels.totals(view), panels.notes_short(view), panels.notes_page(view)]
+    shown += [panels.newest_note(now), *(worker_table.workers(now, width) for width in (90, 120))]
+    shown += [game_panels.results(view, 40), game_panels.games_page(view, 90)]
+    for chart in charts(view):
+        shown += [plot(chart, 40, 8), *labels(chart)]
+    with io.TextIOWrapper(io.BytesIO(), encoding="utf-8") as file:
+        for one in shown:
+            if isinstance(one, Text):
+                file.write(one.plain)
+            else:
+                Console(file=file, width=90).print(one)
+        file.writelines(_News().of(view))
+
+
 def report(view: RunView) -> None:
-    page_of([view])
+    page_of([view]).encode()
 
 
 @contextmanager
@@ -99,8 +134,21 @@ def small(name: str, training: bool = False) -> Callable[[], list[bytes]]:
     return lambda: [files_of(short_training if training else short_selfplay)[name]]
 
 
+def both(name: str) -> Callable[[], list[bytes]]:
+    return lambda: [files_of(short_selfplay)[name], files_of(short_training)[name]]
+
+
 HISTORY = json.dumps({"schema": 1, "curve": [{"player": "a", "samples": 1, "elo": 3.5}]}).encode()
-STATUS, METRICS = "status.json", "metrics.jsonl"
+STATUS, METRICS, MANIFEST = "status.json", "metrics.jsonl", "games/manifest.jsonl"
+
+
+def seen(what: str, look: Callable[[RunView], object], name: str) -> Target:
+    """A training as people look at it, with another file ``name``."""
+    shape: Shape = "json" if name == STATUS else "lines"
+    opened = in_run(name, look, training=True)
+    return Target(what, both(name), opened, shape, JSON_WORDS, is_slow=True)
+
+
 TARGETS = (
     Target("status", small(STATUS), in_run(STATUS, tell), "json", JSON_WORDS, is_slow=True),
     Target(
@@ -128,6 +176,7 @@ TARGETS = (
         in_run("config.toml", tell),
         "text",
         TOML_WORDS,
+        TOML_FLOOR_MIB,
         is_slow=True,
     ),
     Target(
@@ -146,20 +195,10 @@ TARGETS = (
         JSON_WORDS,
         is_slow=True,
     ),
-    Target(
-        "report-status",
-        small(STATUS, True),
-        in_run(STATUS, report, True),
-        "json",
-        JSON_WORDS,
-        is_slow=True,
-    ),
-    Target(
-        "report-metrics",
-        small(METRICS, True),
-        in_run(METRICS, report, True),
-        "lines",
-        JSON_WORDS,
-        is_slow=True,
-    ),
+    seen("report-status", report, STATUS),
+    seen("report-metrics", report, METRICS),
+    seen("report-manifest", report, MANIFEST),
+    seen("watch-status", watch, STATUS),
+    seen("watch-metrics", watch, METRICS),
+    seen("watch-manifest", watch, MANIFEST),
 )

@@ -34,6 +34,7 @@ NUMBERS = (
     2**31,
     2**32 - 1,
     2**32,
+    2**40,
     2**53,
     2**62,
     2**63 - 1,
@@ -62,12 +63,14 @@ VALUES: tuple[Any, ...] = (
     {"kind": "x"},
     1.5,
     -0.0,
+    5e-324,
     1e308,
     float("nan"),
     float("inf"),
     "9" * 5000,
     *NUMBERS,
 )
+KEYS = ("", "x", "schema", "kind", "1", "5", "999999999", "\0")
 BRACKETS = (
     b"[" * 20_000,
     b"{" * 20_000,
@@ -229,7 +232,7 @@ class Mutator:
         if kind < 0.1:
             del copy[key]
         elif kind < 0.2 and isinstance(copy, dict):
-            copy[self.draw.choice(("", "x", "schema", "kind", "1", "\0"))] = copy.pop(key)
+            copy[self.draw.choice(KEYS)] = copy.pop(key)
         elif kind < 0.3:
             copy[key] = copy[self.draw.choice(inner)]
         else:

@@ -7,8 +7,9 @@ from tests.fuzz.target import Target, of_file, plain
 from vecchess.chess.fen import from_fens
 from vecchess.chess.rules import terminations
 from vecchess.config import TrainConfig, load_config, to_toml
+from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
-from vecchess.gather.main_line import read_main_line
+from vecchess.gather.main_line import RESULTS, read_main_line
 from vecchess.selfplay.openings import read_openings
 from vecchess.snn.create import sizes_of
 from vecchess.uci.positions import BENCH_FENS
@@ -84,6 +85,8 @@ TOML_WORDS = (
     b"= -1\n",
     b"= [[[[",
 )
+TOML_FLOOR_MIB = 40
+"""64 KiB of tables within tables become so much; longer inputs are not made here."""
 
 
 def read_fens(data: bytes) -> None:
@@ -92,10 +95,15 @@ def read_fens(data: bytes) -> None:
 
 
 def read_pgn(path: Path) -> None:
+    refused = ""
     with path.open(encoding="utf-8-sig", errors="replace") as handle:
         while (game := read_main_line(handle)) is not None:
-            if not game.fault and not game.contradiction() and game.result in ("1-0", "0-1"):
+            if fault := game.fault or game.contradiction():
+                refused = fault
+            elif game.result in RESULTS:
                 game.game(0)
+    if refused:
+        raise ConfigError(refused)
 
 
 def read_settings(path: Path) -> None:
@@ -134,6 +142,7 @@ TARGETS = (
         of_file("a.toml", read_settings),
         "text",
         TOML_WORDS,
+        TOML_FLOOR_MIB,
     ),
     Target(
         "sizes",
@@ -144,6 +153,7 @@ TARGETS = (
         of_file("a.toml", read_sizes),
         "text",
         TOML_WORDS,
+        TOML_FLOOR_MIB,
     ),
     Target("evaluation", lambda: [evaluation()], of_file("a.json", read_evaluation), "json"),
 )

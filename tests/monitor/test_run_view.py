@@ -29,6 +29,7 @@ from vecchess.monitor.charts import charts
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.moves import Moves
 from vecchess.monitor.run_view import RunView
+from vecchess.store.shard import read_shard
 from vecchess.store.stats import GameStats
 
 
@@ -72,6 +73,23 @@ def test_a_run_is_seen_and_not_touched(tmp_path: Path) -> None:
     view.refresh()
     json.dumps(view.standing.to_dict())
     assert state_of(made.path) == before
+
+
+@pytest.mark.timeout(60)
+def test_pipes_among_the_files_are_left_alone(tmp_path: Path) -> None:
+    """To open one that nobody writes to would last for ever."""
+    made = selfplay_run(tmp_path / "first")
+    shard = next((made.path / "games").glob("*.npz"))
+    names = ("status.json", "metrics.jsonl", "games/manifest.jsonl", "live/000.npz")
+    (made.path / "eval").mkdir()
+    for file in (shard, made.path / "eval" / "history.json", *map(made.path.joinpath, names)):
+        file.unlink(missing_ok=True)
+        os.mkfifo(file)
+    view = RunView(made.path)
+    assert (view.standing.state, view.stats.games, view.series.kinds) == ("unknown", 0, {})
+    assert view.boards() == view.elo() == []
+    with pytest.raises(DataError, match="no regular file"):
+        read_shard(shard)
 
 
 def test_refreshing_finds_what_is_new_and_nothing_else(tmp_path: Path) -> None:

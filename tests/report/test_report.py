@@ -1,6 +1,7 @@
 """``vecchess report``: one file, whatever the run, that nothing in the run can break."""
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -258,3 +259,11 @@ def test_charts_are_drawn_whatever_they_hold() -> None:
     assert "one <b>5</b> at 1" in line_chart(Chart("elo", "Elo", "iterations", "", [one, flat]))
     assert bar_chart("lengths", [("0", 0), ("32", 3)], "plies").count("<rect") == 2
     assert heat_map("map", [("a", [0.1, None]), ("b", [0.0, 0.2])], "update").count("<rect") == 3
+
+
+def test_odd_bytes_are_question_marks(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / os.fsdecode(b"fir\xffst"))
+    made.status(state="stopped", why="\ud800", notes=[{"line": "\udfff"}])
+    text = write_report([made.path], tmp_path / "report.html").read_text()
+    assert "<h1>fir?st " in text
+    assert "stopped by ?" in text

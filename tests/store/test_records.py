@@ -225,10 +225,17 @@ def test_resignations_are_checked_by_side_and_result() -> None:
 
 
 def test_tables_of_counts_have_an_end() -> None:
-    table = {str(number): 1 for number in range(4096)}
-    assert GameStats.from_dict({"lengths": table}).lengths == table
-    with pytest.raises(ValueError, match='"lengths" is no count'):
-        GameStats.from_dict({"lengths": table | {"4096": 1}})
+    """Or a line of a few bytes would make whoever draws them draw for ever."""
+    longest = {
+        "lengths": {str(ply): 1 for ply in range(0, 2**15 + 1, 32)},
+        "time_steps": {str(steps): 1 for steps in range(1, 256)},
+        "terminations": {reason.name.lower(): 1 for reason in Termination},
+    }
+    for name, table in longest.items():
+        assert GameStats.from_dict({name: table}).to_dict()[name] == table
+        for key in ("-1", "0x1", "5.0", "257", "999999999", "32800", "\ud800", "", "Ongoing"):
+            with pytest.raises(ValueError, match=f'"{name}" is no count'):
+                GameStats.from_dict({name: table | {key: 1}})
 
 
 @pytest.mark.parametrize("plies", [2**15, 2**15 + 1])

@@ -71,6 +71,21 @@ def test_lines_tell_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert said[-1] == f"to go on: vecchess train --run-dir {made.path} --resume"
 
 
+def test_times_and_intervals_that_are_none_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Milliseconds, and what another program may have written."""
+    made = selfplay_run(tmp_path)
+    made.measure("eval", **match("random", 0.5) | {"score_interval": "no interval"})
+
+    def go_on() -> None:
+        made.measure("eval", **match("greedy", 0.5) | {"score_interval": [0.1, 0.2, 0.3]})
+        made.status(state="done", notes=[{"time_unix": 1.79e12, "line": "x"}])
+
+    _, said = watched(monkeypatch, Follower(made.path), go_on)
+    assert said[2:4] == ["  x", "[0]  policy against greedy: 50.0%"]
+
+
 @pytest.mark.parametrize(
     ("state", "code"), [("done", 0), ("stopped", 3), ("failed", 3), ("gone", 3)]
 )
@@ -133,6 +148,16 @@ def test_the_command_prints_lines_where_there_is_no_terminal(tmp_path: Path) -> 
     after = state_of(made.path)
     after.pop("status.json")
     assert after == before
+
+
+def test_what_stdout_cannot_say_is_a_question_mark(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / os.fsdecode(b"fir\xffst"))
+    made.status(state="failed", why="\u2192 \ud800")
+    command = [sys.executable, "-m", "vecchess_cli.main", "watch", str(made.path), "--simple"]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=ascii_only, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "fir?st: failed: ? ?" in done.stdout
 
 
 def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:

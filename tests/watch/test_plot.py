@@ -1,9 +1,13 @@
 """Curves in braille."""
 
+import asyncio
+
 import pytest
+from textual.app import App, ComposeResult
 
 from vecchess.monitor.charts import Chart, Curve
 from vecchess.watch.plot import bounds, figure, plot
+from vecchess.watch.plot_box import PlotBox
 
 
 def chart(*curves: list[tuple[float, float]], unit: str = "") -> Chart:
@@ -44,3 +48,21 @@ def test_any_place_is_filled_and_none_left(width: int, height: int) -> None:
     rows = drawn.split("\n")
     assert drawn == "" or {len(row) for row in rows} == {width}
     assert len(rows) <= max(height, 1)
+
+
+@pytest.mark.parametrize("name", ["[/a", "[link='", "[b]", "a\nb"])
+def test_names_of_curves_are_no_markup(name: str) -> None:
+    drawn = Chart("score", "score", "", "", [Curve(name, [(0.0, 1.0)]), Curve("b", [(0.0, 2.0)])])
+
+    class Screen(App[None]):
+        def compose(self) -> ComposeResult:
+            yield PlotBox()
+
+    async def shown() -> str:
+        app = Screen()
+        async with app.run_test(size=(60, 20)):
+            box = app.query_one(PlotBox)
+            box.show(drawn)
+            return str(box._border_subtitle)
+
+    assert asyncio.run(shown()) == f"{name} 1  b 2".split("\n")[0]

@@ -19,7 +19,7 @@ from vecchess.config.selfplay import SelfplayConfig
 from vecchess.config.train import TrainConfig
 from vecchess.config.uci import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.text import clipped, contents, toml_of
+from vecchess.text import MOST_TOML_BYTES, clipped, contents, toml_of
 
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100
@@ -90,7 +90,7 @@ def build(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file; raises ConfigError where it cannot be read."""
     try:
-        return toml_of(contents(file))
+        return toml_of(contents(file, MOST_TOML_BYTES, of_any_kind=True))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except ValueError as error:

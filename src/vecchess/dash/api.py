@@ -3,18 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from vecchess import __version__
+from vecchess.dash.answer import Answer
 from vecchess.dash.columns import series_columns
 from vecchess.dash.desk import Desk
 from vecchess.dash.hub import Hub
 from vecchess.dash.overview import run_in_full, run_lines
 from vecchess.dash.sheet import sheet
 from vecchess.dash.stream import EventStream
-from vecchess.dash.topic import parse_topics
+from vecchess.dash.topic import is_number, parse_topics
 from vecchess.errors import ConfigError, DataError
 
 DEFAULT_LINES = 600
@@ -36,12 +38,12 @@ class Api:
             Route("/api/runs/{run}/config", self._config),
             Route("/api/runs/{run}/elo", self._elo),
             Route("/api/runs/{run}/series/{kind}", self._series),
-            Route("/api/runs/{run}/games/{number:int}", self._game),
+            Route("/api/runs/{run}/games/{number}", self._game),
             Route("/api/events", self._events),
         ]
 
     async def _about(self, _: Request) -> Response:
-        return JSONResponse({"version": __version__})
+        return Answer({"version": __version__})
 
     async def _runs(self, _: Request) -> Response:
         return await self._answer(lambda desk: run_lines(desk.watched))
@@ -61,14 +63,16 @@ class Api:
     async def _series(self, request: Request) -> Response:
         name, kind = request.path_params["run"], request.path_params["kind"]
         asked = request.query_params.get("most", "")
-        most = int(asked) if asked.isascii() and asked.isdecimal() else DEFAULT_LINES
+        most = int(asked) if is_number(asked) else DEFAULT_LINES
         return await self._answer(
             lambda desk: series_columns(desk.watched.view(name).series, kind, most)
         )
 
     async def _game(self, request: Request) -> Response:
         name, number = request.path_params["run"], request.path_params["number"]
-        return await self._answer(lambda desk: sheet(desk.watched.view(name).game(number)))
+        if not is_number(number):
+            raise HTTPException(404)
+        return await self._answer(lambda desk: sheet(desk.watched.view(name).game(int(number))))
 
     async def _events(self, request: Request) -> Any:
         if request.method == "HEAD":
@@ -76,10 +80,10 @@ class Api:
         try:
             return EventStream(self._hub, parse_topics(request.query_params.getlist("t")))
         except ConfigError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return Answer({"error": str(error)}, 400)
 
     async def _answer(self, question: Callable[[Desk], Any]) -> Response:
         try:
-            return JSONResponse(await self._desk.ask(question))
+            return Answer(await self._desk.ask(question))
         except DataError as error:
-            return JSONResponse({"error": str(error)}, 404)
+            return Answer({"error": str(error)}, 404)

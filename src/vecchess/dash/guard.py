@@ -14,7 +14,7 @@ READ = ("GET", "HEAD")
 OWN_SITES = ("same-origin", "none")
 """What Sec-Fetch-Site says of our own pages, and of an address that somebody typed."""
 PLAY = "/api/play/"
-"""The only routes that may be told something; they look at who tells it."""
+"""The only routes that may be told something, in JSON."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HEADERS = {
     "content-security-policy": (
@@ -102,10 +102,10 @@ def _is_foreign(headers: Headers) -> bool:
     """
     if headers.get("sec-fetch-site", OWN_SITES[0]) not in OWN_SITES:
         return True
-    return any(host_of(origin) != headers.get("host") for origin in headers.getlist("origin"))
+    return any(_host_of(origin) != headers.get("host") for origin in headers.getlist("origin"))
 
 
-def host_of(origin: str) -> str | None:
+def _host_of(origin: str) -> str | None:
     """Host and port of an Origin header; None where it names none, such as "null"."""
     try:
         return urlsplit(origin).netloc or None

@@ -33,7 +33,7 @@ class Topic:
             return cls(kind)
         if kind in ("run", "series") and len(rest) == 1 and named:
             return cls(kind, rest[0])
-        if kind in ("boards", "game") and len(rest) == 2 and named and _is_number(rest[1]):
+        if kind in ("boards", "game") and len(rest) == 2 and named and is_number(rest[1]):
             topic = cls(kind, rest[0], int(rest[1]))
             if kind == "game" or topic.number in BOARDS:
                 return topic
@@ -67,5 +67,6 @@ def parse_topics(texts: list[str]) -> tuple[Topic, ...]:
     return tuple(dict.fromkeys(Topic.parse(text) for text in texts))
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether it is a count in an address: digits, and not so many that ``int`` refuses them."""
     return text.isascii() and text.isdecimal() and len(text) <= 15

@@ -131,7 +131,8 @@ class Evaluation:
 def read_evaluation(file: Path) -> Evaluation:
     """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
     try:
-        return Evaluation.from_dict(json_object(contents(file, MOST_FILE_BYTES), MOST_FILE_BYTES))
+        data = contents(file, MOST_FILE_BYTES, of_any_kind=True)
+        return Evaluation.from_dict(json_object(data, MOST_FILE_BYTES))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, DataError) as error:

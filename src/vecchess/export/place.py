@@ -42,9 +42,10 @@ def binary_file(out: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def text_file(out: Path) -> Iterator[TextIO]:
-    """As ``binary_file``, for text in UTF-8 with lines that end in a newline."""
+    """As ``binary_file``, for text in UTF-8 with lines that end in a newline; characters that UTF-8
+    does not have, as odd names of files, become question marks."""
     with binary_file(out) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="\n")
         try:
             yield text
             text.flush()

@@ -11,6 +11,7 @@ from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
 from vecchess.gather.games import Game, action_of, start_of, termination_of
 from vecchess.store.records import MOST_PLIES
+from vecchess.text import clipped
 
 RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
 
@@ -95,7 +96,7 @@ class _Reader(chess.pgn.BaseVisitor[Read]):
         self._fail(f"{self._where} is illegal" if self._where else str(error))
 
     def _fail(self, fault: str) -> None:
-        self._read.fault = self._read.fault or fault
+        self._read.fault = self._read.fault or clipped(fault)
 
     def result(self) -> Read:
         return self._read

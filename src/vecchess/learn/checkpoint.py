@@ -24,7 +24,7 @@ from vecchess.errors import ConfigError, DataError
 from vecchess.learn.state import packed, unpacked
 from vecchess.learn.state_file import read_state
 from vecchess.store.disk import PARTIAL_PREFIX, sync_directory
-from vecchess.text import contents, json_object
+from vecchess.text import contents, json_object, regular
 
 SCHEMA = 1
 STATE_FILE = "state.pt"
@@ -258,6 +258,6 @@ def _remove(path: Path) -> None:
 
 
 def _is_as_written(file: Path, known: Mapping[str, Any]) -> bool:
-    with file.open("rb") as opened:
+    with regular(file) as opened:
         found = file_digest(opened, "sha256").hexdigest()
     return bool(found == known["sha256"] and file.stat().st_size == known["size"])

@@ -8,6 +8,7 @@ from typing import Any
 
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Line
+from vecchess.monitor.status import MOST as LARGEST
 from vecchess.monitor.status import number
 
 MOST = 400
@@ -75,7 +76,7 @@ def _strength(view: RunView, most: int) -> Iterable[Chart]:
     ]
     yield Chart("score", "score", "iterations", "share", _drawn(scores))
     if curve := view.elo():
-        x = "samples" if all(_is_number(point.get("samples")) for point in curve) else "network"
+        x = "samples" if all(is_number(point.get("samples")) for point in curve) else "network"
         points = [point | {"network": place} for place, point in enumerate(curve)]
         rated = _curve("rated", points, x, _at("elo"), _interval("elo"))
         yield Chart("elo", "Elo, rated", x, "", _drawn([rated]))
@@ -108,11 +109,8 @@ def _generations(view: RunView, most: int) -> Iterable[Chart]:
     if not view.series.kinds.get("load"):
         yield from _load_charts(lines, "iteration", _in_loads)
 
-    def share(key: str) -> Callable[[Line], Any]:
-        return lambda line: line[key] / line["games"] if line.get("games") else None
-
     shares = [
-        _curve(name, lines, "iteration", share(key))
+        _curve(name, lines, "iteration", _share(key))
         for name, key in (("White", "white_wins"), ("draws", "draws"), ("Black", "black_wins"))
     ]
     yield Chart("results", "results", "iterations", "share", _drawn(shares))
@@ -151,7 +149,7 @@ def _curve(
     points, bands = Points(), Points()
     for line in lines:
         place, y = line.get(x), value(line)
-        if place is None or not (_is_number(place) and _is_number(y)):
+        if place is None or not (is_number(place) and is_number(y)):
             continue
         points.append((float(place), float(y)))
         bands.append(interval(line) or (y, y))
@@ -169,9 +167,19 @@ def _at(key: str) -> Callable[[Line], Any]:
     def value(line: Line) -> Any:
         found = line.get(key)
         if isinstance(found, list):
-            numbers = [one for one in found if _is_number(one)]
+            numbers = [one for one in found if is_number(one)]
             return sum(numbers) / len(numbers) if numbers else None
         return found
+
+    return value
+
+
+def _share(key: str) -> Callable[[Line], Any]:
+    """A count of games as part of all of them."""
+
+    def value(line: Line) -> Any:
+        part, games = line.get(key), line.get("games")
+        return part / games if is_number(part) and is_number(games) and games else None
 
     return value
 
@@ -180,7 +188,9 @@ def _in_loads(key: str) -> Callable[[Line], Any]:
     """A figure of a generation's machines: rates added up, others averaged."""
 
     def value(line: Line) -> Any:
-        numbers = [one[key] for one in line.get("loads", []) if _is_number(one.get(key))]
+        loads = line.get("loads")
+        loads = [one for one in loads if isinstance(one, dict)] if isinstance(loads, list) else []
+        numbers = [one[key] for one in loads if is_number(one.get(key))]
         if not numbers:
             return None
         return sum(numbers) / (1 if key.endswith("_per_s") else len(numbers))
@@ -188,17 +198,21 @@ def _in_loads(key: str) -> Callable[[Line], Any]:
     return value
 
 
+def interval_of(line: Line, key: str) -> tuple[float, float] | None:
+    """(low, high) of a figure, in either of the ways in which one is written; None where it is
+    not known."""
+    found = line.get(f"{key}_interval") or [line.get(f"{key}_low"), line.get(f"{key}_high")]
+    if not isinstance(found, list) or len(found) != 2 or not all(map(is_number, found)):
+        return None
+    return found[0], found[1]
+
+
 def _interval(key: str) -> Callable[[Line], tuple[float, float] | None]:
-    """A figure's interval, in either of the ways in which one is written."""
-
-    def value(line: Line) -> tuple[float, float] | None:
-        low, high = line.get(f"{key}_interval") or (line.get(f"{key}_low"), line.get(f"{key}_high"))
-        if low is None or high is None or not (_is_number(low) and _is_number(high)):
-            return None
-        return low, high
-
-    return value
+    return lambda line: interval_of(line, key)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def is_number(value: Any) -> bool:
+    """Whether it can be drawn."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= LARGEST

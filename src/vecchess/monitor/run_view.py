@@ -13,7 +13,7 @@ from vecchess.monitor.standing import Standing, standing_of
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
-from vecchess.text import json_object, plain, toml_of
+from vecchess.text import encodable, json_object, plain, toml_of
 
 HISTORY = Path("eval") / "history.json"
 """Where ``vecchess eval --history`` leaves its report."""
@@ -25,7 +25,7 @@ class RunView:
     def __init__(self, path: Path) -> None:
         """Look into ``path`` and read what is there. Raises ConfigError where there is no run."""
         RunFolder.existing(path)
-        self.path, self.name = path, path.resolve().name
+        self.path, self.name = path, encodable(path.resolve().name)
         self.series = Series(path / METRICS_FILE)
         self.standing = Standing()
         self._config: SmallFile[dict[str, Any]] = SmallFile(path / "config.toml", _toml, {})

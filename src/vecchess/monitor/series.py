@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from vecchess.monitor.tail import Tail
-from vecchess.text import MOST_BYTES, json_object, plain
+from vecchess.text import MOST_BYTES, json_object, plain, regular
 
 PREFIX = b'{"schema": 1, "kind": "'
 HEAD_BYTES = 40
@@ -116,7 +116,7 @@ class Series:
             return {}
         found, places = {}, self._places[kind]
         try:
-            with self._tail.path.open("rb") as file:
+            with regular(self._tail.path) as file:
                 for index in chosen:
                     file.seek(places[index])
                     line = _parsed(file.readline(MOST_BYTES), kind)

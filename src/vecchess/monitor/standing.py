@@ -14,6 +14,7 @@ from vecchess.selfplay.meter import Load, together
 from vecchess.selfplay.progress import as_clock
 from vecchess.store.stats import GameStats
 
+KINDS = ("selfplay", "train")
 SILENT_S = 60.0
 """A run that never told its state, and in whose folder nothing changed for so long, is over."""
 NUM_NOTES = 20
@@ -95,7 +96,9 @@ def standing_of(
     say.
     """
     first = statuses[0]
-    kind = first.text("kind") or ("train" if "objective" in config else "selfplay")
+    kind = first.text("kind")
+    if kind not in KINDS:
+        kind = "train" if "objective" in config else "selfplay"
     state, age = first.state, first.age_s
     is_over = state in OVER
     if state == "unknown":

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vecchess.monitor.small_file import Stamp, stamp
+from vecchess.text import regular
 
 BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
@@ -47,7 +48,7 @@ class Tail:
             return
         self._seen = found
         try:
-            with self.path.open("rb") as file:
+            with regular(self.path) as file:
                 file.seek(self._end)
                 while block := _whole_lines(file):
                     first, self._end = self._end, self._end + len(block)
@@ -65,7 +66,7 @@ class Tail:
 
     def _is_marked(self) -> bool:
         try:
-            with self.path.open("rb") as file:
+            with regular(self.path) as file:
                 file.seek(self._end - len(self._mark))
                 return file.read(len(self._mark)) == self._mark
         except OSError:

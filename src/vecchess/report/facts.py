@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 from pydantic import ValidationError
 
 from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import NetworkError
+from vecchess.monitor.clock import clock_of
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status import number
 from vecchess.selfplay.progress import as_clock
@@ -122,4 +123,4 @@ def _times(view: RunView) -> Iterator[float]:
 
 
 def _date(unix: float) -> str:
-    return f"{datetime.fromtimestamp(unix, UTC):%Y-%m-%d %H:%M} UTC" if unix else ""
+    return clock_of(unix, "%Y-%m-%d %H:%M UTC", UTC) if unix else ""

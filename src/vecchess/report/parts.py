@@ -1,10 +1,12 @@
 """The parts of a report on one run, as HTML. Whatever comes from a run is escaped."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from html import escape
+from typing import Any
 
-from vecchess.monitor.charts import Chart, charts
+from vecchess.monitor.charts import Chart, charts, is_number
+from vecchess.monitor.clock import clock_of
 from vecchess.monitor.run_view import RunView
 from vecchess.report.examples import example_html, examples
 from vecchess.report.facts import Fact, differences, facts
@@ -82,8 +84,8 @@ def _spikes(view: RunView) -> list[str]:
     return [heat_map("spike rate of each layer", rows, "update")] if rows else []
 
 
-def _rate(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _rate(value: Any) -> float | None:
+    return float(value) if is_number(value) else None
 
 
 def _verdict(view: RunView) -> str:
@@ -110,7 +112,7 @@ def _games(stats: GameStats) -> str:
 
 def _endings(stats: GameStats) -> str:
     """Why games ended: a table with bars, what draws first."""
-    most = max(stats.terminations.values(), default=1)
+    most = max(stats.terminations.values(), default=0) or 1
     rows = []
     for name, count in sorted(
         stats.terminations.items(), key=lambda one: (one[0] in DECISIVE, -one[1])
@@ -126,14 +128,14 @@ def _endings(stats: GameStats) -> str:
 
 
 def _histograms(stats: GameStats) -> Iterable[str]:
-    lengths = {int(low): count for low, count in stats.lengths.items() if low.isdecimal()}
+    lengths = {int(low): count for low, count in stats.lengths.items()}
     if lengths:
         lows = range(0, max(lengths) + 1, LENGTH_BIN)
         bars = [(f"{low}", lengths.get(low, 0)) for low in lows]
         yield bar_chart(
             "lengths of games", bars, f"plies, bins of {LENGTH_BIN}", -(-len(bars) // 8)
         )
-    steps = {int(step): count for step, count in stats.time_steps.items() if step.isdecimal()}
+    steps = {int(step): count for step, count in stats.time_steps.items()}
     if steps:
         bars = [(str(step), steps.get(step, 0)) for step in range(1, max(steps) + 1)]
         yield bar_chart("time steps of a position", bars, "time steps", -(-len(bars) // 16))
@@ -141,14 +143,15 @@ def _histograms(stats: GameStats) -> Iterable[str]:
 
 def _matches(view: RunView) -> str:
     """The last match of each pairing."""
-    newest = {(one.get("player"), one.get("opponent")): one for one in view.series.lines("eval")}
+    lines = view.series.lines("eval")
+    newest = {f"{one.get('player')} against {one.get('opponent')}": one for one in lines}
     rows = "".join(f"<li>{escape(match_line(one))}</li>" for one in newest.values())
     return f"<h3>Newest matches</h3><ul>{rows}</ul>" if rows else ""
 
 
 def _notes(view: RunView) -> str:
     rows = "".join(
-        f"<li><time>{datetime.fromtimestamp(note['time_unix'], UTC):%Y-%m-%d %H:%M:%S}</time> "
+        f"<li><time>{clock_of(note['time_unix'], '%Y-%m-%d %H:%M:%S', UTC)}</time> "
         f"{escape(note['line'])}</li>"
         for note in view.standing.notes
     )

@@ -27,7 +27,7 @@ from vecchess.snn.integer_net import (
 )
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
-from vecchess.text import MOST_BYTES, clipped, json_object, json_of
+from vecchess.text import MOST_BYTES, clipped, json_object, json_of, regular
 
 METADATA_KEY = "vecchess"
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
@@ -59,7 +59,8 @@ def load_net(path: Path) -> IntegerNet:
     """Read, then check schema, names, dtypes, shapes, ranges and hash; raises ``NetworkError``."""
     path = Path(path)
     try:
-        data = path.read_bytes()
+        with regular(path) as file:
+            data = file.read()
     except OSError as error:
         raise NetworkError(f"cannot read network {path}: {error.strerror}") from error
     try:

@@ -21,7 +21,7 @@ from vecchess.store.disk import PARTIAL_PREFIX, append_line, cut_torn_line, refu
 from vecchess.store.records import READABLE, SCHEMA
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
-from vecchess.text import clipped, json_object
+from vecchess.text import clipped, json_object, regular
 
 MANIFEST_NAME = "manifest.jsonl"
 _NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
@@ -121,7 +121,11 @@ class Manifest:
         """The whole lines; readers leave a torn last one alone: it may be in the writing."""
         if not self.path.exists():
             return
-        data = self.path.read_bytes()
+        try:
+            with regular(self.path) as file:
+                data = file.read()
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {error.strerror}") from None
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
             try:

@@ -21,7 +21,7 @@ from typing import Any
 from vecchess.errors import DataError
 from vecchess.store.disk import append_line, refusal, write_atomically
 from vecchess.store.tensorboard_file import TensorboardFile
-from vecchess.text import json_object
+from vecchess.text import json_object, regular
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
@@ -131,7 +131,8 @@ def read_metrics(run_path: Path) -> list[dict[str, Any]]:
     """The whole lines of a run's log; raises DataError where one is damaged."""
     path = run_path / METRICS_FILE
     try:
-        data = path.read_bytes()
+        with regular(path) as file:
+            data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         return [json_object(line) for line in whole.splitlines()]
     except OSError as error:

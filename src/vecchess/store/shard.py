@@ -24,6 +24,7 @@ from vecchess.store.records import (
     no_witness,
 )
 from vecchess.store.starts import check_starts
+from vecchess.text import regular
 
 SET_ASIDE_SUFFIX = ".set-aside"
 """A file of this name is a shard that could not be read, or whose games were there already."""
@@ -108,7 +109,8 @@ def read_games_and(
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
     """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
     try:
-        data = path.read_bytes()
+        with regular(path) as file:
+            data = file.read()
     except OSError as error:
         raise CannotRead(f"cannot read {path}: {error.strerror}") from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
@@ -147,7 +149,7 @@ def read_lengths(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _some_columns(path: Path, *names: str) -> list[NDArray[np.int64]]:
     """Columns of a shard with one number each."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             found = read_columns(file, {name: COLUMN_DTYPES[name] for name in names})
     except OSError as error:
         raise CannotRead(f"cannot read {path}: {error.strerror}") from None

@@ -1,6 +1,5 @@
 """Statistics of finished games: sums that add up over shards, workers and runs."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
+    MOST_PLIES,
     PLAYTHROUGH,
     WHITE_WOULD_RESIGN,
     GameRecords,
@@ -20,10 +20,12 @@ LENGTH_BIN = 32
 """Plies in a bin of the histogram of lengths."""
 _MOST = 1 << 62
 """Larger counts are none."""
-_MOST_KEYS = 4096
-_BY_NUMBER = ("lengths", "time_steps")
-"""Tables whose keys are numbers."""
-_NUMBER = re.compile("[0-9]{1,9}")
+_KEYS = {
+    "terminations": frozenset(reason.name.lower() for reason in Termination),
+    "lengths": frozenset(map(str, range(0, MOST_PLIES + 1, LENGTH_BIN))),
+    "time_steps": frozenset(map(str, range(1, 256))),
+}
+"""Of each table, all there are: what is drawn over them has an end. Time steps are a byte."""
 
 
 @dataclass
@@ -139,12 +141,10 @@ def _name(code: int) -> str:
 
 
 def _are_counts(name: str, value: Any) -> bool:
-    """Whether it is a count, or a table of some; keys are numbers where they are in ours."""
+    """Whether it is a count, or a table of some with keys as in ours."""
     if not isinstance(value, dict):
         return _is_count(value)
-    if name in _BY_NUMBER and not all(_NUMBER.fullmatch(key) for key in value):
-        return False
-    return len(value) <= _MOST_KEYS and all(_is_count(count) for count in value.values())
+    return value.keys() <= _KEYS[name] and all(_is_count(count) for count in value.values())
 
 
 def _is_count(value: Any) -> bool:

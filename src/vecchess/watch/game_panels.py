@@ -18,7 +18,7 @@ def results(view: RunView, width: int) -> Text:
         return Text("no game is finished yet", style=QUIET)
     text = outcome_bar(now, width).append("\n")
     text.append_text(_ended(now, 2 * width)).append("\n")
-    lengths = {int(length): count for length, count in now.lengths.items() if length.isdecimal()}
+    lengths = {int(length): count for length, count in now.lengths.items()}
     return text.append_text(
         Text.assemble(
             ("lengths ", QUIET), (_sparkline(lengths, 32), LIVE), f"  mean {now.mean_length:.0f}"
@@ -33,15 +33,16 @@ def outcome_bar(stats: GameStats, width: int) -> Text:
         ("draws", stats.draws, DRAW),
         ("Black", stats.black_wins, BLACK),
     )
+    total = sum(count for _, count, _ in parts) or 1
     text, used = Text(), 0
     for place, (_, _, style) in enumerate(parts):
-        cells = round(sum(p[1] for p in parts[: place + 1]) / stats.games * width) - used
+        cells = round(sum(p[1] for p in parts[: place + 1]) / total * width) - used
         text.append(("█", "▒", "░")[place] * cells, style=style)
         used += cells
     text.append("\n")
     has_room = width >= 50
     for name, count, _ in parts:
-        share = f"{count / stats.games:.0%}"
+        share = f"{count / total:.0%}"
         text.append(f"{name} ", style=QUIET)
         text.append(f"{count:,} ({share})  " if has_room else f"{share}  ")
     return text
@@ -65,13 +66,14 @@ def _sparkline(counts: dict[int, int], width: int) -> str:
     if not counts:
         return ""
     bins = [counts.get(low, 0) for low in range(0, max(counts) + 1, width)]
-    return "".join(BARS[-(-8 * count // max(bins))] for count in bins)
+    most = max(bins) or 1
+    return "".join(BARS[-(-8 * count // most)] for count in bins)
 
 
 def histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text:
     """Counts as bars of text, one a line."""
     text = Text(f"{title}\n", style=QUIET)
-    total, most = sum(counts.values()), max(counts.values(), default=1)
+    total, most = sum(counts.values()) or 1, max(counts.values(), default=0) or 1
     for key, count in sorted(counts.items()):
         label = f"{name(key):>12} "
         text.append(label, style="default").append("█" * round(count / most * width), style=LIVE)

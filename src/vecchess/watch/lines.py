@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any
 
+from vecchess.monitor.charts import interval_of
+from vecchess.monitor.clock import clock_of
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.standing import Standing
 from vecchess.monitor.status import number
@@ -80,7 +81,7 @@ class _News:
             yield f"{view.path}: {view.standing.kind}{net}"
         for note in view.standing.notes:
             if note["time_unix"] > self._noted:
-                yield f"{datetime.fromtimestamp(note['time_unix']):%H:%M:%S}  {note['line']}"
+                yield f"{clock_of(note['time_unix'])}  {note['line']}"
                 self._noted = note["time_unix"]
         if matches > self._matched:
             for match in view.series.lines("eval")[self._matched - matches :]:
@@ -90,8 +91,8 @@ class _News:
 
 def match_line(match: dict[str, Any]) -> str:
     """How a match for progress ended."""
-    low, high = match.get("score_interval") or (None, None)
-    interval = f" [{low:.1%}, {high:.1%}]" if low is not None and high is not None else ""
+    found = interval_of(match, "score")
+    interval = f" [{found[0]:.1%}, {found[1]:.1%}]" if found else ""
     return (
         f"[{match.get('iteration', 0)}]  {match.get('player')} against {match.get('opponent')}: "
         f"{number(match, 'score'):.1%}{interval}"

@@ -1,10 +1,10 @@
 """What stands in the parts of the screen, as rich renders it."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from rich.text import Text
 
+from vecchess.monitor.clock import clock_of
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.standing import Standing, as_words
 from vecchess.monitor.status import Values, number
@@ -132,8 +132,7 @@ def newest_note(now: Standing) -> Text:
 
 
 def _note(note: Values) -> Text:
-    when = datetime.fromtimestamp(note["time_unix"])
-    return Text.assemble((f"{when:%H:%M:%S} ", WARM), note["line"], end="")
+    return Text.assemble((f"{clock_of(note['time_unix'])} ", WARM), note["line"], end="")
 
 
 def matches(view: RunView, most: int) -> Text:

@@ -21,7 +21,7 @@ class PlotBox(Static):
         self.visible = chart is not None
         if chart is not None:
             self.border_title = chart.title
-            self.border_subtitle = legend(chart, self.size.width - 2).markup
+            self.border_subtitle = legend(chart, self.size.width - 2)
         self.refresh()
 
     def render(self) -> Text:

@@ -9,6 +9,7 @@ from time import monotonic, sleep
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import FileResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -16,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 import vecchess.dash
 from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
+from vecchess.dash.guard import Guard
 from vecchess.dash.play.desk import PlayDesk
 from vecchess.dash.play.routes import routes
 from vecchess.snn.initialise import new_network
@@ -37,7 +39,8 @@ def tiny_network(path: Path, neuron: str = "lif") -> Path:
 
 
 def play_app(desk: PlayDesk, pages: Path | None = None) -> Starlette:
-    """``desk`` below /api/play, and the pages where there are any; closes it at the end."""
+    """``desk`` below /api/play behind the guard, and the pages where there are any; closes it at
+    the end."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -50,7 +53,8 @@ def play_app(desk: PlayDesk, pages: Path | None = None) -> Starlette:
             Route("/", lambda request: FileResponse(pages / "index.html")),
             Mount("/static", StaticFiles(directory=pages)),
         ]
-    return Starlette(routes=places, lifespan=lifespan)
+    guard = Middleware(Guard, any_host=True)
+    return Starlette(routes=places, middleware=[guard], lifespan=lifespan)
 
 
 @contextmanager

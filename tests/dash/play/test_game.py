@@ -130,12 +130,14 @@ def test_text_is_a_fen_or_a_pgn() -> None:
         ("hello", "neither a FEN nor a PGN"),
         ("1. e4 e5 2. Ke4", "cannot be read"),
         ('[Variant "Atomic"]\n\n1. e4 *', "not played"),
+        (f'[Variant "{"x" * 9999}"]\n\n1. e4 *', "cannot be read: unsupported variant: xxx"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "no king"),
     ],
 )
 def test_text_that_is_neither(text: str, reason: str) -> None:
-    with pytest.raises(ConfigError, match=reason):
+    with pytest.raises(ConfigError, match=reason) as caught:
         read_text(text)
+    assert len(str(caught.value)) < 300
 
 
 def test_chess960_starts() -> None:

@@ -13,6 +13,7 @@ import chess.pgn
 
 from vecchess.chess.pgn import in_lines
 from vecchess.errors import ConfigError
+from vecchess.text import clipped
 from vecchess.uci.commands import STARTPOS, Position
 from vecchess.uci.game import Game, set_up
 
@@ -111,7 +112,7 @@ def read_text(text: str) -> Game:
     if game is None or (not game.variations and "FEN" not in game.headers):
         raise ConfigError("that is neither a FEN nor a PGN with moves")
     if game.errors:
-        raise ConfigError(f"the PGN cannot be read: {' '.join(str(game.errors[0]).split())}")
+        raise ConfigError(f"the PGN cannot be read: {clipped(game.errors[0])}")
     board = game.board()
     if type(board) is not chess.Board:
         raise ConfigError(f"the PGN is of a game of {type(board).__name__}, which is not played")

@@ -18,9 +18,10 @@ from contextlib import aclosing
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from vecchess.dash.answer import Answer
 from vecchess.dash.play.desk import PlayDesk
 from vecchess.dash.play.process import Busy, HelperFailed
 from vecchess.dash.play.requests import (
@@ -45,7 +46,7 @@ def routes(desk: PlayDesk) -> list[Route]:
     """Routes below the place where they are mounted; ``desk`` is the caller's to close."""
 
     async def offer(request: Request) -> Response:
-        return JSONResponse(await desk.offer(), headers=NO_STORE)
+        return Answer(await desk.offer(), headers=NO_STORE)
 
     return [
         Route("/", offer, methods=["GET"]),
@@ -71,7 +72,7 @@ def _answering(
         try:
             asked = await read_asked(request, model)
             with desk.seat():
-                return JSONResponse(await work(asked), headers=NO_STORE)
+                return Answer(await work(asked), headers=NO_STORE)
         except VecchessError as error:
             return _failure(error)
 
@@ -112,7 +113,7 @@ def _failure(error: VecchessError) -> Response:
         status = error.status
     elif isinstance(error, (Busy, HelperFailed)):
         status = 503
-    return JSONResponse({"error": _line(error)}, status, headers=NO_STORE)
+    return Answer({"error": _line(error)}, status, headers=NO_STORE)
 
 
 def _line(error: VecchessError) -> str:
