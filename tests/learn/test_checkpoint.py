@@ -198,6 +198,17 @@ def test_a_full_disk_leaves_the_earlier_ones(tmp_path: Path) -> None:
     assert loaded.state == {"i": 1}
 
 
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    folder = CheckpointFolder(tmp_path, keep_last=1)
+    folder.save("it-1", {"i": 1}, facts(1))
+    with pytest.raises(DataError, match=r"cannot write .*it-2, for .*more words .*earlier"):
+        folder.save("it-2", {"i": [[] for _ in range(600_000)]}, facts(2))
+    assert names(tmp_path) == ["it-1"]
+    loaded = folder.latest(silent)
+    assert loaded is not None
+    assert loaded.state == {"i": 1}
+
+
 def trained(model: nn.Module, groups: list[list[str]], steps: int) -> torch.optim.Adam:
     named = dict(model.named_parameters())
     optimizer = torch.optim.Adam([{"params": [named[n] for n in group]} for group in groups])
