@@ -23,7 +23,7 @@ from vecchess.errors import ConfigError, DataError
 from vecchess.learn.state import packed, unpacked
 from vecchess.learn.state_file import read_state, state_bytes
 from vecchess.store.disk import PARTIAL_PREFIX, sync_directory
-from vecchess.text import contents, json_object
+from vecchess.text import clipped, contents, json_object
 
 SCHEMA = 1
 STATE_FILE = "state.pt"
@@ -228,8 +228,8 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     schema = manifest["schema"]
     if schema > SCHEMA:
         raise DataError(
-            f"{path} has schema {schema}, this vecchess reads up to {SCHEMA}: "
-            f"it was written by vecchess {manifest['vecchess']}, use that or a later one"
+            f"{path} has schema {clipped(schema)}, this vecchess reads up to {SCHEMA}: "
+            f"it was written by vecchess {clipped(manifest['vecchess'])}, use that or a later one"
         )
     facts, known = manifest["facts"], manifest["files"][STATE_FILE]
     for count in (facts["iteration"], facts["step"], known["size"]):
@@ -245,7 +245,7 @@ def _require_net(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]
     for key, value in wanted.items():
         if found.get(key) != value:
             raise ConfigError(
-                f"{path} is of another network: it has {key} = {found.get(key)}, "
+                f"{path} is of another network: it has {key} = {clipped(found.get(key))}, "
                 f"this run has {key} = {value}"
             )
 
