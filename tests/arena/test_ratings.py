@@ -140,9 +140,7 @@ def test_ratings_of_many() -> None:
     assert (
         told["ratings"][0]["elo_low"] < told["ratings"][0]["elo"] < told["ratings"][0]["elo_high"]
     )
-    assert told["covariance"][0][0] == pytest.approx(
-        told["ratings"][0]["standard_error"] ** 2, 0.01
-    )
+    assert found.covariance[0, 0] == pytest.approx(told["ratings"][0]["standard_error"] ** 2, 0.01)
 
 
 def test_neither_anchor_nor_order_nor_sides_matter() -> None:

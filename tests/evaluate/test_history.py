@@ -11,9 +11,12 @@ from tests.evaluate.players import Onlooker, small_net
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint, checkpoints, thinned
+from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.evaluate.history import History, rate_history, schedule
 from vecchess.evaluate.notebook import Notebook
 from vecchess.evaluate.plot import plot
+from vecchess.evaluate.report import MOST_REPORT_BYTES, write_report
+from vecchess.monitor.run_view import HISTORY, RunView
 
 CONFIG = MatchConfig(games=2, max_plies=61)
 
@@ -102,6 +105,22 @@ def test_networks_that_did_not_play_are_not_on_the_curve() -> None:
     whole = fake((1, 1, 1, 1, 1), (0, 1, 2, 3, 4))
     half = evaluation(["net:0", "net:1", "random"], 2, whole.evaluation.encounters[0])
     assert [point.name for point in History(whole.run, whole.checkpoints, half).curve] == ["net:0"]
+
+
+def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) -> None:
+    own = [contender(f"run-s{1000 * number:09d}") for number in range(400)]
+    rungs = [contender(name) for name in ("random", "greedy", "minimax:2")]
+    pairs = [(p.first.name, p.second.name) for p in schedule(own, rungs, CONFIG)]
+    results = [encounter(*pair, (number % 4, 2, 5, 3, 2)) for number, pair in enumerate(pairs)]
+    found = evaluation([one.name for one in (*own, *rungs)], len(own), *results)
+    kept = [Checkpoint(Path(f"{one.name}.safetensors"), 0, 0) for one in own]
+    (tmp_path / "config.toml").touch()
+    file = tmp_path / HISTORY
+    file.parent.mkdir()
+    write_report(file, History(tmp_path, tuple(kept), found).to_dict())
+    assert len(RunView(tmp_path).elo()) == 400
+    assert read_evaluation(file).num_rated == 400
+    assert file.stat().st_size < MOST_REPORT_BYTES // 4
 
 
 @pytest.mark.parametrize("samples", [True, False])

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.learn.checkpoint import MANIFEST_FILE, STATE_FILE, CheckpointFolder, load
 from vecchess.learn.state import (
     load_optimizer_state,
@@ -132,6 +132,26 @@ def test_what_is_no_checkpoint_of_ours(tmp_path: Path) -> None:
         load(path)
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"schema": 10**4000},
+        {"schema": 9, "vecchess": "9\n" * 10_000},
+        {"facts": facts(1, net={"blocks": "2\n" * 10_000})},
+    ],
+)
+def test_refusals_are_short_whatever_a_manifest_says(
+    tmp_path: Path, spoilt: dict[str, Any]
+) -> None:
+    path = CheckpointFolder(tmp_path).save("it-1", {}, facts(1))
+    manifest = json.loads((path / MANIFEST_FILE).read_text())
+    (path / MANIFEST_FILE).write_text(json.dumps(manifest | spoilt))
+    with pytest.raises(VecchessError) as caught:
+        load(path, {"blocks": 2})
+    assert len(str(caught.value)) < len(str(path)) + 600
+    assert "\n" not in str(caught.value)
+
+
 def test_a_file_with_code_in_it_is_not_run(tmp_path: Path) -> None:
     path = CheckpointFolder(tmp_path).save("it-1", {}, facts(1))
     torch.save({"x": Path("/")}, path / STATE_FILE)  # a class, which only unpickling code makes
@@ -192,6 +212,17 @@ def test_a_full_disk_leaves_the_earlier_ones(tmp_path: Path) -> None:
             folder.save("it-2", {"i": torch.randn(10_000)}, facts(2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert names(tmp_path) == ["it-1"]
+    loaded = folder.latest(silent)
+    assert loaded is not None
+    assert loaded.state == {"i": 1}
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    folder = CheckpointFolder(tmp_path, keep_last=1)
+    folder.save("it-1", {"i": 1}, facts(1))
+    with pytest.raises(DataError, match=r"cannot write .*it-2, for .*more words .*earlier"):
+        folder.save("it-2", {"i": [[] for _ in range(600_000)]}, facts(2))
     assert names(tmp_path) == ["it-1"]
     loaded = folder.latest(silent)
     assert loaded is not None

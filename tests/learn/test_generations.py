@@ -9,6 +9,7 @@ import torch
 
 from tests.store.games import made_up
 from vecchess.config import TrainConfig, build
+from vecchess.learn.checkpoint import STATE_FILE, CheckpointFolder, load
 from vecchess.learn.generations import Generations
 from vecchess.learn.publish import latest, publish
 from vecchess.learn.ranks import Ranks
@@ -140,9 +141,30 @@ def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:
     assert campaign.played == []
 
 
+def test_what_is_remembered_of_a_long_run_can_be_read_again(run: RunFolder, tmp_path: Path) -> None:
+    source, _ = generations(run)
+    parts = [[[4 * i + node, 4 * i + node + 4, 10_000] for node in range(4)] for i in range(2500)]
+    source.restore({"history": np.array(parts)})
+    path = CheckpointFolder(tmp_path / "checkpoints").save(
+        "long", {"source": source.state()}, {"iteration": 2500, "step": 0}
+    )
+    found = load(path).state["source"]
+    assert found["history"].tolist() == parts
+    assert (path / STATE_FILE).stat().st_size < 300_000
+
+
+def test_histories_of_earlier_checkpoints_are_read(run: RunFolder) -> None:
+    source, _ = generations(run)
+    part = {"first_shard": 0, "end_shard": 2, "positions": 9, "seconds": 1.0, "load": {}}
+    source.restore({"history": [[part]]})
+    assert source.state()["history"].tolist() == [[[0, 2, 9]]]
+    source.restore({"history": []})
+    assert len(source.state()["history"]) == 0
+
+
 def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
     source, campaign = generations(run)
     campaign.stops = True
     assert source.prepare(0, 0) is None
-    assert source.state()["history"] == []
+    assert len(source.state()["history"]) == 0
     assert latest(run).file.exists()

@@ -58,6 +58,66 @@ def test_pickles_with_other_words_are_refused(tmp_path: Path, pickled: bytes) ->
         read_state(with_pickle(tmp_path / "s.pt", pickled))
 
 
+def test_a_state_of_too_many_words_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="more words"):
+        read_state(written(tmp_path / "s.pt", [[] for _ in range(600_000)]))
+
+
+def test_parts_of_one_name_in_other_letters_are_refused(tmp_path: Path) -> None:
+    hostile = b"\x80\x02cbuiltins\nbytearray\nK\x07\x85R."
+    for name, reason in (
+        ("s/DATA.PKL", "twice"),
+        ("S/Data.pkl", "twice"),
+        ("x/data.pkl", "one folder"),
+        ("data.pkl", "one folder"),
+    ):
+        file = written(tmp_path / "s.pt", packed(STATE))
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr(name, hostile)
+        with pytest.raises(DataError, match=reason):
+            read_state(file)
+
+
+def test_the_state_is_the_one_that_torch_takes(tmp_path: Path) -> None:
+    """torch finds a part whatever the case of its name."""
+    file = tmp_path / "s.pt"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/DATA.PKL", b"\x80\x02cbuiltins\nbytearray\nK\x07\x85R.")
+        archive.writestr("archive/version", b"3\n")
+        archive.writestr("archive/x/data.pkl", b"\x80\x02N.")
+    with pytest.raises(DataError):
+        read_state(file)
+
+
+def test_a_zip_behind_something_else_is_refused(tmp_path: Path) -> None:
+    old, file = tmp_path / "old.pt", written(tmp_path / "s.pt", packed(STATE))
+    torch.save(bytearray(7), old, _use_new_zipfile_serialization=False)
+    ours = file.read_bytes()
+    for before in (old.read_bytes(), b"PK\3\4", ours):
+        file.write_bytes(before + ours)
+        with pytest.raises(DataError, match="no zip, or more than one"):
+            read_state(file)
+
+
+def test_a_second_directory_behind_the_first_is_refused(tmp_path: Path) -> None:
+    """torch goes where the end says that the directory is, zipfile looks before the end."""
+    plain, ours = io.BytesIO(), io.BytesIO()
+    torch.save(packed(STATE), ours)
+    with zipfile.ZipFile(ours) as archive, zipfile.ZipFile(plain, "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(name, archive.read(name))
+    for data in (ours.getvalue(), plain.getvalue()):
+        file, wrong = tmp_path / "s.pt", bytearray(data)
+        file.write_bytes(data)
+        assert unpacked(read_state(file))["n"] == STATE["n"]
+        place = len(data) - 6 if data == plain.getvalue() else len(data) - 50
+        wrong[place] ^= 1  # where the directory is
+        for spoilt in (bytes(wrong), data + b"\0", data[:-2] + b"\1\0x"):
+            file.write_bytes(spoilt)
+            with pytest.raises(DataError, match=r"no zip, or more than one|Bad magic number"):
+                read_state(file)
+
+
 def test_packed_parts_and_old_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="packed"):
         read_state(with_pickle(tmp_path / "s.pt", b"N.", zipfile.ZIP_DEFLATED))

@@ -76,7 +76,8 @@ class Ratings:
         return superiority
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, the strongest player first."""
+        """Plain values for JSON, the strongest player first; no matrices, for there may be hundreds
+        of players."""
         order = np.argsort(-self.elo, kind="stable")
         width = STANDARD_ERRORS * self.standard_errors
         rows = [
@@ -96,8 +97,6 @@ class Ratings:
             "virtual_draws": self.virtual_draws,
             "draws_at_equality": round(self.draws_at_equality, 4),
             "ratings": rows,
-            "covariance": self.covariance[np.ix_(order, order)].round(3).tolist(),
-            "los": self.los[np.ix_(order, order)].round(4).tolist(),
         }
 
     def _place(self, player: str) -> int:

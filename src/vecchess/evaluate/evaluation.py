@@ -12,10 +12,10 @@ from vecchess.evaluate.contender import Contender
 from vecchess.evaluate.encounter import Encounter
 from vecchess.evaluate.fit import Misfit, misfits
 from vecchess.evaluate.milestones import milestones
+from vecchess.evaluate.report import MOST_REPORT_BYTES
 from vecchess.text import clipped, contents, json_object
 
 SCHEMA = 1
-MOST_FILE_BYTES = 1 << 24
 ANCHOR = "random"
 
 
@@ -34,7 +34,12 @@ class Evaluation:
         return tuple(one for one in self.contenders[: self.num_rated] if self._has_played(one))
 
     def _has_played(self, contender: Contender) -> bool:
-        return any(contender.identity in encounter.players for encounter in self.encounters)
+        return contender.identity in self._who_played
+
+    @cached_property
+    def _who_played(self) -> frozenset[str]:
+        """Their identities."""
+        return frozenset(who for encounter in self.encounters for who in encounter.players)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -64,7 +69,8 @@ class Evaluation:
 
     def _anchor(self) -> str | None:
         played = [one.name for one in self.contenders if self._has_played(one)]
-        opponents = [name for name in played if name not in {one.name for one in self.rated}]
+        rated = {one.name for one in self.rated}
+        opponents = [name for name in played if name not in rated]
         return ANCHOR if ANCHOR in played else next(iter(opponents or played), None)
 
     @property
@@ -131,8 +137,8 @@ class Evaluation:
 def read_evaluation(file: Path) -> Evaluation:
     """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
     try:
-        data = contents(file, MOST_FILE_BYTES, of_any_kind=True)
-        return Evaluation.from_dict(json_object(data, MOST_FILE_BYTES))
+        data = contents(file, MOST_REPORT_BYTES, of_any_kind=True)
+        return Evaluation.from_dict(json_object(data, MOST_REPORT_BYTES))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, DataError) as error:

@@ -71,6 +71,7 @@ class History:
         """The networks that played, the first first. Raises ConfigError where nobody did."""
         ratings, found = self.evaluation.ratings, list[Point]()
         errors, width = ratings.errors, STANDARD_ERRORS * ratings.standard_errors
+        los = ratings.los
         before = None
         for contender, checkpoint in zip(
             self.evaluation.contenders, self.checkpoints, strict=False
@@ -89,7 +90,7 @@ class History:
                     high=elo + float(width[place]),
                     gain=elo - float(ratings.elo[before]),
                     gain_error=float(errors[place, before]),
-                    los=float(ratings.los[place, before]),
+                    los=float(los[place, before]),
                 )
             )
             before = place

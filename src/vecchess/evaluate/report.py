@@ -9,6 +9,8 @@ from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.store.disk import write_atomically
 
+MOST_REPORT_BYTES = 1 << 24
+"""Of a report that is read. Ours have some six kilobytes for each network."""
 UNTOLD = {"concurrency", "gpus", "backend", "threads", "sprt"}
 """Settings that decide no game of an evaluation."""
 

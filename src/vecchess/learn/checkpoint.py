@@ -1,13 +1,12 @@
 """Checkpoints of a training: folders that are whole or not there.
 
-    checkpoints/<name>/state.pt        tensors, arrays, numbers and words, by name; never pickled
+    checkpoints/<name>/state.pt        tensors, arrays, numbers and words, by name (``state_file``)
     checkpoints/<name>/manifest.json   schema, size and sha256 of the file, what it is
 
 A checkpoint is written under another name, synced, and renamed; only then may older ones go. A
 process that is killed half-way leaves a folder that the next one removes.
 """
 
-import io
 import json
 import os
 import re
@@ -22,9 +21,9 @@ from typing import Any
 from vecchess import __version__
 from vecchess.errors import ConfigError, DataError
 from vecchess.learn.state import packed, unpacked
-from vecchess.learn.state_file import read_state
+from vecchess.learn.state_file import read_state, state_bytes
 from vecchess.store.disk import PARTIAL_PREFIX, sync_directory
-from vecchess.text import contents, json_object, regular
+from vecchess.text import clipped, contents, json_object, regular
 
 SCHEMA = 1
 STATE_FILE = "state.pt"
@@ -71,17 +70,17 @@ class CheckpointFolder:
 
         ``state``: nested dicts and lists of tensors, arrays, numbers, strings and None. ``facts``
         are plain values, "iteration" and "step" among them. Raises DataError with one line where
-        the disk refuses; earlier checkpoints are as they were then. Raises TypeError for a state
-        that could only be pickled.
+        the disk refuses, or the state is one that could not be read again; earlier checkpoints are
+        as they were then. Raises TypeError for a state that could only be pickled.
         """
         assert re.fullmatch(r"[\w.-]+", name), name
         assert {"iteration", "step"} <= facts.keys(), facts
-        values = packed(state)
+        data = self._data_of(name, packed(state))
         partial = self.path / f"{PARTIAL_PREFIX}{name}"
         try:
             self._clear_partials()
             partial.mkdir(parents=True)
-            _write(partial, values, facts)
+            _write(partial, data, facts)
             path = self._free_name(name)
             partial.rename(path)
             sync_directory(self.path)
@@ -116,6 +115,15 @@ class CheckpointFolder:
                 "with --init-from and the last network of this one"
             )
         return None
+
+    def _data_of(self, name: str, values: Any) -> bytes:
+        try:
+            return state_bytes(values)
+        except DataError as error:
+            raise DataError(
+                f"cannot write the checkpoint {self.path / name}, for it could not be read again: "
+                f"{error}; earlier checkpoints are as they were"
+            ) from None
 
     def _entries(self) -> tuple[list[_Entry], list[str]]:
         """Checkpoints from the oldest to the newest, and lines about those without a manifest."""
@@ -181,13 +189,8 @@ def load(path: Path, net: Mapping[str, Any] | None = None) -> Loaded:
     return Loaded(path, state, manifest["facts"])
 
 
-def _write(folder: Path, values: Any, facts: dict[str, Any]) -> None:
+def _write(folder: Path, data: bytes, facts: dict[str, Any]) -> None:
     """Both files into ``folder``, each synced, and the folder too."""
-    import torch
-
-    buffer = io.BytesIO()  # torch would turn a disk's error into one of its own
-    torch.save(values, buffer)
-    data = buffer.getbuffer()
     known = {"size": len(data), "sha256": sha256(data).hexdigest()}
     _write_synced(folder / STATE_FILE, data)
     manifest = {
@@ -201,7 +204,7 @@ def _write(folder: Path, values: Any, facts: dict[str, Any]) -> None:
     sync_directory(folder)
 
 
-def _write_synced(path: Path, data: bytes | memoryview) -> None:
+def _write_synced(path: Path, data: bytes) -> None:
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -225,8 +228,8 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     schema = manifest["schema"]
     if schema > SCHEMA:
         raise DataError(
-            f"{path} has schema {schema}, this vecchess reads up to {SCHEMA}: "
-            f"it was written by vecchess {manifest['vecchess']}, use that or a later one"
+            f"{path} has schema {clipped(schema)}, this vecchess reads up to {SCHEMA}: "
+            f"it was written by vecchess {clipped(manifest['vecchess'])}, use that or a later one"
         )
     facts, known = manifest["facts"], manifest["files"][STATE_FILE]
     for count in (facts["iteration"], facts["step"], known["size"]):
@@ -242,7 +245,7 @@ def _require_net(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]
     for key, value in wanted.items():
         if found.get(key) != value:
             raise ConfigError(
-                f"{path} is of another network: it has {key} = {found.get(key)}, "
+                f"{path} is of another network: it has {key} = {clipped(found.get(key))}, "
                 f"this run has {key} = {value}"
             )
 

@@ -6,7 +6,9 @@ by its number and is not played again, and what is learnt from does not depend o
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.learn.growth import window_size
@@ -34,27 +36,34 @@ def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
     return SelfplayConfig(net=net, games=config.games_per_iter, **shared)
 
 
-@dataclass(frozen=True)
-class Part:
-    """What one machine played of a generation."""
+class Stretch(NamedTuple):
+    """Where one machine's part of a generation is."""
 
     first_shard: int
     end_shard: int
     """Its shards, by the lines of the machine's manifest."""
     positions: int
     """Plies that can be learnt from."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one machine played of a generation."""
+
+    stretch: Stretch
     seconds: float
     load: dict[str, Any]
     stats: GameStats
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, to be told to other ranks and kept in checkpoints."""
+        """Plain values, to be told to other ranks."""
         return vars(self) | {"stats": self.stats.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Part":
         """The same from plain values."""
-        return cls(**values | {"stats": GameStats.from_dict(values["stats"])})
+        stretch, stats = Stretch(*values["stretch"]), GameStats.from_dict(values["stats"])
+        return cls(**values | {"stretch": stretch, "stats": stats})
 
 
 class Generations:
@@ -76,7 +85,7 @@ class Generations:
         self._config, self._run, self._ranks = config, run, ranks
         self._stop, self._campaign = stop, campaign
         self._num_reference_shards = num_reference_shards
-        self._history: list[list[Part]] = []
+        self._history: list[list[Stretch]] = []
         """The machines' parts of every generation so far."""
 
     def prepare(self, iteration: int, steps_before: int) -> Stage | None:
@@ -90,17 +99,21 @@ class Generations:
         parts = [Part.from_dict(values) for values in told if values]
         if len(parts) < self._ranks.num_nodes:
             return None
-        self._history.append(parts)
-        return self._stage(steps_before)
+        self._history.append([part.stretch for part in parts])
+        return self._stage(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
         """Every machine's part of every generation, and how much there is to mix in."""
-        history = [[part.to_dict() for part in parts] for parts in self._history]
+        history = np.array(self._history, np.int64)  # one tensor, however long a run goes on
         return {"history": history, "reference_shards": self._num_reference_shards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on after those generations."""
-        self._history = [[Part.from_dict(part) for part in parts] for parts in state["history"]]
+        history = state["history"]
+        if isinstance(history, list):  # earlier checkpoints hold every fact about a part
+            names = Stretch._fields
+            history = np.array([[[p[name] for name in names] for p in parts] for parts in history])
+        self._history = [[Stretch(*part) for part in parts] for parts in history.tolist()]
         self._num_reference_shards = state.get("reference_shards", 0)
 
     def examine(self, learner: Learner) -> dict[str, Any]:
@@ -122,10 +135,9 @@ class Generations:
             self._stop.ask(result.stopped_by)
             return None
         end_shard, stats = self._recorded(first_shard, len(numbers))
+        positions = stats.searched_plies or sum(stats.time_steps.values())
         return Part(
-            first_shard=first_shard,
-            end_shard=end_shard,
-            positions=stats.searched_plies or sum(stats.time_steps.values()),
+            stretch=Stretch(first_shard, end_shard, positions),
             seconds=result.seconds,
             load=result.load.to_dict(),
             stats=stats,
@@ -157,13 +169,13 @@ class Generations:
             if beat.stop or beat.all_done:
                 return
 
-    def _parts_of_node(self) -> list[Part]:
+    def _parts_of_node(self) -> list[Stretch]:
         return [parts[self._ranks.node] for parts in self._history]
 
-    def _stage(self, steps_before: int) -> Stage:
+    def _stage(self, newest: list[Part], steps_before: int) -> Stage:
         """What is learnt now: from the newest generations that the window has room for."""
-        config, newest = self._config, self._history[-1]
-        new = sum(part.positions for part in newest)
+        config = self._config
+        new = sum(part.stretch.positions for part in newest)
         total = sum(part.positions for parts in self._history for part in parts)
         oldest = len(self._history) - self._num_generations(total)
         mine = self._parts_of_node()
@@ -215,7 +227,7 @@ class Generations:
             **{name: load[name] for name in TOLD_OF_LOAD},
             "seconds": round(seconds, 3),
             "games_per_s": round(stats.games / max(seconds, 1e-9), 3),
-            "positions": sum(part.positions for part in parts),
+            "positions": sum(part.stretch.positions for part in parts),
             "window_positions": window,
             "mean_length": round(stats.mean_length, 2),
             "mean_time_steps": round(stats.mean_time_steps or load["mean_time_steps"], 3),

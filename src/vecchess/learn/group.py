@@ -90,10 +90,8 @@ def _connect(place: Place, device: "torch.device", store: "Store") -> None:
     if on_gpu:
         # 1: should we not see that a collective has failed, the process ends rather than hang
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
-    else:
-        _hold_threads_that_fail()
-        if place.master_addr in LOOPBACK and os.path.isdir("/sys/class/net/lo"):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a host name may resolve to nowhere
+    elif place.master_addr in LOOPBACK and os.path.isdir("/sys/class/net/lo"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a host name may resolve to nowhere
     try:
         distributed.init_process_group(
             "nccl" if on_gpu else "gloo",
@@ -109,21 +107,3 @@ def _connect(place: Place, device: "torch.device", store: "Store") -> None:
             f"ranks cannot connect for sums: {str(error).strip().splitlines()[0][:200]}; name the "
             f"network interface between the machines in {names}"
         ) from None
-
-
-def _hold_threads_that_fail() -> None:
-    """Keep gloo from ending the process without a word about the rank that died.
-
-    A thread of it answers peers that are ready to receive; where one is dead by then it throws, and
-    nothing in that thread catches (``Pair::sendAsyncMode`` in gloo/transport/tcp/pair.cc). C++ then
-    asks what to do: that thread waits, the hub hears that a wire is closed, and the run ends with
-    the rank's name. It waits in C: a thread that is in Python when the interpreter ends is unwound,
-    which C++ answers with the same abort. Without GNU's C++ library all is as before.
-    """
-    try:
-        set_terminate = ctypes.CDLL("libstdc++.so.6")["_ZSt13set_terminatePFvvE"]
-        pause = ctypes.CDLL(None)["pause"]
-    except (OSError, AttributeError):
-        return
-    set_terminate.restype = None
-    set_terminate(ctypes.cast(pause, ctypes.c_void_p))

@@ -15,7 +15,7 @@ from vecchess.errors import ConfigError
 from vecchess.learn.checkpoint import CheckpointFolder
 from vecchess.learn.learner import Progress
 from vecchess.learn.stage import Source
-from vecchess.learn.state import load_optimizer_state, optimizer_state
+from vecchess.learn.state import load_optimizer_state, optimizer_state, packed, unpacked
 from vecchess.learn.trainer import Standing, Trainer
 
 
@@ -90,10 +90,11 @@ class Memory:
 
 def _to_bytes(state: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    torch.save(state, buffer)
+    torch.save(packed(state), buffer)
     return buffer.getvalue()
 
 
 def _from_bytes(data: bytes) -> dict[str, Any]:
-    state: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    values = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    state: dict[str, Any] = unpacked(values)
     return state

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vecchess.errors import ConfigError, RankLost, VecchessError
+from vecchess.learn.failing_threads import hold_failing_threads
 from vecchess.learn.group import close_group, open_group, require_backend
 from vecchess.learn.hub import Hub, SharedError, Spoke
 from vecchess.learn.place import Place
@@ -249,12 +250,14 @@ def join(
     store = store or open_store(place, _agent_serves(), os.environ.get(ATTEMPT, "0"), start_s)
     contact, hosts = meet(place, "cuda" if on_gpu else "cpu", store, start_s, watch)
     ranks = Ranks(place, torch.device(device.name), contact, hosts, timeout_s)
+    release = nothing if on_gpu else hold_failing_threads()
     try:
         with ranks.sharing_errors():
             open_group(place, ranks.device, store, contact.check)
             yield ranks
             ranks.wait_for_all()
         close_group(is_whole=True)
+        release()
     except BaseException:
         close_group(is_whole=False)
         raise

@@ -62,6 +62,8 @@ def _unpacked(value: Any, seen: set[int], depth: int) -> Any:
         return [_unpacked(inner, seen, depth + 1) for inner in value]
     if value.keys() == {ARRAY_KEY}:
         return _whole_tensor(value[ARRAY_KEY]).numpy()
+    if not all(isinstance(key, str | int) for key in value):
+        raise ValueError("its state has a key that is neither a word nor a number")
     return {key: _unpacked(inner, seen, depth + 1) for key, inner in value.items()}
 
 

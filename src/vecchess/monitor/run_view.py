@@ -5,6 +5,7 @@ from typing import Any
 
 from vecchess.errors import DataError
 from vecchess.evaluate.checkpoints import in_order
+from vecchess.evaluate.report import MOST_REPORT_BYTES
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.machine import Machine, find_machines
 from vecchess.monitor.series import Series
@@ -29,7 +30,9 @@ class RunView:
         self.series = Series(path / METRICS_FILE)
         self.standing = Standing()
         self._config: SmallFile[dict[str, Any]] = SmallFile(path / "config.toml", _toml, {})
-        self._history: SmallFile[list[dict[str, Any]]] = SmallFile(path / HISTORY, _curve, [])
+        self._history: SmallFile[list[dict[str, Any]]] = SmallFile(
+            path / HISTORY, _curve, [], MOST_REPORT_BYTES
+        )
         self._machines: list[Machine] = []
         self.refresh()
 
@@ -123,5 +126,5 @@ def _toml(data: bytes) -> dict[str, Any]:
 
 
 def _curve(data: bytes) -> list[dict[str, Any]]:
-    curve = plain(json_object(data)["curve"])
+    curve = plain(json_object(data, MOST_REPORT_BYTES)["curve"])
     return [point for point in curve if isinstance(point, dict) and "elo" in point]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from vecchess.text import contents
+from vecchess.text import MOST_BYTES, contents
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
@@ -22,11 +22,17 @@ def stamp(path: Path) -> Stamp | None:
 class SmallFile(Generic[T]):
     """The value of a file, as ``parse`` makes it of its bytes."""
 
-    def __init__(self, path: Path, parse: Callable[[bytes], T], nothing: T) -> None:
-        """``nothing``: the value of a file that is missing, too long, or that ``parse`` raises
-        ValueError, KeyError or TypeError for."""
+    def __init__(
+        self,
+        path: Path,
+        parse: Callable[[bytes], T],
+        nothing: T,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """``nothing``: the value of a file that is missing, longer than ``most_bytes``, or that
+        ``parse`` raises ValueError, KeyError or TypeError for."""
         self.path, self.value = path, nothing
-        self._parse, self._nothing = parse, nothing
+        self._parse, self._nothing, self._most_bytes = parse, nothing, most_bytes
         self._stamp: Stamp | None = None
 
     def refresh(self) -> bool:
@@ -36,7 +42,7 @@ class SmallFile(Generic[T]):
             return False
         self._stamp = found
         try:
-            self.value = self._parse(contents(self.path))
+            self.value = self._parse(contents(self.path, self._most_bytes))
         except (OSError, ValueError, KeyError, TypeError):
             self.value = self._nothing
         return True
