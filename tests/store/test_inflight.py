@@ -12,6 +12,7 @@ import pytest
 from tests.store.games import made_up, same
 from vecchess.errors import DataError
 from vecchess.shapes import MAX_MOVES
+from vecchess.store import shard
 from vecchess.store.inflight import (
     InflightFolder,
     SavedGames,
@@ -254,7 +255,7 @@ def test_what_the_system_refuses_for_now_is_kept(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", refuse)
+        patch.setattr(shard, "regular", refuse)
         folder.drop(lambda numbers: False, ("4",))
         folder.survey(("4",))
         assert folder.holding([(0, 100)]) == []
