@@ -48,8 +48,9 @@ coverage: $(READY)
 # Fails where less than 85 % are killed. Stopped, it goes on with the same command; SAMPLE=0 tries all.
 mutants: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group mutants
-	$(BIN)/python -m tests.mutants.run chess --sample $(SAMPLE) --seed $(SEED)
-	$(BIN)/python -m tests.mutants.run store --sample $(SAMPLE) --seed $(SEED)
+	@ended=0; for part in chess store; do \
+		$(BIN)/python -m tests.mutants.run $$part --sample $(SAMPLE) --seed $(SEED) || ended=$$?; \
+	done; exit $$ended
 
 docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group docs

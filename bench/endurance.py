@@ -56,6 +56,21 @@ def running(*command: object) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@contextmanager
+def going_on(tabs: list[Tab], others: list[Thread], ended: Event) -> Iterator[None]:
+    """Threads that come to their end with the block, also where it raises."""
+    for thread in (*tabs, *others):
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for tab in tabs:
+            tab.end()
+        for other in others:
+            other.join()
+
+
 def ask_questions(address: str, ended: Event, counts: dict[str, int]) -> None:
     """What pages ask for once, over and over."""
     while not ended.wait(0.5):
@@ -100,15 +115,9 @@ def endure(run: Path, seconds: float, settle: float) -> dict[str, Any]:
                 Thread(target=ask_questions, args=(address, ended, counts)),
                 Thread(target=play_games, args=(engine, ended, counts)),
             ]
-            for thread in (*tabs, *others):
-                thread.start()
             usage = {name: Usage(pid) for name, pid in pids.items()}
-            _watch(list(usage.values()), seconds, train)
-            ended.set()
-            for tab in tabs:
-                tab.end()
-            for thread in others:
-                thread.join()
+            with going_on(tabs, others, ended):
+                _watch(list(usage.values()), seconds, train)
             below = [pid for root in pids.values() for pid in descendants(root)]
         train.send_signal(signal.SIGTERM)
         said, _ = train.communicate(timeout=60)

@@ -4,7 +4,7 @@
 # $1: the virtual environment with uv; the rest goes to uv.
 set -eu
 venv=${1:-.venv}
-shift || true
+[ $# -eq 0 ] || shift
 [ -x "$venv/bin/uv" ] && venv=$(cd "$venv" && pwd)
 cd "$(dirname "$0")/.."
 new=$(mktemp)

@@ -13,12 +13,12 @@ trap 'rm -rf "$scratch"' EXIT
 
 built() { # in the folder $1
     mkdir -p "$1"
-    git archive HEAD | tar x -C "$1"
-    (cd "$1" && umask "$2" && python -m build --wheel --outdir dist .) >"$scratch/log" 2>&1 || {
+    (umask "$2" && git archive HEAD | tar x -C "$1" && cd "$1" \
+        && python -m build --wheel --outdir dist .) >"$scratch/log" 2>&1 || {
         cat "$scratch/log" >&2
         exit 1
     }
-    python -m zipfile -l "$1"/dist/*.whl | grep -q vecchess/dash/static/index.html || {
+    python -m zipfile -l "$1"/dist/*.whl | grep vecchess/dash/static/index.html >/dev/null || {
         echo "the wheel has no pages: npm is missing, or failed" >&2
         exit 1
     }
