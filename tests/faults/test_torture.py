@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +26,7 @@ from vecchess.store.stats import GameStats
 from vecchess.torture import injector as injectors
 from vecchess.torture.injector import Fault, Injector
 from vecchess.torture.invariants import broken_in_progress, broken_invariants
-from vecchess.torture.torture import SETTINGS, Torture
+from vecchess.torture.torture import SETTINGS, Torture, num_tracebacks
 
 
 @pytest.mark.timeout(500)
@@ -47,6 +49,22 @@ def test_every_kind_of_run(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert (done.returncode, report["broken"]) == (0, [])
     assert report["kills"] >= 60
+
+
+def test_a_worker_that_never_heard_what_it_is_may_say_so() -> None:
+    """Its supervisor was killed between starting it and telling it. Otherwise the fault is ours."""
+    ours, its = os.pipe()
+    os.close(its)
+    program = f"from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle={ours})"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--multiprocessing-fork"], pass_fds=[ours],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    os.close(ours)
+    assert "EOFError" in done.stderr
+    assert num_tracebacks(done.stderr, -signal.SIGKILL) == 0
+    assert num_tracebacks(done.stderr, 1) == 1
+    assert num_tracebacks(done.stderr + "Traceback ...", -signal.SIGKILL) == 1
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ class Torture:
             said = words.read()
         self._count["starts"] += 1
         # what a process without memory says is not in our hands
-        if "Traceback" in said and self._count["starve a worker"] == starved:
+        if num_tracebacks(said, code) and self._count["starve a worker"] == starved:
             self._broken.append(f"a traceback: {said}")
         if code not in EXIT_CODES:
             self._broken.append(f"exit code {code}: {said}")
@@ -258,6 +258,16 @@ class Torture:
         else:
             del data[self._random.randint(0, len(data)) :]
         path.write_bytes(data)
+
+
+def num_tracebacks(said: str, code: int) -> int:
+    """How many of vecchess a supervisor that ended with ``code``, and its workers, have said.
+
+    A process that loses its supervisor before it has heard what it is to be says so in the words of
+    Python's multiprocessing, before anything of vecchess runs in it. Those do not count.
+    """
+    stillborn = said.count("reduction.pickle.load(from_parent)") if code == -signal.SIGKILL else 0
+    return said.count("Traceback") - stillborn
 
 
 def _last_line(words: TextIO) -> str:
