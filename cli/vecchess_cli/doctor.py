@@ -59,7 +59,11 @@ def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
     report = Torture(seed, say).run(minutes, kills)
-    say(", ".join(f"{name} {value}" for name, value in report.items() if name != "broken"))
+    say(
+        f"{report['runs']} runs of {report['games']:,} games with {report['starts']} starts in "
+        f"{report['seconds']:.0f} s, {report['kills']} processes killed; seed {seed}"
+    )
+    say(", ".join(f"{what}: {times}" for what, times in report["faults"].items() if times))
     say("BROKEN: " + "; ".join(report["broken"]) if report["broken"] else "nothing is lost")
     if json:
         print_json(report)

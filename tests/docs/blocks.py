@@ -15,8 +15,11 @@ PAGES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts),
 ]
-NEEDS = {"browser", "cluster", "container", "gpu", "network", "root", "stop", "terminal"}
-"""What a test machine may lack. "stop": somebody has to stop it, "root": it installs things."""
+NEEDS = {
+    "browser", "cluster", "container", "gpu", "minutes", "network", "root", "stop", "terminal",
+}  # fmt: skip
+"""What a test machine may lack. "stop": somebody has to stop it, "root": it installs things,
+"minutes": it takes so long."""
 _COMMENT = re.compile(r"<!--\s*(needs|exit):\s*(\w+)\s*-->")
 
 

@@ -40,6 +40,8 @@ FAULTS = {
     "pause a worker": 2, "pause the supervisor": 1, "no room": 2, "starve a worker": 1,
 }  # fmt: skip
 """What may happen at a random moment, and how often against the others."""
+TOTALS = ("runs", "starts", "games", "kills")
+"""What is counted beside the faults; "kills" are processes, of which some faults end several."""
 GAPS_S = (0.15, 0.5, 1.5)
 """Mean times between faults, one of them for each start."""
 SHARE_AT_POINTS = 0.3
@@ -91,19 +93,24 @@ class Torture:
         self._broken: list[str] = []
 
     def run(self, minutes: float, kills: int | None = None) -> dict[str, Any]:
-        """Torture for so long, or until there were so many ``kills``; returns the report."""
+        """Torture for so long, or until there were so many ``kills``.
+
+        The report: what was counted, "faults" by name, and what is "broken", hopefully nothing.
+        """
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder:
             while not self._broken and (time.monotonic() - start < 60 * minutes):
                 self._cycle(Path(folder))
-                self._say(f"{self._count['cycles']} runs, {self._count['kills']} kills: {self}")
+                self._say(f"{self._count['runs']} runs, {self._count['kills']} kills: {self}")
                 if kills is not None and kills <= self._count["kills"]:
                     break
+        kinds = sorted({*self._count, *FAULTS}.difference(TOTALS))
         return {
             "schema": SCHEMA,
             "seed": self._seed,
             "seconds": round(time.monotonic() - start, 1),
-            **{name: self._count[name] for name in sorted({*self._count, *FAULTS, "kills"})},
+            **{name: self._count[name] for name in TOTALS},
+            "faults": {name: self._count[name] for name in kinds},
             "broken": self._broken,
         }
 
@@ -115,7 +122,7 @@ class Torture:
         setting = self._random.choice(self._settings)
         if setting.name not in self._digests:
             self._digests[setting.name] = self._digest_in_peace(folder, setting)
-        run = RunFolder(folder / f"run-{self._count['cycles']}")
+        run = RunFolder(folder / f"run-{self._count['runs']}")
         start = time.monotonic()
         while not self._broken and not self._session(run, setting, start):
             self._broken += broken_in_progress(run, setting.num_games) if run.is_there else []
@@ -124,7 +131,7 @@ class Torture:
         if not self._broken:
             digest = self._digests[setting.name]
             self._broken += broken_invariants(run, setting.num_games, digest)
-        self._count["cycles"] += 1
+        self._count["runs"] += 1
         self._count["games"] += setting.num_games
         if self._broken and run.path.exists():
             kept = Path(tempfile.mkdtemp(prefix="vecchess-broken-")) / run.path.name
