@@ -114,9 +114,13 @@ def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
 
 
 NUM_LONG = 160
-"""Seconds on two cores, so that a run is still at it when something is done to it."""
-LONG = ["--net", "small", "--max-plies", "120", "--games", str(NUM_LONG), "--slots", "4"]
-LONG += ["--shard-interval-s", "0.3"]
+LONG = [
+    "--net", "tiny", "--max-plies", "60", "--games", str(NUM_LONG), "--slots", "4",
+    "--shard-interval-s", "0.3", "--backend", "fake?latency=3ms",
+]  # fmt: skip
+"""Twelve seconds with two workers, however fast the machine is: a run is still at it when something
+is done to it."""
+AT_FULL_SPEED = ["--backend", "auto"]
 
 
 def wait_for_a_shard(run: Path) -> None:
@@ -208,7 +212,7 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     numbers = {number for records in saved for number in records.numbers.tolist()}
     assert sum(int(records.lengths.sum()) for records in saved) > 0
     assert not numbers & recorded
-    done = inside("selfplay", "--resume", "--run-dir", run, "--json")
+    done = inside("selfplay", "--resume", *AT_FULL_SPEED, "--run-dir", run, "--json")
     assert last_json(done)["games"] == NUM_LONG
     assert f"{len(numbers)} games go on from where they were saved" in done.stderr
     assert_each_game_once(run, NUM_LONG)
@@ -251,7 +255,7 @@ def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     wait_for_a_shard(run)
     process.kill()
     process.communicate(timeout=30)
-    done = inside("selfplay", "--resume", "--run-dir", run, "--json")
+    done = inside("selfplay", "--resume", *AT_FULL_SPEED, "--run-dir", run, "--json")
     assert last_json(done)["games"] == NUM_LONG
     assert_each_game_once(run, NUM_LONG)
 
