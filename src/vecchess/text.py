@@ -24,6 +24,7 @@ MOST_LEVELS = 64
 """Of values within values. Ours have 6; Python's own functions give up at some hundreds."""
 MOST_DOTS = 31
 """Of one key in TOML. Ours have one."""
+_PIECE = 1 << 16
 _TOO_DEEP = "it is nested too deeply"
 _NESTS = (dict, list)
 _WORDS = re.compile(
@@ -87,9 +88,11 @@ def contents(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = False
     with path.open("rb") if of_any_kind else regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         _check_length(size, most_bytes)
-        data = file.read(size or most_bytes + 1)
-        _check_length(len(data), most_bytes)
-        return data
+        data = bytearray(file.read(size))
+        while piece := file.read(_PIECE):  # pipes have no size, and files may grow
+            data += piece
+            _check_length(len(data), most_bytes)
+        return bytes(data)
 
 
 def regular(path: Path) -> BufferedReader:

@@ -229,6 +229,7 @@ def test_axes_have_round_figures() -> None:
     assert bounds([0.3, 0.87], True) == (0.0, 1.0)
     assert bounds([2.36, 3.1], False) == pytest.approx((2.2, 3.2))
     assert bounds([5.0], False) == (0.0, 10.0)
+    assert bounds([0.0, 5e-324], False) == (-1.0, 1.0)
     low, high = bounds([-147.0, 192.0], False)
     assert low <= -147
     assert high >= 192

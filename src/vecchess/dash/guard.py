@@ -59,6 +59,8 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers, shown: bool) -> JSONResponse | None:
         if len(headers.getlist("host")) > 1:
             return _refuse(400, "a request goes to one host")
+        if not scope.get("query_string", b"").isascii():
+            return _refuse(400, "an address is in ASCII")
         if not self._any_host and _without_port(headers.get("host", "")) not in LOOPBACK_NAMES:
             return _refuse(403, "this dashboard answers to localhost and 127.0.0.1 only")
         if scope["method"] not in READ and not scope["path"].startswith(PLAY):

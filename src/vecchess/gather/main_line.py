@@ -18,7 +18,12 @@ RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
 
 def read_main_line(handle: TextIO) -> "Read | None":
     """The next game of an open file; None where there is none."""
-    return chess.pgn.read_game(handle, Visitor=_Reader)
+    try:
+        return chess.pgn.read_game(handle, Visitor=_Reader)
+    except ValueError as error:  # a glyph ("$1") of thousands of digits
+        while handle.readline().strip():
+            pass  # the rest of this game
+        return Read(fault=clipped(error))
 
 
 @dataclass

@@ -62,7 +62,8 @@ class ExitRule:
         except TypeError as error:
             raise NetworkError(f"exit rule not understood: {clipped(stored)}") from error
         numbers = (rule.min_steps, rule.policy_margin, rule.value_drift or 0)
-        if any(type(number) is not int or number > MOST for number in numbers):
+        are_numbers = all(type(number) is int and number <= MOST for number in numbers)
+        if not are_numbers or type(rule.best_move_unchanged) is not bool:
             raise NetworkError(f"exit rule not understood: {clipped(stored)}")
         return rule
 

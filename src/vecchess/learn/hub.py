@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from vecchess.errors import RankLost, VecchessError
 from vecchess.learn.wire import Message, Wire, readable
 from vecchess.learn.words import TO_HUB, TO_SPOKE, understood
+from vecchess.text import clipped
 
 ROLL_S = 5.0
 """A rank that does not answer a roll call for so long is lost."""
@@ -32,6 +33,8 @@ TOGETHER_S = 0.2
 """Ranks of one machine die together; so long after the first the others are looked for."""
 LINGER_S = 1.0
 """To hang up on somebody whose words are not read yet would take ours back."""
+LONGEST_LINE = 1000
+"""Of another rank's error."""
 RESUME = "every rank ends; start all machines again with --resume"
 
 
@@ -159,7 +162,7 @@ class Hub:
         return True
 
     def _heed_trouble(self, rank: int, message: Message) -> NoReturn:
-        line = message["line"]
+        line = clipped(message["line"], LONGEST_LINE)
         named = f"rank {rank} on {self._hosts[rank]}: {line}" if line else ""
         self._end(named, message["exit_code"], is_lost=False)
         raise SharedError(named, message["exit_code"])
@@ -252,7 +255,7 @@ class Spoke:
             self._send({"kind": "present"})
         elif message["kind"] == "over":
             if message["is_lost"]:
-                raise RankLost(message["line"])
+                raise RankLost(clipped(message["line"], LONGEST_LINE))
             raise SharedError("", message["exit_code"])
 
     def _send(self, message: Message) -> None:

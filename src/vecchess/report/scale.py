@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 
 NICE = (1, 2, 2.5, 5, 10)
+LEAST = 1e-290
+"""What is less apart is the same: far below it floats have no powers of ten."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ def bounds(values: list[float], from_zero: bool, ticks: int = 4) -> tuple[float,
     low, high = min(values), max(values)
     if low > 0 and (from_zero or low < high / 2):
         low = 0.0
-    if low == high:
-        low, high = (0.0, 2 * high) if high > 0 else (low - 1, high + 1)
+    if high - low < LEAST:
+        low, high = (0.0, 2 * high) if high > LEAST else (low - 1, high + 1)
     step = nice_step(high - low, ticks)
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
 

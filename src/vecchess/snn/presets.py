@@ -57,8 +57,10 @@ class NetConfig(BaseModel):
     @classmethod
     def _widths_say_the_rest(cls, values: Any) -> Any:
         """A plain network needs no blocks, and its last width is its C."""
-        if isinstance(values, dict) and values.get("kind") == "plain" and values.get("widths"):
-            return {"blocks": 0, "channels": values["widths"][-1]} | values
+        if isinstance(values, dict) and values.get("kind") == "plain":
+            match values.get("widths"):
+                case [*_, last]:
+                    return {"blocks": 0, "channels": last} | values
         return values
 
     @model_validator(mode="after")

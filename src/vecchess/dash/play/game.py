@@ -108,7 +108,10 @@ def read_text(text: str) -> Game:
         raise ConfigError("there is nothing to read: give a FEN or a PGN")
     if "\n" not in words and "[" not in words and words.count("/") == 7:
         return read_game(words, ())
-    game = chess.pgn.read_game(io.StringIO(words))
+    try:
+        game = chess.pgn.read_game(io.StringIO(words))
+    except ValueError as error:  # a glyph ("$1") of thousands of digits
+        raise ConfigError(f"the PGN cannot be read: {clipped(error)}") from None
     if game is None or (not game.variations and "FEN" not in game.headers):
         raise ConfigError("that is neither a FEN nor a PGN with moves")
     if game.errors:
