@@ -48,8 +48,11 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two machines' folders after one iteration of a run."""
     folder = tmp_path_factory.mktemp("machines")
     (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    options = [*OPTIONS, "--net", folder / "net.toml", "--iterations", 1]
+    alone = inside("train", *options, "--run-dir", folder / "alone")
+    assert alone.returncode == 0, alone.stderr  # what it compiles both machines need not
     folders = [folder / "a", folder / "b"]
-    ends = train_on(folders, [*OPTIONS, "--net", folder / "net.toml", "--iterations", 1])
+    ends = train_on(folders, options)
     assert [code for code, _ in ends] == [0, 0], ends
     assert [(one / "run" / "config.toml").exists() for one in folders] == [True, False]
     return folders
