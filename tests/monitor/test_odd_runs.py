@@ -1,0 +1,114 @@
+"""Runs with files that are damaged, odd, of earlier versions, or gone."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.export.made import played
+from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
+from vecchess.errors import DataError
+from vecchess.monitor.run_view import RunView
+from vecchess.store.shard import read_shard
+from vecchess.store.stats import GameStats
+
+
+@pytest.mark.timeout(60)
+def test_pipes_among_the_files_are_left_alone(tmp_path: Path) -> None:
+    """To open one that nobody writes to would last for ever."""
+    made = selfplay_run(tmp_path / "first")
+    shard = next((made.path / "games").glob("*.npz"))
+    names = ("status.json", "metrics.jsonl", "games/manifest.jsonl", "live/000.npz")
+    (made.path / "eval").mkdir()
+    for file in (shard, made.path / "eval" / "history.json", *map(made.path.joinpath, names)):
+        file.unlink(missing_ok=True)
+        os.mkfifo(file)
+    view = RunView(made.path)
+    assert (view.standing.state, view.stats.games, view.series.kinds) == ("unknown", 0, {})
+    assert view.boards() == view.elo() == []
+    with pytest.raises(DataError, match="no regular file"):
+        read_shard(shard)
+
+
+def test_runs_of_before_are_read_as_far_as_they_say(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path)
+    made.record(played())
+    stats = GameStats.of(played()).to_dict()
+    summary = {"schema": 1, "target": 8, "stopped_by": "", "seconds": 60.0, "restarts": 1, **stats}
+    (tmp_path / "status.json").write_text(json.dumps(summary))
+    view = RunView(tmp_path)
+    assert (view.standing.state, view.standing.games, view.standing.target) == ("done", 8, 8)
+    assert view.standing.why == "all done in 0:01:00"
+    assert view.standing.stats == GameStats.of(played())
+    (tmp_path / "status.json").write_text(json.dumps(summary | {"stopped_by": "SIGTERM"}))
+    assert view.refresh()
+    assert view.standing.why == "stopped by SIGTERM"
+    (tmp_path / "status.json").unlink()
+    assert view.refresh()
+    assert (view.standing.state, view.standing.is_over) == ("unknown", False)
+    for file in [tmp_path, *tmp_path.rglob("*")]:
+        os.utime(file, (1e9, 1e9))
+    view.refresh()
+    assert view.standing.is_over, "a minute without a change: it ended, or was killed"
+
+
+STATUS_FILES = [
+    b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"schema": 3, "state": "playing"}',
+    b'{"schema": 2}', b'{"schema": 2, "state": 5, "workers": 7, "load": [], "stats": "x"}',
+    b'{"schema": 2, "state": "playing", "games": "many", "pid": "x", "notes": [1, {}],'
+    b' "workers": [3, {"index": 0}], "stats": {"games": "x", "lengths": 4}, "eta_s": null,'
+    b' "updated_unix": null, "load": {"verdict": 7, "plies_per_s": "x"}}',
+    b'{"schema": 2, "state": "playing", "pid": 1e300, "updated_unix": 1e300}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", STATUS_FILES)
+def test_any_status_can_be_looked_at(data: bytes, tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    view = RunView(tmp_path)
+    (tmp_path / "status.json").write_bytes(data)
+    assert view.refresh()
+    json.dumps(view.standing.to_dict())
+    assert view.stats.games == 12
+    made.status()
+    assert view.refresh()
+    assert view.standing.state == "playing"
+
+
+def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    view = RunView(tmp_path)
+    live = made.show(1, numbered(so_far(played(), [9]), 300))
+    live.write_bytes(live.read_bytes()[:200])
+    assert {game.worker for game in view.boards()} == {0}
+    bad = so_far(played(), [3, 3])
+    bad.action[0] = 0  # a1a2, where a pawn stands
+    made.show(1, numbered(bad, 300))
+    assert [game.number for game in view.boards() if game.worker == 1] == [301]
+    with (tmp_path / "games" / "manifest.jsonl").open("ab") as file:
+        file.write(b'garbage\n{"schema": 3, "fi')
+    assert view.refresh()
+    assert view.stats.games == 12
+    (tmp_path / "games" / "w0.npz").write_bytes(b"PK")
+    with pytest.raises(DataError):
+        RunView(tmp_path).game(0)
+    assert RunView(tmp_path).game(9).number == 9
+    (tmp_path / "config.toml").write_text("seed = ")
+    assert view.refresh()
+    assert view.config == {}
+
+
+def test_a_run_that_vanishes_is_said_to(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / "first")
+    view = RunView(made.path)
+    shutil.rmtree(made.path)
+    assert view.refresh()
+    assert view.standing.state == "unknown"
+    assert view.standing.is_over
+    assert view.standing.why.startswith(f"{made.path} is gone")
+    assert view.stats.games == 0
+    assert view.series.kinds == {}
+    assert view.boards() == []
+    assert view.networks() == []

@@ -1,0 +1,89 @@
+"""Games of a run as onlookers see them, recorded ones and those in progress."""
+
+from pathlib import Path
+
+import chess
+import pytest
+
+from tests.export.made import games_of, played, searched
+from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
+from vecchess.chess.uci import to_chess_move
+from vecchess.errors import DataError
+from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.moves import Moves
+from vecchess.monitor.run_view import RunView
+
+
+def check_moves(game: LiveGame) -> None:
+    """SAN, UCI and FEN tell the same game."""
+    board = chess.Board(game.start_fen, chess960=game.chess960)
+    for uci, san in zip(game.ucis, game.sans, strict=True):
+        assert board.parse_san(san) == board.parse_uci(uci)
+        board.push_uci(uci)
+    assert board.fen() == game.fen
+    lists = (game.white_score, game.win, game.draw, game.steps, game.visits)
+    assert {len(one) for one in lists} == {len(game.ucis)}
+
+
+@pytest.mark.parametrize("chess960", [False, True])
+def test_recorded_games_are_told_as_they_were_played(chess960: bool, tmp_path: Path) -> None:
+    made = MadeRun(tmp_path, chess960=chess960)
+    records = searched(chess960)
+    made.record(records)
+    view = RunView(tmp_path)
+    for known in games_of(records, chess960):
+        game = view.game(known.number)
+        check_moves(game)
+        board = known.start_board()
+        for move, uci in zip(known.moves, game.ucis, strict=True):
+            played_move = to_chess_move(board, int(move))
+            assert board.uci(played_move) == uci
+            board.push(played_move)
+        assert game.net == known.nets[-1]
+        assert game.termination == known.termination.name.lower()
+        assert game.result == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[known.result]
+        assert (game.is_live, game.worker, game.seat) == (False, None, -1)
+        white = [s for s in game.white_score[::2] if s is not None]
+        mover = (known.balance[::2][known.judged[::2]] + 1) / 2
+        assert white == pytest.approx(mover.tolist(), abs=1e-4)
+        black = [s for s in game.white_score[1::2] if s is not None]
+        other = (1 - known.balance[1::2][known.judged[1::2]]) / 2
+        assert black == pytest.approx(other.tolist(), abs=1e-4)
+
+
+def test_games_in_progress_are_followed_move_by_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = selfplay_run(tmp_path / "first")
+    view = RunView(made.path)
+    first = view.boards()
+    for game in first:
+        check_moves(game)
+        assert game.is_live
+        assert game.result == "*"
+        assert game.termination == "ongoing"
+        assert game.worker == 0
+    assert [len(game.sans) for game in first] == [10, 4, 0, 30]
+    assert [game.seat for game in first] == [0, 1, 2, 3]
+    begun: list[int] = []
+    monkeypatch.setattr(
+        "vecchess.monitor.games.Moves", lambda *given: begun.append(1) or Moves(*given)
+    )
+    made.show(0, numbered(so_far(played(), [12, 5, 1, 31]), 100))
+    later = view.boards()
+    assert [len(game.sans) for game in later] == [12, 5, 1, 31]
+    assert not begun, "games that go on are not decoded from the start"
+    assert all(b.sans[: len(a.sans)] == a.sans for a, b in zip(first, later, strict=True))
+    assert len(first[0].sans) == 10, "what was handed out stays"
+    made.show(0, numbered(so_far(played(), [12, 5, 1]), 200))
+    assert [game.number for game in view.boards()] == [200, 201, 202]
+    assert len(begun) == 3
+    assert view.game(201).is_live
+    (made.path / "live" / "000.npz").unlink()
+    assert view.boards() == []
+
+
+def test_a_game_that_is_not_there_is_named(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    with pytest.raises(DataError, match="no game 77, recorded or shown while it is played"):
+        RunView(made.path).game(77)

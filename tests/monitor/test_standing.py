@@ -1,0 +1,104 @@
+"""Where a run stands, in words: whether it lives, how it ended, what holds it up."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run, worker
+from vecchess.monitor.run_view import RunView
+
+
+def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
+    made = training_run(tmp_path, 1, 1)
+    made.status(machine=1, updated_unix=time.time() - 18_000, pid=2**22 + 1)
+    notes = RunView(tmp_path).standing.notes
+    assert [note["line"] for note in notes] == ["machine 1 was last heard of 5 h ago"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "why"),
+    [
+        ({"state": "done"}, "done", "all done in 0:01:35"),
+        ({"state": "stopped", "why": "SIGINT"}, "stopped", "stopped by SIGINT"),
+        ({"state": "failed", "why": "no room"}, "failed", "failed: no room"),
+    ],
+)
+def test_a_run_that_ended_says_how(
+    changes: dict[str, str], state: str, why: str, tmp_path: Path
+) -> None:
+    made = selfplay_run(tmp_path / "the run")
+    made.status(**changes)
+    view = RunView(made.path)
+    assert view.standing.state == state
+    assert view.standing.is_over
+    assert view.standing.why == why
+    assert view.standing.workers == []
+    assert view.boards() == [], "nothing is being played any more"
+    go_on = f"vecchess selfplay --run-dir '{made.path}' --resume"
+    assert view.standing.go_on == ("" if state == "done" else go_on)
+
+
+def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    made.killed(0.0)
+    view = RunView(tmp_path)
+    assert view.standing.state == "playing", "it may be at work on something long"
+    made.killed(18_000.0)
+    assert view.refresh()
+    assert view.standing.state == "playing", "we saw it change just now, whatever its clock says"
+    standing = RunView(tmp_path).standing
+    assert (standing.state, standing.is_over) == ("gone", True)
+    assert standing.why == "killed, or its machine went down; last heard of 5 h ago"
+    assert standing.go_on.endswith("--resume")
+
+
+def test_silence_is_no_death_while_the_process_is_there(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    made.status(updated_unix=time.time() - 100)
+    assert RunView(tmp_path).standing.state == "playing"
+    made.status(updated_unix=time.time() - 100, host="elsewhere")
+    assert RunView(tmp_path).standing.state == "gone"
+
+
+@pytest.mark.parametrize(
+    ("given", "gpu", "words", "advice"),
+    [
+        ({}, False, "CPU-bound", "or a GPU"),
+        ({}, True, "GPU-bound", "as it should be"),
+        ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "CPU-bound", "the GPU waits"),
+        ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "CPU-bound", "moves take longer"),
+        ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
+        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "all games left"),
+    ],
+)  # fmt: skip
+def test_verdicts_say_what_to_do(
+    given: dict[str, object], gpu: bool, words: str, advice: str, tmp_path: Path
+) -> None:
+    made = MadeRun(tmp_path)
+    left = 10 if advice == "all games left" else 4000
+    made.status(load=load(**given), workers=[worker(0, gpu=gpu)], games=4096 - left)
+    verdict = RunView(tmp_path).standing.verdict
+    assert verdict.words == words
+    assert verdict.code == words.lower()
+    assert advice in verdict.advice
+    assert verdict.slowest == ("movers" if given.get("mover_busy") == 0.99 else "network")
+
+
+def test_workers_that_have_not_begun_are_not_called_starved(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path)
+    idle = {"plies_per_s": 0.0, "evals_per_s": 0.0, "device_busy": 0.0, "verdict": "starved"}
+    made.status(load=load(**idle))
+    assert RunView(tmp_path).standing.verdict.words == ""
+
+
+def test_progress_is_of_the_stage(tmp_path: Path) -> None:
+    made = training_run(tmp_path, 1, 1)
+    view = RunView(tmp_path)
+    assert view.standing.progress == pytest.approx(0.4)
+    assert view.standing.verdict.slowest == "learning"
+    last = view.series.last("eval") or {}
+    assert last == last | match("greedy", 0.5)
+    made.status(games=96, target=192)
+    view.refresh()
+    assert view.standing.progress == pytest.approx(0.5)
