@@ -51,6 +51,7 @@ def doctor(
 
 
 def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
+    from vecchess.selfplay.stop_signals import exit_code
     from vecchess.torture.torture import Torture
 
     console = people()
@@ -59,12 +60,13 @@ def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
     report = Torture(seed, say).run(minutes, kills)
+    stopped = f", stopped by {report['stopped_by']}" if report["stopped_by"] else ""
     say(
         f"{report['runs']} runs of {report['games']:,} games with {report['starts']} starts in "
-        f"{report['seconds']:.0f} s, {report['kills']} processes killed; seed {seed}"
+        f"{report['seconds']:.0f} s, {report['kills']} processes killed; seed {seed}{stopped}"
     )
     say(", ".join(f"{what}: {times}" for what, times in report["faults"].items() if times))
     say("BROKEN: " + "; ".join(report["broken"]) if report["broken"] else "nothing is lost")
     if json:
         print_json(report)
-    return NEGATIVE if report["broken"] else 0
+    return NEGATIVE if report["broken"] else exit_code(report["stopped_by"])

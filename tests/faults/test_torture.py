@@ -7,15 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.usage import descendants, held_by
 
 from tests.selfplay.playing import play
-from tests.system.commands import vecchess
+from tests.system.commands import start, vecchess
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.store.disk import write_atomically
@@ -49,6 +51,23 @@ def test_every_kind_of_run(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert (done.returncode, report["broken"]) == (0, [])
     assert report["kills"] >= 60
+
+
+def test_torture_ends_when_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it has begun, and says what it found until then."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = start("doctor", "--torture", 5, "--json")
+    deadline = time.monotonic() + 60
+    while not (playing := descendants(process.pid)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 75, err
+    assert (json.loads(out)["stopped_by"], json.loads(out)["broken"]) == ("SIGTERM", [])
+    assert "stopped by SIGTERM" in err
+    assert not any(held_by(pid) for pid in playing)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_worker_that_never_heard_what_it_is_may_say_so() -> None:

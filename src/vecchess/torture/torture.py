@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from vecchess.errors import VecchessError
+from vecchess.selfplay.stop_signals import Stopped, StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.torture import processes
 from vecchess.torture.injector import POINTS, VARIABLE
@@ -93,12 +94,18 @@ class Torture:
         self._broken: list[str] = []
 
     def run(self, minutes: float, kills: int | None = None) -> dict[str, Any]:
-        """Torture for so long, or until there were so many ``kills``.
+        """Torture for so long, or until there were so many ``kills``, or a signal asks to stop.
 
-        The report: what was counted, "faults" by name, and what is "broken", hopefully nothing.
+        The report: what was counted, "faults" by name, what it was "stopped_by", "" by itself, and
+        what is "broken", hopefully nothing.
         """
         start = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder,
+            StopSignals() as stop,
+            suppress(Stopped),
+            stop.interrupting(),
+        ):
             while not self._broken and (time.monotonic() - start < 60 * minutes):
                 self._cycle(Path(folder))
                 self._say(f"{self._count['runs']} runs, {self._count['kills']} kills: {self}")
@@ -111,6 +118,7 @@ class Torture:
             "seconds": round(time.monotonic() - start, 1),
             **{name: self._count[name] for name in TOTALS},
             "faults": {name: self._count[name] for name in kinds},
+            "stopped_by": stop.reason,
             "broken": self._broken,
         }
 
@@ -142,7 +150,8 @@ class Torture:
     def _digest_in_peace(self, folder: Path, setting: Setting) -> str:
         run = RunFolder(folder / f"peace-{setting.name}")
         with tempfile.TemporaryFile("w+") as words:
-            code = self._start(run, setting, "", "cpu:1", words).wait()
+            with _ended(self._start(run, setting, "", "cpu:1", words)) as supervisor:
+                code = supervisor.wait()
             words.seek(0)
             if code:
                 raise VecchessError(f"self-play fails without any fault: {_last_line(words)}")
@@ -157,8 +166,7 @@ class Torture:
         gap_s = self._random.choice(GAPS_S)
         starved = self._count["starve a worker"]
         with tempfile.TemporaryFile("w+") as words:
-            supervisor = self._start(run, setting, fault, "cpu:3", words)
-            try:
+            with _ended(self._start(run, setting, fault, "cpu:3", words)) as supervisor:
                 while supervisor.poll() is None:
                     time.sleep(self._random.expovariate(1 / gap_s))
                     if not calm and supervisor.poll() is None:
@@ -166,9 +174,6 @@ class Torture:
                     if time.monotonic() - start > self._longest_s:
                         self._broken.append(f"not complete after {self._longest_s:g} s")
                         break
-            finally:
-                if supervisor.poll() is None:
-                    processes.end(Victims.of(supervisor))
             code = supervisor.wait()
             words.seek(0)
             said = words.read()
@@ -265,6 +270,17 @@ class Torture:
         else:
             del data[self._random.randint(0, len(data)) :]
         path.write_bytes(data)
+
+
+@contextmanager
+def _ended(supervisor: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """Nothing of a run is left after the block, also where somebody asks to stop."""
+    try:
+        yield supervisor
+    finally:
+        if supervisor.poll() is None:
+            processes.end(Victims.of(supervisor))
+            supervisor.wait()
 
 
 def num_tracebacks(said: str, code: int) -> int:
