@@ -1,7 +1,7 @@
 """``vecchess match``: two players, paired games, and what the result says of their strength."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,16 +93,21 @@ def match(
 
     with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
         result = _play(flags, stop)
-        _print_result(result, people())
-        if json:
-            print_json(result.to_dict())
+        if result is None:
+            people().print(f"stopped by {stop.reason} before two games of an opening were over")
+        else:
+            _print_result(result, people())
+            if json:
+                print_json(result.to_dict())
         return _exit_code(result, least, stop.reason)
 
 
 match.__doc__ = EXAMPLES
 
 
-def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult":
+def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
+    """None where somebody asked to stop before there was anything to tell."""
+    from vecchess.arena.match import NoGames
     from vecchess.arena.pgn import PgnFile
     from vecchess.arena.run import run_match
     from vecchess.config import MatchConfig, load_config
@@ -131,11 +136,13 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult":
             show(standing)
             return bool(stop.reason)
 
-        return run_match(first, second, settings, say, look, begin)
+        with suppress(NoGames):
+            return run_match(first, second, settings, say, look, begin)
+    return None
 
 
-def _exit_code(result: "MatchResult", least: float | None, stopped_by: str) -> int:
-    if stopped_by:
+def _exit_code(result: "MatchResult | None", least: float | None, stopped_by: str) -> int:
+    if result is None or stopped_by:
         from vecchess.selfplay.stop_signals import exit_code
 
         return exit_code(stopped_by)

@@ -82,3 +82,13 @@ def test_ctrl_c_counts_what_was_played(tmp_path: Path) -> None:
     assert running.returncode == 130, err
     assert '"stopped_by": "user"' in out
     assert "Traceback" not in err
+
+
+def test_a_signal_before_a_pair_is_complete_has_its_own_exit_code() -> None:
+    running = start("match", "minimax:5", "random", "--games", 2, "--concurrency", 1, "--json")
+    assert running.stderr is not None
+    next(line for line in running.stderr if "at a time" in line)
+    running.terminate()
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (75, "")
+    assert err.splitlines()[-1] == "stopped by SIGTERM before two games of an opening were over"

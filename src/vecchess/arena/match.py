@@ -65,8 +65,6 @@ class MatchResult:
 class NoGames(VecchessError):  # noqa: N818  (the name says what happened)
     """The match was ended before a pair of games was complete."""
 
-    exit_code = 130
-
 
 def play_match(
     first: Player,
