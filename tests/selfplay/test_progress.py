@@ -1,0 +1,70 @@
+"""What people see while games are played."""
+
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.selfplay.test_campaign import CONFIG
+from tests.selfplay.test_swap import network, saved
+from vecchess.config import TreeConfig
+from vecchess.selfplay import progress
+from vecchess.selfplay.campaign import Campaign
+from vecchess.selfplay.devices import CPU
+from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher, as_clock
+from vecchess.store.run_folder import RunFolder
+
+SEARCHED = TreeConfig(search="gumbel", sims=4, cache_mb=1)
+
+
+def shown(watcher: QuietWatcher, tree: TreeConfig, latency: str, folder: Path) -> None:
+    """A run of 32 games that ``watcher`` watches, on devices of that ``latency``."""
+    run = RunFolder(folder / "run")
+    run.create()
+    config = CONFIG.model_copy(update={"tree": tree, "backend": f"fake?latency={latency}"})
+    with Campaign(config, run, [CPU, CPU], watcher) as campaign:
+        assert campaign.play(saved(folder, network(1)), range(32)).stats.games == 32
+
+
+@pytest.mark.parametrize(("tree", "latency"), [(TreeConfig(), "25ms"), (SEARCHED, "6ms")])
+def test_a_terminal_sees_every_worker(
+    tree: TreeConfig, latency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some seconds, however fast the machine is: workers tell of themselves every second."""
+    monkeypatch.setattr(progress, "LIVE_INTERVAL_S", 0.02)
+    terminal = StringIO()
+    with LiveWatcher(Console(file=terminal, force_terminal=True, width=110)) as watcher:
+        shown(watcher, tree, latency, tmp_path)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n")
+    assert re.search(r"^worker +stage +games +plies/s +sims/s +steps", text, re.MULTILINE)
+    searched = r"[\d,]+ +" if tree is SEARCHED else ""
+    row = rf"playing \d+ +\d+ +[1-9][\d,]* +{searched}\d\.\d\d +\d+% +\d+% +\d+%"
+    for name in ("0 cpu", "1 cpu"):
+        assert re.search(rf"^{name} +{row}", text, re.MULTILINE), name
+    assert re.search(r"^all +\d+ +[1-9]", text, re.MULTILINE)
+    assert re.search(r"[1-9]\d?/32 games +0:00:\d\d < 0:00:\d\d +\+\d+ =\d+ -\d+", text)
+
+
+def test_logs_get_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.1)
+    log = StringIO()
+    shown(PlainWatcher(Console(file=log)), SEARCHED, "2ms", tmp_path)
+    lines = log.getvalue().splitlines()
+    assert len(lines) > 3
+    assert any(" plies/s " in line and " sims/s  cache " in line for line in lines)
+    assert re.search(r"ETA 0:00:\d\d  \[cpu#0 \d+ games  cpu#1 \d+ games\]$", lines[-1])
+
+
+def test_the_quiet_hear_of_faults_alone(tmp_path: Path) -> None:
+    log = StringIO()
+    watcher = QuietWatcher(Console(file=log))
+    shown(watcher, TreeConfig(), "1us", tmp_path)
+    assert log.getvalue() == ""
+    watcher.note("worker 1 [cpu] died")
+    assert log.getvalue() == "worker 1 [cpu] died\n"
+
+
+def test_clocks() -> None:
+    assert [as_clock(seconds) for seconds in (0, 59.6, 3725)] == ["0:00:00", "0:01:00", "1:02:05"]
