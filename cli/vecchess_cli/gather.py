@@ -1,6 +1,5 @@
 """``vecchess gather``: games of others, as shards to learn from."""
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +60,7 @@ def engine(
     random_move_share: Annotated[float, typer.Option(help="Share of random moves later on.")] = 0.0,
     max_plies: Annotated[int, typer.Option(help="Games are drawn after so many.")] = 512,
     json: Json = False,
-) -> None:
+) -> int:
     """Let a UCI engine play itself; the same command goes on where it was stopped.
 
     Example:  vecchess gather engine stockfish --games 1000 --nodes 500 --out data/stockfish
@@ -69,20 +68,26 @@ def engine(
     flags: dict[str, Any] = dict(locals())
     from vecchess.config import build
     from vecchess.gather.engine import EngineGames, gather_engine_games
+    from vecchess.selfplay.stop_signals import Stopped, StopSignals, exit_code
 
     names = EngineGames.model_fields
     config = build(EngineGames, {key: flags[key] for key in flags if key in names})
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # saves what is finished, as Ctrl-C
-    with ProgressLine() as line:
-        facts = gather_engine_games(
-            config, out, lambda standing: line.show(lambda: _standing_line(standing))
-        )
+    with StopSignals(interrupts=True) as stop:
+        try:
+            with ProgressLine() as line, stop.interrupting():
+                facts = gather_engine_games(
+                    config, out, lambda standing: line.show(lambda: _standing_line(standing))
+                )
+        except Stopped:
+            people().print(f"stopped by {stop.reason}: the same command goes on", markup=False)
+            return exit_code(stop.reason)
     people().print(
         f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "
         f"+{facts['white_wins']} ={facts['draws']} -{facts['black_wins']}"
     )
     if json:
         print_json(facts | {"out": str(out)})
+    return 0
 
 
 def _standing_line(standing: "Standing") -> str:

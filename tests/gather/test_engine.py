@@ -1,13 +1,16 @@
 """Games of an engine: legal, seeded, resumable, with what the engine thought of them."""
 
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.selfplay.playing import replay
+from tests.system.commands import start
 from vecchess.errors import ConfigError, WorkerDied
 from vecchess.gather.engine import EngineGames, gather_engine_games
 from vecchess.learn.block import trainable_plies
@@ -15,7 +18,8 @@ from vecchess.learn.samples import make_samples
 from vecchess.store.manifest import Manifest
 from vecchess.store.source import read_games
 
-# An engine that plays the first legal move by name, and dies when it is told to.
+# An engine that plays the first legal move by name, dies when it is told to, and makes a file after
+# 130 moves: more than two games of 61 plies.
 ENGINE = """
 import os, sys, chess
 board, moves = chess.Board(), 0
@@ -34,6 +38,8 @@ for line in sys.stdin:
         moves += 1
         if moves > int(os.environ.get("MOVES_TO_LIVE", "1000000")):
             os._exit(3)
+        if moves == 130 and "TOLD_OF_MOVES" in os.environ:
+            open(os.environ["TOLD_OF_MOVES"], "w").close()
         best = min(move.uci() for move in board.legal_moves)
         print("info depth 1 score cp 10 wdl 300 500 200 nodes 77")
         print("bestmove", best, flush=True)
@@ -107,6 +113,28 @@ def test_a_dying_engine_loses_no_finished_game(engine, tmp_path, monkeypatch) ->
     monkeypatch.delenv("MOVES_TO_LIVE")
     gather_engine_games(settings(engine, games=4), parts)
     assert read_games([parts]).digest() == read_games([whole]).digest()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+def test_a_signal_saves_what_is_finished(
+    engine, tmp_path, monkeypatch, number: int, code: int
+) -> None:
+    out, told = tmp_path / "out", tmp_path / "told"
+    monkeypatch.setenv("TOLD_OF_MOVES", str(told))
+    running = start("gather", "engine", engine, "--games", 100_000, "--max-plies", 61, "--out", out)
+    deadline = time.monotonic() + 60
+    while not told.exists():
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    running.send_signal(number)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == code, err
+    assert (
+        err.splitlines()[-1]
+        == f"stopped by {signal.Signals(number).name}: the same command goes on"
+    )
+    assert read_games([out]).num_games > 0
 
 
 def test_engines_that_will_not_do_are_named(tmp_path) -> None:
