@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,16 @@ def pause(pid: int) -> None:
 def go_on(pid: int) -> None:
     """Let a paused process go on."""
     _signal(pid, signal.SIGCONT)
+
+
+def slow(pid: int, seconds: float) -> None:
+    """For so long let a process go on for a tenth of the time only."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pause(pid)
+        time.sleep(0.045)
+        go_on(pid)
+        time.sleep(0.005)
 
 
 def limit_files(pid: int, size: int) -> None:

@@ -38,7 +38,8 @@ EXIT_CODES = {0, 1, -signal.SIGKILL}
 """Of a supervisor: complete, a disk that refuses (one line says so), killed."""
 FAULTS = {
     "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill everybody": 1,
-    "pause a worker": 2, "pause the supervisor": 1, "no room": 2, "starve a worker": 1,
+    "pause a worker": 2, "pause the supervisor": 1, "slow a worker": 1, "no room": 2,
+    "starve a worker": 1,
 }  # fmt: skip
 """What may happen at a random moment, and how often against the others."""
 TOTALS = ("runs", "starts", "games", "kills")
@@ -237,6 +238,8 @@ class Torture:
             processes.pause(pid)
             time.sleep(moment)
             processes.go_on(pid)
+        elif what == "slow a worker":
+            processes.slow(worker, moment)
         elif what == "no room":
             size = self._random.choice((0, 100, 5000, 50_000))
             for pid in everybody:
