@@ -13,7 +13,7 @@ import json
 import statistics
 import sys
 
-from vecchess.arena.run import run_match
+from vecchess.arena.match.run_match import run_match
 from vecchess.config import MatchConfig
 from vecchess.errors import VecchessError
 

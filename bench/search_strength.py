@@ -18,10 +18,10 @@ import sys
 
 import numpy as np
 
-from vecchess.arena.boards import Boards
-from vecchess.arena.match import LANES, play_match
-from vecchess.arena.network import SearchPlayer
-from vecchess.arena.player import choices
+from vecchess.arena.game_batch import Boards
+from vecchess.arena.match.play_match import LANES, play_match
+from vecchess.arena.player_protocol import choices
+from vecchess.arena.players.network_player import SearchPlayer
 from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.chess960 import start_positions

@@ -18,11 +18,11 @@ from time import monotonic
 from rich.console import Console
 
 from vecchess.config import SelfplayConfig, build
-from vecchess.selfplay.campaign import Campaign
-from vecchess.selfplay.devices import parse_gpus
-from vecchess.selfplay.nets import network_of, obtain_net
-from vecchess.selfplay.stop_signals import StopSignals
-from vecchess.selfplay.warmup import Warmup
+from vecchess.runtime.devices import parse_gpus
+from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.supervisor.supervisor import Campaign
+from vecchess.selfplay.worker.networks import network_of, obtain_net
+from vecchess.selfplay.worker.precompile import Warmup
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1

@@ -16,7 +16,7 @@ import chess.engine
 import numpy as np
 from uci_games import opening
 
-from vecchess.arena.score import Score
+from vecchess.arena.ratings.score import Score
 
 OURS = chess.engine.Limit(nodes=1_000_000)
 """More than any rating takes."""

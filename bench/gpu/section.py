@@ -18,13 +18,13 @@ from setting import Setting, answers, device_seconds, feed, new_of, warmed
 from telemetry import Telemetry
 from training import training
 
-from vecchess.bench.ceilings import measure_ceilings
+from vecchess.bench.machine_limits import measure_ceilings
 from vecchess.chess.planes import history_of
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import candidates
 from vecchess.inference.cuda.tuning import tower_seconds
-from vecchess.inference.exit import ExitRule
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
 PACKAGES = ("torch", "triton", "numba", "numpy", "snntorch", "spikingjelly")

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.inference.backend import Backend
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.devices import num_cores
-from vecchess.selfplay.questions import random_questions
+from vecchess.runtime.devices import num_cores
+from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig, preset
 
 QUICK = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=2)

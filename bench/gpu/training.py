@@ -10,14 +10,14 @@ import torch
 from setting import Setting, device_seconds
 from torch import Tensor, nn
 
+from vecchess.bench.paired_timing import race, ratio, speed
 from vecchess.bench.peers.training_loop import TrainingLoop
-from vecchess.bench.race import race, ratio, speed
 from vecchess.bench.training import WARM_UP, Labels, Learner, settled
-from vecchess.snn.leak_triton import fire_triton
-from vecchess.snn.network import SpikingNet, unpack_bitboards
-from vecchess.snn.neuron import Fire, fire
+from vecchess.snn.kernels.surrogate import SURROGATES
+from vecchess.snn.modules.lif_triton import fire_triton
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.modules.neuron import Fire, fire
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.surrogate import SURROGATES
 
 SNNTORCH = "snntorch"
 WAYS: dict[str, Fire] = {"triton": fire_triton, "plain": fire}

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
 
-from vecchess.selfplay.handle import WorkerHandle
-from vecchess.selfplay.worker import WorkerPlan
+from vecchess.selfplay.supervisor.worker_process import WorkerHandle
+from vecchess.selfplay.worker.worker import WorkerPlan
 
 PROGRAM = Path(__file__).with_name("worker.py")
 NUM_WORDS = 2

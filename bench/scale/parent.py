@@ -24,16 +24,16 @@ from unittest.mock import patch
 import numpy as np
 from bench.scale.crew import Rates, SimulatedHandle, words_in
 from rich.console import Console
+from vecchess.store.status_file import StatusFile
 
 from vecchess.config import CONSTANT_NET, SelfplayConfig
-from vecchess.selfplay.campaign import Campaign
-from vecchess.selfplay.chronicle import Chronicle
-from vecchess.selfplay.devices import Device
-from vecchess.selfplay.load_log import LoadLog
-from vecchess.selfplay.progress import QuietWatcher
+from vecchess.runtime.devices import Device
+from vecchess.selfplay.supervisor.selfplay_progress import QuietWatcher
+from vecchess.selfplay.supervisor.status_watcher import Chronicle
+from vecchess.selfplay.supervisor.supervisor import Campaign
+from vecchess.selfplay.supervisor.throughput_log import LoadLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
-from vecchess.store.status import StatusFile
 
 SCHEMA = 1
 ENDLESS = 1 << 26
@@ -129,7 +129,7 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     devices = [Device(f"cuda:{index}", f"gpu {index}", str(index)) for index in range(count)]
     handle = type("Handle", (SimulatedHandle,), {"rates": rates, "words": words})
     with (
-        patch("vecchess.selfplay.crew.WorkerHandle", handle),
+        patch("vecchess.selfplay.supervisor.worker_pool.WorkerHandle", handle),
         StatusFile(run, "selfplay") as status,
         LoadLog(run, status.note) as loads,
         Campaign(config, run, devices, Chronicle(watcher, status, loads.keep)) as campaign,

@@ -29,8 +29,8 @@ import numpy as np
 from bench.scale.worker import entry_of, npz_of, statistics_of
 
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.selfplay.ledger import Ledger
-from vecchess.selfplay.meter import Meter
+from vecchess.selfplay.supervisor.game_ledger import Ledger
+from vecchess.selfplay.supervisor.worker_throughput import Meter
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import read_numbers
 

@@ -16,7 +16,7 @@ def main() -> None:
     # Until the commands are there Ctrl-C ends the process by the system's own hand: an exception in
     # the midst of an import would be a traceback. Scripts may start us with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    import_module("vecchess_cli.commands")
+    import_module("vecchess_cli.root")
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     atexit.register(_ignore_signals)  # the first that is registered is the last to run
@@ -30,8 +30,8 @@ def run() -> int:
     import typer
 
     from vecchess.errors import VecchessError
-    from vecchess.selfplay.stop_signals import Stopped
-    from vecchess_cli.commands import app
+    from vecchess.runtime.signals import Stopped
+    from vecchess_cli.root import app
 
     try:
         code = app(standalone_mode=False)
@@ -91,7 +91,7 @@ def _ignore_signals() -> None:
 
 
 def _ending_signals() -> list[signal.Signals]:
-    from vecchess.selfplay.stop_signals import stop_signals
+    from vecchess.runtime.signals import stop_signals
 
     return stop_signals()
 

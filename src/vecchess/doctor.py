@@ -15,8 +15,8 @@ from vecchess import __version__
 from vecchess.config import SelfplayConfig
 from vecchess.errors import VecchessError
 from vecchess.jit import cache_dir
-from vecchess.selfplay.devices import num_cores, visible_gpus
-from vecchess.selfplay.run import play_run
+from vecchess.runtime.devices import num_cores, visible_gpus
+from vecchess.selfplay.run_selfplay import play_run
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1

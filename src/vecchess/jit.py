@@ -28,7 +28,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 _PART_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-STACK = ("config", "chess", "snn", "inference", "search", "store", "selfplay", "learn")
+STACK = ("config", "chess", "snn", "inference", "search", "runtime", "store", "selfplay", "train")
 """Folders with kernels, or with what goes into them, from below: each takes from those before it
 and from the files beside them."""
 

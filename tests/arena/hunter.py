@@ -8,7 +8,7 @@ and KataGo's ``python/elo.py`` want them.
 from collections.abc import Sequence
 from math import log10
 
-from vecchess.arena.meetings import Meeting
+from vecchess.arena.ratings.pair_results import Meeting
 
 
 def elo_by_hunter(

@@ -10,8 +10,8 @@ import chess
 import numpy as np
 import pytest
 
-from vecchess.arena import book
-from vecchess.arena.book import load_book
+from vecchess.arena.match import opening_book as book
+from vecchess.arena.match.opening_book import load_book
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.position import COUNTERS

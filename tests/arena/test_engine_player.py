@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from vecchess.arena.match import MatchResult, NoGames, play_match
-from vecchess.arena.players import Room, open_player
-from vecchess.arena.simple import GreedyPlayer, RandomPlayer
+from vecchess.arena.match.play_match import MatchResult, NoGames, play_match
+from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 

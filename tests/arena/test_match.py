@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from vecchess.arena.match import MatchResult, num_lanes, play_match
-from vecchess.arena.player import Player, Turns
-from vecchess.arena.players import Room, open_player
-from vecchess.arena.simple import GreedyPlayer, RandomPlayer
+from vecchess.arena.match.play_match import MatchResult, num_lanes, play_match
+from vecchess.arena.player_protocol import Player, Turns
+from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.config import MatchConfig, build
 from vecchess.errors import ConfigError
 

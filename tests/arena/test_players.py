@@ -7,26 +7,26 @@ import chess
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from vecchess.chess.uci_moves import move_to_uci
 
 from tests.selfplay.test_swap import play
-from vecchess.arena.boards import Boards, random_openings
-from vecchess.arena.lanes import Lanes
-from vecchess.arena.player import Player, choices
-from vecchess.arena.players import Room, open_player
-from vecchess.arena.simple import GreedyPlayer, prospects
+from vecchess.arena.game_batch import Boards, random_openings
+from vecchess.arena.match.game_scheduler import Lanes
+from vecchess.arena.player_protocol import Player, choices
+from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.players.simple import GreedyPlayer, prospects
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens, to_fens
-from vecchess.chess.uci import move_to_uci
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.inference.backends import open_backend
-from vecchess.search.batch import BatchSearch
-from vecchess.selfplay.assemble import assemble_server
-from vecchess.selfplay.devices import CPU, Share
-from vecchess.selfplay.numbers import NumberPool
+from vecchess.inference.backend_registry import open_backend
+from vecchess.runtime.devices import CPU, Share
+from vecchess.search.batch_search import BatchSearch
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.worker.setup import assemble_server
 from vecchess.snn.create import create_network
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 

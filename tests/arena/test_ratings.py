@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.arena.hunter import elo_by_hunter
-from vecchess.arena.bradley_terry import BradleyTerry
-from vecchess.arena.draws import draw_shares, fit_draws
-from vecchess.arena.meetings import Meeting, Table
-from vecchess.arena.ratings import rate
-from vecchess.arena.score import STANDARD_ERRORS, Score, expected_score
+from vecchess.arena.ratings.bradley_terry import BradleyTerry
+from vecchess.arena.ratings.draw_model import draw_shares, fit_draws
+from vecchess.arena.ratings.pair_results import Meeting, Table
+from vecchess.arena.ratings.ratings import rate
+from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
 from vecchess.errors import ConfigError
 
 

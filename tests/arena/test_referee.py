@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vecchess.arena.match import play_match
-from vecchess.arena.player import Replies, Turns
-from vecchess.arena.simple import RandomPlayer
+from vecchess.arena.match.play_match import play_match
+from vecchess.arena.player_protocol import Replies, Turns
+from vecchess.arena.players.simple import RandomPlayer
 from vecchess.chess.fen import to_board
 from vecchess.chess.pgn import start_board, to_pgn
 from vecchess.chess.position import Positions
@@ -95,7 +95,7 @@ def more_men(board: chess.Board) -> int:
 
 
 def test_tablebases_end_games_they_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("vecchess.arena.referee.Tablebase", MoreMen)
+    monkeypatch.setattr("vecchess.arena.match.adjudication.Tablebase", MoreMen)
     why, result = endings(RandomPlayer(1), RandomPlayer(2), syzygy=tmp_path)
     assert why == {"tablebase": 8}
     points = set()

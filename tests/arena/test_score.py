@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vecchess.arena.score import Score, elo, expected_score
+from vecchess.arena.ratings.score import Score, elo, expected_score
 
 PAIRS = np.array([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 1], [1, 1]])
 

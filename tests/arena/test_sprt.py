@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from vecchess.arena.sprt import Sprt
+from vecchess.arena.ratings.sprt import Sprt
 from vecchess.errors import ConfigError
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from vecchess.arena.record import Forfeit, MatchGame
-from vecchess.arena.sprt import Sprt
-from vecchess.arena.tally import Tally
+from vecchess.arena.match.pair_counter import Tally
+from vecchess.arena.match_game import Forfeit, MatchGame
+from vecchess.arena.ratings.sprt import Sprt
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.rules import Termination
 

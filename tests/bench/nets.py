@@ -6,9 +6,9 @@ import numpy as np
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.questions import random_questions
+from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.snn.create import create_sized
-from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
 SMALL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, value_channels=4)

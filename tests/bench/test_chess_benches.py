@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from vecchess.bench import movegen, perft
+from vecchess.bench import movegen_speed as movegen
+from vecchess.bench import perft_speed as perft
 from vecchess.errors import ConfigError
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 
 from tests.bench.nets import questions, small_net
-from vecchess.bench.engines import BatchSynchronous, Continuous, answer_all
-from vecchess.bench.exits import SHARES, exit_patterns, find_margin, measure_margins, steps_at
-from vecchess.bench.questions import unanswered
+from vecchess.bench.batching_engines import BatchSynchronous, Continuous, answer_all
+from vecchess.bench.exit_speedup import (
+    SHARES,
+    exit_patterns,
+    find_margin,
+    measure_margins,
+    steps_at,
+)
+from vecchess.bench.request_copies import unanswered
 from vecchess.inference.backend import Backend
-from vecchess.inference.backends import open_backend
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.exit_rule import ExitRule
 
 
 def open_with(rule: ExitRule) -> Backend:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.bench.nets import questions, small_net, with_bias
-from vecchess.bench.ceilings import Ceilings
+from vecchess.bench.machine_limits import Ceilings
 from vecchess.bench.operations import (
     LayerWork,
     Work,

@@ -14,9 +14,9 @@ from vecchess.bench.peers.relu_tower import ReluTower
 from vecchess.bench.peers.snntorch_loop import SnntorchLoop
 from vecchess.bench.peers.spikingjelly_layers import SpikingjellyLayers
 from vecchess.errors import NetworkError, VecchessError
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.create import create_twin
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
 

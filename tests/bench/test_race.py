@@ -1,7 +1,16 @@
 """Rounds, medians and ratios, with entrants that only count."""
 
-from vecchess.bench.engines import Batches
-from vecchess.bench.race import Count, Lap, core_share, mean_steps, race, ratio, speed, step_ratio
+from vecchess.bench.batching_engines import Batches
+from vecchess.bench.paired_timing import (
+    Count,
+    Lap,
+    core_share,
+    mean_steps,
+    race,
+    ratio,
+    speed,
+    step_ratio,
+)
 
 
 class Counter:

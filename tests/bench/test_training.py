@@ -7,9 +7,9 @@ from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.bench.peers.training_loop import TrainingLoop
 from vecchess.bench.training import TrainingBench, run
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.snn.convert import unpack_planes
-from vecchess.snn.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.torch_integer import unpack_planes
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
 

@@ -11,16 +11,16 @@ import chess
 import numba
 import numpy as np
 import pytest
+from vecchess.chess.bitboards import sliders, tables
+from vecchess.chess.bitboards.move_lists import _emit_in_fours, emit16
+from vecchess.chess.bitboards.rays import slider_attacks
 
 from tests.kernels import size
-from vecchess.chess import sliders, tables
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.emit import _emit_in_fours, emit16
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
 from vecchess.chess.movegen import in_check, legal_moves
 from vecchess.chess.position import position_keys
-from vecchess.chess.rays import slider_attacks
 from vecchess.chess.sample import play_random, random_positions
 from vecchess.jit import kernel
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from tests.monitor.runs import MadeRun
-from vecchess.dash.app import make_app
-from vecchess.dash.assets import read_assets
-from vecchess.dash.desk import Desk
-from vecchess.dash.hub import Hub
-from vecchess.dash.watched import Watched
+from vecchess.dash.views.reader_thread import Desk
+from vecchess.dash.views.run_registry import Watched
+from vecchess.dash.web.asgi_app import make_app
+from vecchess.dash.web.assets import read_assets
+from vecchess.dash.web.event_hub import Hub
 
 HOST = "http://127.0.0.1:8765"
 

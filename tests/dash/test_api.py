@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from tests.dash.site import HOST, make_site, small_run
 from tests.monitor.runs import selfplay_run, training_run
-from vecchess.dash import watched
-from vecchess.dash.assets import read_assets
+from vecchess.dash.views import run_registry as watched
+from vecchess.dash.web.assets import read_assets
 from vecchess.errors import ConfigError
 
 

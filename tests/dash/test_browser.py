@@ -13,7 +13,7 @@ from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
 from tests.dash.showcase import Showcase
 from tests.dash.site import small_run
 from tests.system.commands import start
-from vecchess.dash.assets import FOLDER
+from vecchess.dash.web.assets import FOLDER
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = {

@@ -12,7 +12,8 @@ import pytest
 from tests.dash.serving import dashboard
 from tests.dash.site import small_run
 from tests.system.commands import PROGRAM
-from vecchess.dash import assets, run
+from vecchess.dash import serve as run
+from vecchess.dash.web import assets
 from vecchess.errors import ConfigError
 from vecchess_cli.dash_beside import dashboard_of
 

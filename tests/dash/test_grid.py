@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vecchess.dash.grid import LINGER_S, LINGER_UNKNOWN_S, Grid
+from vecchess.dash.views.board_grid import LINGER_S, LINGER_UNKNOWN_S, Grid
 from vecchess.errors import DataError
 from vecchess.monitor.live_game import LiveGame
-from vecchess.monitor.standing import Standing
+from vecchess.monitor.run_status import Standing
 
 
 def game(number: int, seat: int = 0, **changes: Any) -> LiveGame:

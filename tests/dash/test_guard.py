@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.dash.site import HOST, make_site, small_run
-from vecchess.dash.address import listen
+from vecchess.dash.web.address import listen
 from vecchess.errors import ConfigError
 
 TOKEN = "a-token-of-some-length"

@@ -11,12 +11,12 @@ import pytest
 from starlette.types import Message
 
 from tests.dash.site import small_run
-from vecchess.dash import watched
-from vecchess.dash.desk import Desk
-from vecchess.dash.hub import Hub, TooManyError
-from vecchess.dash.stream import EventStream
-from vecchess.dash.topic import Topic, parse_topics
-from vecchess.dash.watched import Watched
+from vecchess.dash.views import run_registry as watched
+from vecchess.dash.views.reader_thread import Desk
+from vecchess.dash.views.run_registry import Watched
+from vecchess.dash.web.event_hub import Hub, TooManyError
+from vecchess.dash.web.event_stream import EventStream
+from vecchess.dash.web.topics import Topic, parse_topics
 
 RUN = Topic("run", "one")
 

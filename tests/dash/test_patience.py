@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from tests.dash.site import make_site, small_run
-from vecchess.dash import patience
-from vecchess.dash.play import requests
-from vecchess.dash.run import MOST_CONNECTIONS
+from vecchess.dash.play import parse_requests as requests
+from vecchess.dash.serve import MOST_CONNECTIONS
+from vecchess.dash.web import slow_client_timeout as patience
 
 WAIT_S = 20.0
 ABOUT = b"GET /api/about HTTP/1.1\r\nHost: localhost\r\n"

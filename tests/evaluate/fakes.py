@@ -2,10 +2,10 @@
 
 from itertools import count
 
-from vecchess.arena.meetings import Meeting
-from vecchess.evaluate.contender import Contender
-from vecchess.evaluate.encounter import Encounter
+from vecchess.arena.ratings.pair_results import Meeting
 from vecchess.evaluate.evaluation import Evaluation
+from vecchess.evaluate.pair_result import Encounter
+from vecchess.evaluate.participant import Contender
 
 _TOKENS = count()
 

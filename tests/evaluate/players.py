@@ -2,13 +2,13 @@
 
 from functools import cache
 
-from vecchess.arena.match import Standing
+from vecchess.arena.match.play_match import Standing
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.evaluate.encounter import Encounter
+from vecchess.evaluate.pair_result import Encounter
 from vecchess.evaluate.pairing import Pairing
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.runtime.signals import StopSignals
 from vecchess.snn.create import create_sized
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
 SIZES = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, value_channels=4)

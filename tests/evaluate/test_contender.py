@@ -9,7 +9,7 @@ import pytest
 
 from tests.evaluate.players import small_net
 from vecchess.errors import ConfigError, NetworkError, VecchessError
-from vecchess.evaluate.contender import Contender, distinct, introduce, spell
+from vecchess.evaluate.participant import Contender, distinct, introduce, spell
 
 
 @pytest.mark.parametrize(

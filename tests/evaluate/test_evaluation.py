@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.evaluate.fakes import contender, encounter, evaluation
-from vecchess.arena.ratings import rate
+from vecchess.arena.ratings.ratings import rate
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import Evaluation, read_evaluation
 from vecchess.evaluate.milestones import Milestone, milestones

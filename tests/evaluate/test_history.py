@@ -5,6 +5,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from vecchess.evaluate.checkpoint_ratings import History, rate_history, schedule
+from vecchess.evaluate.rating_plot import plot
 
 from tests.evaluate.fakes import contender, encounter, evaluation
 from tests.evaluate.players import Onlooker, small_net
@@ -12,10 +14,8 @@ from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint, checkpoints, thinned
 from vecchess.evaluate.evaluation import read_evaluation
-from vecchess.evaluate.history import History, rate_history, schedule
-from vecchess.evaluate.notebook import Notebook
-from vecchess.evaluate.plot import plot
-from vecchess.evaluate.report import MOST_REPORT_BYTES, write_report
+from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
+from vecchess.evaluate.result_cache import Notebook
 from vecchess.monitor.run_view import HISTORY, RunView
 
 CONFIG = MatchConfig(games=2, max_plies=61)
@@ -134,7 +134,7 @@ def test_a_curve_is_drawn(samples: bool, tmp_path: Path) -> None:
 
 
 def test_without_matplotlib_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vecchess.evaluate.plot.find_spec", lambda name: None)
+    monkeypatch.setattr("vecchess.evaluate.rating_plot.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r'not installed \(pip install "vecchess\[plots\]"\)'):
         plot(fake((1, 0, 0, 0, 1)), Path("nowhere.png"))
 

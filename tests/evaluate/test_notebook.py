@@ -10,9 +10,9 @@ import pytest
 from tests.evaluate.fakes import contender, encounter
 from vecchess.config import MatchConfig
 from vecchess.errors import DataError
-from vecchess.evaluate.encounter import Encounter, joint, once, score_of
-from vecchess.evaluate.notebook import Notebook
+from vecchess.evaluate.pair_result import Encounter, joint, once, score_of
 from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.result_cache import Notebook
 
 CONFIG = MatchConfig(games=4)
 KEPT = encounter("net:1", "greedy", (0, 0, 1, 0, 1))

@@ -10,10 +10,10 @@ from tests.evaluate.players import Impatient, Onlooker
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.ladder import SIMPLE_RUNGS, opponents, simple_ladder, whole_ladder
-from vecchess.evaluate.notebook import Notebook
-from vecchess.evaluate.run import evaluate
+from vecchess.evaluate.result_cache import Notebook
+from vecchess.evaluate.run_eval import evaluate
 from vecchess.evaluate.tournament import each_against
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.runtime.signals import StopSignals
 
 SHORT = MatchConfig(games=4, max_plies=100)
 LADDER = ["random", "greedy"]

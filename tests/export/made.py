@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from vecchess.export.export_game import RecordedGame, recorded_games
+from vecchess.export.game_walk import walk
 
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.chess.action import moves_to_actions
@@ -12,9 +14,7 @@ from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
-from vecchess.export.game import RecordedGame, recorded_games
-from vecchess.export.walk import walk
-from vecchess.gather.games import Game, to_records
+from vecchess.importers.move_records import Game, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate

@@ -17,11 +17,11 @@ from vecchess.export import onnx_net
 from vecchess.export.onnx_check import ask_onnx, check_parity, open_session
 from vecchess.export.onnx_file import export_onnx
 from vecchess.export.onnx_net import to_onnx
-from vecchess.snn.coding import coded_steps
-from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.create import create_sized
-from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 CONFIGS = {
     "spiking": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.faults.subjects import Subject
 from vecchess.errors import VecchessError
-from vecchess.selfplay.stop_signals import EXIT_INTERRUPTED, EXIT_OK, exit_code
+from vecchess.runtime.signals import EXIT_INTERRUPTED, EXIT_OK, exit_code
 from vecchess.store.run_folder import RunFolder
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from tests.faults.aftermath import Blow, Outcome, digest, right_codes, wrong_with_run
 from tests.faults.running import Running
 from tests.faults.subjects import SUBJECTS, Subject, prepare
-from vecchess.selfplay.stop_signals import EXIT_OK, stop_signals
+from vecchess.runtime.signals import EXIT_OK, stop_signals
 
 OUT_S, ALONE_S, PATIENCE_S = 25.0, 5.0, 240.0
 SHORTEST_S = 0.3

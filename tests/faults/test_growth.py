@@ -14,22 +14,22 @@ import pytest
 from bench.usage import Usage, descendants, held_by
 
 from bench import usage
-from tests.learn.games import games, searched
-from tests.learn.test_loader import plans
 from tests.selfplay.test_campaign import CONFIG, Notes
 from tests.selfplay.test_swap import network, saved
-from vecchess.learn.loader import Loader
-from vecchess.learn.places import Places
-from vecchess.learn.window import GivenShelf
-from vecchess.selfplay import chronicle as chronicles
-from vecchess.selfplay.campaign import Campaign
-from vecchess.selfplay.chronicle import Chronicle
-from vecchess.selfplay.devices import CPU
-from vecchess.selfplay.load_log import LoadLog
-from vecchess.store import status as statuses
+from tests.train.games import games, searched
+from tests.train.test_loader import plans
+from vecchess.runtime.devices import CPU
+from vecchess.selfplay.supervisor import status_watcher as chronicles
+from vecchess.selfplay.supervisor.status_watcher import Chronicle
+from vecchess.selfplay.supervisor.supervisor import Campaign
+from vecchess.selfplay.supervisor.throughput_log import LoadLog
+from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.status import StatusFile
+from vecchess.store.status_file import StatusFile
+from vecchess.train.data.loader import Loader
+from vecchess.train.data.replay_window import GivenShelf
+from vecchess.train.data.shared_buffers import Places
 
 ROOT = Path(__file__).parents[2]
 MOST_MB = 16.0

@@ -17,9 +17,9 @@ import pytest
 
 from tests.faults.signals import torment
 from tests.system.commands import start
-from vecchess.selfplay import stop_signals
-from vecchess.selfplay.stop_signals import Answer, Stopped, StopSignals
-from vecchess_cli import commands
+from vecchess.runtime import signals as stop_signals
+from vecchess.runtime.signals import Answer, Stopped, StopSignals
+from vecchess_cli import root as commands
 from vecchess_cli.main import run
 
 
@@ -79,7 +79,7 @@ def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
 
 WAITS = """
 import sys, time
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.runtime.signals import StopSignals
 with StopSignals() as stops:
     print("here", flush=True)
     while not stops.reason:

@@ -20,7 +20,7 @@ from tests.selfplay.playing import play
 from tests.system.commands import start, vecchess
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
-from vecchess.store.disk import write_atomically
+from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
@@ -28,7 +28,7 @@ from vecchess.store.stats import GameStats
 from vecchess.torture import injector as injectors
 from vecchess.torture.injector import Fault, Injector
 from vecchess.torture.invariants import broken_in_progress, broken_invariants
-from vecchess.torture.torture import SETTINGS, Torture, num_tracebacks
+from vecchess.torture.run_torture import SETTINGS, Torture, num_tracebacks
 
 
 @pytest.mark.timeout(500)

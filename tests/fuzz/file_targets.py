@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
+from vecchess.export.export_game import recorded_games
+from vecchess.store.replay_positions import replay
 
 from tests.dash.play.site import tiny_network
 from tests.export.made import played, searched
@@ -22,23 +24,26 @@ from tests.fuzz.target import Read, Target, of_file
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.errors import DataError
-from vecchess.export.game import recorded_games
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_reader import read_chunk
-from vecchess.inference.exit import ExitRule
-from vecchess.learn.block import Block
-from vecchess.learn.checkpoint import MANIFEST_FILE, STATE_FILE, CheckpointFolder, load
-from vecchess.learn.memory import _to_bytes
-from vecchess.learn.state import packed
-from vecchess.snn.integer_net import IntegerNet, Layer
-from vecchess.snn.net_file import DTYPES, METADATA_KEY
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.inflight import read_saved
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
-from vecchess.store.replay import replay
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
+from vecchess.train.checkpoint.checkpoint_folder import (
+    MANIFEST_FILE,
+    STATE_FILE,
+    CheckpointFolder,
+    load,
+)
+from vecchess.train.checkpoint.state_dict import packed
+from vecchess.train.checkpoint.trainer_state import _to_bytes
+from vecchess.train.data.shard_block import Block
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
 ZIP_WORDS = (b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"\x93NUMPY\1\0", b"\x93NUMPY\2\0")

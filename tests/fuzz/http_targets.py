@@ -16,7 +16,7 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target
 from tests.fuzz.text_targets import FEN_WORDS, PGN, PGN_WORDS
 from tests.monitor.runs import selfplay_run
-from vecchess.dash.play.spikes import SpikeWatcher
+from vecchess.dash.play.spike_client import SpikeWatcher
 
 STATUSES = (200, 304, 307, 400, 401, 403, 404, 405, 408, 413, 415, 503)
 OWN = b"Host: localhost:8765\nContent-Type: application/json\nSec-Fetch-Site: same-origin\nOrigin: http://localhost:8765\n"
@@ -140,7 +140,7 @@ def dashboard(folder: Path, token: str = "") -> Iterator[Read]:
             assert token.encode() not in body
 
     with (
-        patch("vecchess.dash.play.engines.PlayEngine.start", refuse),
+        patch("vecchess.dash.play.engine_pool.PlayEngine.start", refuse),
         patch.object(SpikeWatcher, "_start", refuse),
     ):
         app = make_site(folder, folder / "run", token=token, any_host=bool(token))

@@ -17,15 +17,15 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target, plain
 from tests.fuzz.text_targets import FEN_WORDS
 from vecchess.config import UciConfig
-from vecchess.fleet.post import Post
-from vecchess.fleet.watch import watch
-from vecchess.learn import hub
-from vecchess.learn.hub import Hub, Spoke
-from vecchess.learn.rendezvous import _first_message, _misfit
-from vecchess.learn.wire import Wire
-from vecchess.learn.words import HELLO, has_all
-from vecchess.selfplay.pipe import Pipe
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.ray_launcher.node_process import Post
+from vecchess.ray_launcher.wait import watch
+from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.worker.messages import Pipe
+from vecchess.train.distributed import control as hub
+from vecchess.train.distributed.connection import Wire
+from vecchess.train.distributed.control import Hub, Spoke
+from vecchess.train.distributed.messages import HELLO, has_all
+from vecchess.train.distributed.rendezvous import _first_message, _misfit
 from vecchess.uci.searcher import Task
 from vecchess.uci.session import Session
 
@@ -215,7 +215,7 @@ def read_post(data: bytes) -> None:
     post = Post("node")
     post._stdout = io.BytesIO(data)  # type: ignore[assignment]
     post._listen()
-    with patch("vecchess.fleet.watch.sleep"), patch.object(post, "stop"):
+    with patch("vecchess.ray_launcher.wait.sleep"), patch.object(post, "stop"):
         (ending,) = watch([post], StopSignals(), lambda line: None)
     assert isinstance(ending.exit_code, int)
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.inference.questions import ask
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 

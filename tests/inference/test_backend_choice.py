@@ -5,10 +5,10 @@ import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError
-from vecchess.inference.backends import choose_backend, obstacle_to_cuda, open_backend
+from vecchess.inference.backend_registry import choose_backend, obstacle_to_cuda, open_backend
 from vecchess.inference.reference import ReferenceBackend
-from vecchess.snn import triton_support
 from vecchess.snn.initialise import new_network
+from vecchess.snn.kernels import triton_support
 from vecchess.snn.presets import NetConfig
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)

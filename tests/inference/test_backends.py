@@ -8,23 +8,23 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vecchess.inference.cpu.layerwise import FixedCpu
 
 from tests.inference.questions import Answers, answer, ask, same
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, Costs, KernelChoice
-from vecchess.inference.cpu.fixed import FixedCpu
-from vecchess.inference.exit import ExitRule
-from vecchess.selfplay.questions import random_questions
-from vecchess.snn.convert import from_integers, unpack_planes
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import neuron_layers
+from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 NUM_ROWS = 24
 RULES = [

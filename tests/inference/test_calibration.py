@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from vecchess.inference.calibration import Bounds, Judged, choose_rule
-from vecchess.inference.exit import NO_BEST, ExitRule, judge
-from vecchess.inference.traces import Traces
+from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
+from vecchess.inference.tune.exit_calibration import Bounds, Judged, choose_rule
+from vecchess.inference.tune.step_traces import Traces
 
 SCALE = 0.01
 

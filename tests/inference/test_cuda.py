@@ -19,15 +19,15 @@ from vecchess.chess.planes import NUM_PLANES as CHESS_PLANES
 from vecchess.chess.sample import random_planes
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import Tile
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.questions import random_questions
+from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"

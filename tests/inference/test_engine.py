@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.engine import SlotEngine, age_percentile_ms
 from vecchess.inference.requests import Requests
 

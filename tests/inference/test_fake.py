@@ -7,9 +7,9 @@ from tests.inference.test_tuning import Device, Stepping
 from vecchess.config import SelfplayConfig, build
 from vecchess.config.backend import MOST_SLOTS, FakeDevice, behind, parse_latency
 from vecchess.errors import ConfigError, DeviceError
-from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin.fake import FakeBackend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.fake import FakeBackend
 from vecchess.inference.requests import Requests
 
 

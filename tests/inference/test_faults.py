@@ -5,8 +5,8 @@ import torch
 
 from tests.inference.test_backend_choice import NET
 from vecchess.errors import DeviceError
-from vecchess.inference.exit import ExitRule
-from vecchess.inference.faults import device_work
+from vecchess.inference.device_errors import device_work
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.reference import ReferenceBackend
 
 

@@ -1,14 +1,14 @@
 import chess
 import numpy as np
 import pytest
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 
 from tests.inference.questions import ask
 from vecchess.chess.fen import from_board
-from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin.material import MaterialBackend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.material import MaterialBackend
 from vecchess.inference.requests import Requests
 
 VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}

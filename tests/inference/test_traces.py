@@ -5,10 +5,10 @@ import pytest
 
 from tests.inference.questions import answer, ask
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.inference.backends import open_backend
-from vecchess.inference.calibration import Judged
-from vecchess.inference.exit import ExitRule
-from vecchess.inference.traces import trace
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.tune.exit_calibration import Judged
+from vecchess.inference.tune.step_traces import trace
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 

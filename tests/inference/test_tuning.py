@@ -8,12 +8,20 @@ import pytest
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.config.backend import FakeDevice
 from vecchess.errors import ConfigError, DeviceError
-from vecchess.inference.backends import open_backend
-from vecchess.inference.constant import ConstantBackend
-from vecchess.inference.fake import FakeBackend
-from vecchess.inference.remembered import Place, recall, remember
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin.fake import FakeBackend
 from vecchess.inference.requests import Requests
-from vecchess.inference.tuning import Limits, Rung, choose, climb, held_bytes, ladder, measure
+from vecchess.inference.tune.slot_search import (
+    Limits,
+    Rung,
+    choose,
+    climb,
+    held_bytes,
+    ladder,
+    measure,
+)
+from vecchess.inference.tune.tuning_cache import Place, recall, remember
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 

@@ -14,7 +14,7 @@ import numpy as np
 from tests.export.made import SEED, played, searched
 from vecchess.chess.rules import Termination
 from vecchess.config import SelfplayConfig, TrainConfig, to_toml
-from vecchess.store.disk import write_atomically
+from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder

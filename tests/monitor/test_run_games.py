@@ -4,14 +4,14 @@ from pathlib import Path
 
 import chess
 import pytest
+from vecchess.chess.uci_moves import to_chess_move
 
 from tests.export.made import games_of, played, searched
 from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
-from vecchess.chess.uci import to_chess_move
 from vecchess.errors import DataError
 from vecchess.monitor.live_game import LiveGame
-from vecchess.monitor.moves import Moves
 from vecchess.monitor.run_view import RunView
+from vecchess.monitor.san_moves import Moves
 
 
 def check_moves(game: LiveGame) -> None:
@@ -67,7 +67,7 @@ def test_games_in_progress_are_followed_move_by_move(
     assert [game.seat for game in first] == [0, 1, 2, 3]
     begun: list[int] = []
     monkeypatch.setattr(
-        "vecchess.monitor.games.Moves", lambda *given: begun.append(1) or Moves(*given)
+        "vecchess.monitor.shard_games.Moves", lambda *given: begun.append(1) or Moves(*given)
     )
     made.show(0, numbered(so_far(played(), [12, 5, 1, 31]), 100))
     later = view.boards()

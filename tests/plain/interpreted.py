@@ -19,7 +19,7 @@ if "vecchess.jit" in sys.modules:
     raise ImportError("tests.plain.interpreted has to be loaded before vecchess: with -p")
 config.DISABLE_JIT = 1
 
-from vecchess.chess import bits  # noqa: E402  (its functions are decorated here)
+from vecchess.chess.bitboards import bits  # noqa: E402  (its functions are decorated here)
 
 # Machine words wrap round; numpy's scalars do too, and say so.
 np.seterr(over="ignore")
@@ -35,15 +35,15 @@ def _replace(module: Any, plain: dict[str, Any]) -> None:
 def _install() -> None:
     """Each module's words, before a module above it takes them."""
     _replace(bits, words.BITS)
-    from vecchess.chess import hash as hashing
-    from vecchess.chess import rays
+    from vecchess.chess.bitboards import hash as hashing
+    from vecchess.chess.bitboards import rays
 
     rays.slider_attacks, rays.king_rays = words.slider_attacks, words.king_rays
     hashing.hash_words = words.hash_words(hashing._FIRST, hashing._SECOND)
-    from vecchess.chess import emit
+    from vecchess.chess.bitboards import move_lists as emit
 
     emit.emit8 = emit.emit16 = emit._emit_in_fours
-    from vecchess.search import atomic
+    from vecchess.search.kernels import atomic
 
     _replace(atomic, words.ATOMIC)
 

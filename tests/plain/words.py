@@ -162,7 +162,7 @@ BITS = {
     "has_bmi2": has_bmi2,
     "pext": pext,
 }
-"""What stands in ``vecchess.chess.bits``, by name."""
+"""What stands in ``vecchess.chess.bitboards.bits``, by name."""
 
 _TAKING = Lock()
 
@@ -198,4 +198,4 @@ ATOMIC = {
     "store_shared": store_shared,
     "prefetch": prefetch,
 }
-"""What stands in ``vecchess.search.atomic``."""
+"""What stands in ``vecchess.search.kernels.atomic``."""

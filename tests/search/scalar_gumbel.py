@@ -8,8 +8,8 @@ from math import inf
 
 from tests.search.scalar_tree import UNIT, WON, Edge, Node, Question, Result, Tree, add_up
 from vecchess.config import TreeConfig
-from vecchess.search.elementary import exp_of, log_of
-from vecchess.search.noise import gumbel
+from vecchess.search.kernels.exact_math import exp_of, log_of
+from vecchess.search.kernels.noise import gumbel
 
 
 def search(question: Question) -> Result:

@@ -20,8 +20,8 @@ from tests.search.scalar_tree import (
     encode_prior,
 )
 from vecchess.rng import random_word
-from vecchess.search.elementary import exp_of, log_of
-from vecchess.search.noise import gamma
+from vecchess.search.kernels.exact_math import exp_of, log_of
+from vecchess.search.kernels.noise import gamma
 
 
 def search(question: Question) -> Result:

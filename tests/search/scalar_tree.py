@@ -20,7 +20,7 @@ from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import CLOCK_MASK, PLY_SHIFT, position_keys
 from vecchess.chess.rules import Termination, terminations
 from vecchess.config import TreeConfig
-from vecchess.search.sampling import LOG2_E, softmax_weights
+from vecchess.search.kernels.sampling import LOG2_E, softmax_weights
 
 UNIT = 1 << 24
 WON, LOST, UNPROVEN = 1, -1, 0

@@ -8,7 +8,7 @@ priors and equal values occur.
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.requests import Requests
 
 POLICY_SCALE = 2.0**-10

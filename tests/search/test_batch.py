@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from tests.search.samples import pasts, samples
 from tests.search.table import TableBackend
-from vecchess.analyse.position import STARTPOS, position_after
+from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
 from vecchess.chess.position import Positions
 from vecchess.config import TreeConfig
 from vecchess.errors import ConfigError
-from vecchess.search import record
-from vecchess.search.arrive import UNKNOWN
-from vecchess.search.batch import BatchSearch, SearchResults
-from vecchess.search.layout import UNIT
+from vecchess.search.batch_search import BatchSearch, SearchResults
+from vecchess.search.kernels.evaluate_leaf import UNKNOWN
 from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.node_layout import UNIT
 
 SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"
 

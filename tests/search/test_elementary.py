@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecchess.search.elementary import LOWEST_EXPONENT, exp, exp_of, log, log_of
+from vecchess.search.kernels.exact_math import LOWEST_EXPONENT, exp, exp_of, log, log_of
 
 LEAST = 2.0**-1022
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from vecchess.chess.bitboards import tables
 
 from tests.search.epd import read_epd
-from vecchess.chess import tables
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
@@ -11,7 +11,7 @@ from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.sample import play_random
 from vecchess.jit import kernel
-from vecchess.search.mates import NO_MOVE, mating_move_unbatched
+from vecchess.search.kernels.mate_in_one import NO_MOVE, mating_move_unbatched
 from vecchess.shapes import POSITION_WORDS
 
 

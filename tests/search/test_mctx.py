@@ -13,8 +13,8 @@ from tests.search.samples import samples
 from tests.search.scalar_tree import UNIT, Edge, Node, Question, Tree
 from tests.search.table import TableBackend
 from vecchess.config import TreeConfig
-from vecchess.search.batch import BatchSearch
-from vecchess.search.noise import gumbel
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.kernels.noise import gumbel
 from vecchess.shapes import MAX_MOVES
 
 jax = pytest.importorskip("jax")

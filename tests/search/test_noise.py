@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from tests.kernels import exposed
 from vecchess.rng import random_word
-from vecchess.search import noise
-from vecchess.search.elementary import log_of
-from vecchess.search.noise import DRAWS, gamma, gumbel
+from vecchess.search.kernels import noise
+from vecchess.search.kernels.exact_math import log_of
+from vecchess.search.kernels.noise import DRAWS, gamma, gumbel
 
 search_counter = exposed(noise.search_counter)
 

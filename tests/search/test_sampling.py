@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecchess.search.sampling import softmax_weights
+from vecchess.search.kernels.sampling import softmax_weights
 from vecchess.shapes import MAX_MOVES
 
 

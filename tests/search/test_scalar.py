@@ -13,7 +13,7 @@ from tests.search.scalar_tree import Question, Result
 from tests.search.table import TableBackend
 from vecchess.chess.fen import to_fens
 from vecchess.config import TreeConfig
-from vecchess.search.batch import BatchSearch
+from vecchess.search.batch_search import BatchSearch
 
 Words = NDArray[np.uint64]
 SEARCHES = {"gumbel": scalar_gumbel.search, "puct": scalar_puct.search}

@@ -3,18 +3,18 @@
 import chess
 import numpy as np
 import pytest
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import from_board
-from vecchess.chess.material import MATERIAL_WEIGHTS
 from vecchess.config import TreeConfig
-from vecchess.inference.material import MaterialBackend
-from vecchess.search import layout
-from vecchess.search.batch import BatchSearch
-from vecchess.search.limits import TreeLimits
-from vecchess.search.lines import best_lines
-from vecchess.search.priors import decode_priors, encode_priors
-from vecchess.search.session import STALE, SearchSession
+from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.game_search import STALE, SearchSession
+from vecchess.search.kernels.priors import decode_priors, encode_priors
+from vecchess.search.principal_variations import best_lines
+from vecchess.search.tree import node_layout as layout
+from vecchess.search.tree_limits import TreeLimits
 from vecchess.shapes import MAX_MOVES
 
 CONFIG = TreeConfig(search="puct")

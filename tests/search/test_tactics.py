@@ -3,16 +3,16 @@
 import chess
 import numpy as np
 import pytest
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.chess.uci_moves import move_to_uci
 
 from tests.search.epd import read_epd
-from vecchess.analyse.position import position_after
+from vecchess.analysis.parse_position import position_after
 from vecchess.chess.action import actions_to_moves
-from vecchess.chess.material import MATERIAL_WEIGHTS
-from vecchess.chess.uci import move_to_uci
 from vecchess.config import TreeConfig
-from vecchess.inference.material import MaterialBackend
-from vecchess.search.batch import BatchSearch, SearchResults
-from vecchess.search.layout import UNIT
+from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.search.batch_search import BatchSearch, SearchResults
+from vecchess.search.tree.node_layout import UNIT
 
 # All moves are equally likely to this evaluator: having visited some says nothing of the others.
 SETTINGS = TreeConfig(search="puct", sims=1600, fpu_reduction=0.0, root_fpu_reduction=0.0)

@@ -7,9 +7,11 @@ import pytest
 
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, TreeConfig
-from vecchess.search import descriptor, layout, record
 from vecchess.search.forest import Forest
-from vecchess.selfplay.thinker import Thinker
+from vecchess.search.tree import forest_layout as descriptor
+from vecchess.search.tree import node_layout as layout
+from vecchess.search.tree import tree_layout as record
+from vecchess.selfplay.games.search_mover import Thinker
 
 SETTINGS = {
     "puct": TreeConfig(search="puct", sims=60),

@@ -6,18 +6,18 @@ from itertools import pairwise
 
 import chess
 import numpy as np
+from vecchess.export.export_game import recorded_games
+from vecchess.export.pgn_export import recorded_pgn
 
 from vecchess.chess.planes import num_planes
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
-from vecchess.export.game import recorded_games
-from vecchess.export.pgn import recorded_pgn
 from vecchess.inference.backend import Backend
-from vecchess.inference.constant import ConstantBackend
+from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.assemble import mover_maker
-from vecchess.selfplay.devices import Share
-from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.server import SelfplayServer
+from vecchess.runtime.devices import Share
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.setup import mover_maker
 from vecchess.store.records import GameRecords, concatenate
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.selfplay.test_swap import network, play, saved, server_of
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
-from vecchess.selfplay import campaign as campaigns
-from vecchess.selfplay.campaign import Campaign, as_ranges
-from vecchess.selfplay.devices import CPU
-from vecchess.selfplay.stop_signals import StopSignals
+from vecchess.runtime.devices import CPU
+from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.supervisor import supervisor as campaigns
+from vecchess.selfplay.supervisor.supervisor import Campaign, as_ranges
 from vecchess.snn.create import create_network
 from vecchess.store.run_folder import RunFolder
 

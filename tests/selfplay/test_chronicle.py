@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from vecchess.selfplay import chronicle as chronicles
-from vecchess.selfplay.chronicle import Chronicle
-from vecchess.selfplay.meter import Load
+from vecchess.selfplay.supervisor import status_watcher as chronicles
+from vecchess.selfplay.supervisor.status_watcher import Chronicle
+from vecchess.selfplay.supervisor.worker_throughput import Load
 from vecchess.store.stats import GameStats
 
 GPU = {"name": "H200", "util": 0.9, "memory_mb": 100.0, "power_w": 400.0}

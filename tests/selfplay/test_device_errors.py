@@ -13,14 +13,15 @@ import pytest
 from tests.store.test_shards import shard
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
-from vecchess.selfplay import crew, worker
-from vecchess.selfplay.assemble import FEWEST_SLOTS, assemble_server
-from vecchess.selfplay.devices import CPU, Device, Share, share_out
-from vecchess.selfplay.foreman import Foreman
-from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.pipe import Pipe
-from vecchess.selfplay.stop_signals import stop_signals
-from vecchess.selfplay.worker import WorkerPlan, run_worker
+from vecchess.runtime.devices import CPU, Device, Share, share_out
+from vecchess.runtime.signals import stop_signals
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.supervisor import worker_pool as crew
+from vecchess.selfplay.supervisor.assignment import Foreman
+from vecchess.selfplay.worker import worker
+from vecchess.selfplay.worker.messages import Pipe
+from vecchess.selfplay.worker.setup import FEWEST_SLOTS, assemble_server
+from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
 from vecchess.store.run_folder import RunFolder
 

@@ -8,10 +8,11 @@ from tests.kernels import exposed
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.inference.requests import Requests
-from vecchess.search import descriptor, layout
-from vecchess.selfplay import fingerprint
-from vecchess.selfplay.games import Desk
-from vecchess.selfplay.ply_log import num_tags
+from vecchess.search.tree import forest_layout as descriptor
+from vecchess.search.tree import node_layout as layout
+from vecchess.selfplay.games import fingerprint
+from vecchess.selfplay.games.game_table import Desk
+from vecchess.selfplay.games.ply_log import num_tags
 
 fold = exposed(fingerprint.fold_answer_unbatched)
 fold_root = exposed(fingerprint.fold_root_unbatched)

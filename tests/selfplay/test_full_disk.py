@@ -10,18 +10,18 @@ import pytest
 from tests.store.games import made_up
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, DiskFull
-from vecchess.selfplay import backlog as backlogs
-from vecchess.selfplay import crew as crews
-from vecchess.selfplay import writer as writers
-from vecchess.selfplay.backlog import Backlog
-from vecchess.selfplay.devices import CPU, share_out
-from vecchess.selfplay.foreman import Foreman
-from vecchess.selfplay.ledger import Ledger
-from vecchess.selfplay.worker import WorkerPlan
-from vecchess.selfplay.writer import ShardWriter
+from vecchess.runtime.atomic_write import append_line, write_atomically
+from vecchess.runtime.devices import CPU, share_out
+from vecchess.selfplay.supervisor import pending_shards as backlogs
+from vecchess.selfplay.supervisor import worker_pool as crews
+from vecchess.selfplay.supervisor.assignment import Foreman
+from vecchess.selfplay.supervisor.game_ledger import Ledger
+from vecchess.selfplay.supervisor.pending_shards import Backlog
+from vecchess.selfplay.worker import shard_writer as writers
+from vecchess.selfplay.worker.shard_writer import ShardWriter
+from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store import manifest as manifests
 from vecchess.store import shard as shards
-from vecchess.store.disk import append_line, write_atomically
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.store.games import made_up
-from vecchess.selfplay import latest_file as latest_files
-from vecchess.selfplay.keeper import Keeper
-from vecchess.selfplay.latest_file import LatestFile
+from vecchess.runtime import async_file as latest_files
+from vecchess.runtime.async_file import LatestFile
+from vecchess.selfplay.worker.inflight_saver import Keeper
 from vecchess.store.inflight import SavedGames
 from vecchess.store.shard import read_numbers
 

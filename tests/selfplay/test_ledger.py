@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.store.test_shards import shard
 from vecchess.errors import DataError
-from vecchess.selfplay.ledger import Ledger
-from vecchess.selfplay.numbers import NumberPool, ranges_of
+from vecchess.selfplay.games.game_ids import NumberPool, ranges_of
+from vecchess.selfplay.supervisor.game_ledger import Ledger
+from vecchess.store.id_set import PAGE, NumberSet
 from vecchess.store.manifest import Manifest
-from vecchess.store.number_set import PAGE, NumberSet
 from vecchess.store.shard import SET_ASIDE_SUFFIX
 
 

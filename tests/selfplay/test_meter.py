@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vecchess.selfplay.meter import WINDOW_S, Meter
+from vecchess.selfplay.supervisor.worker_throughput import WINDOW_S, Meter
 
 
 def stats(time_s: float, games: int) -> dict[str, Any]:

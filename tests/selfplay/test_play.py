@@ -12,8 +12,8 @@ from vecchess.chess.fen import to_fens
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
-from vecchess.selfplay import ply_log
-from vecchess.selfplay.ply_log import MAX_STEPS, num_tags, unpack_plies
+from vecchess.selfplay.games import ply_log
+from vecchess.selfplay.games.ply_log import MAX_STEPS, num_tags, unpack_plies
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     PLAYTHROUGH,

@@ -10,10 +10,15 @@ from rich.console import Console
 from tests.selfplay.test_campaign import CONFIG
 from tests.selfplay.test_swap import network, saved
 from vecchess.config import TreeConfig
-from vecchess.selfplay import progress
-from vecchess.selfplay.campaign import Campaign
-from vecchess.selfplay.devices import CPU
-from vecchess.selfplay.progress import LiveWatcher, PlainWatcher, QuietWatcher, as_clock
+from vecchess.runtime.devices import CPU
+from vecchess.selfplay.supervisor import selfplay_progress as progress
+from vecchess.selfplay.supervisor.selfplay_progress import (
+    LiveWatcher,
+    PlainWatcher,
+    QuietWatcher,
+    as_clock,
+)
+from vecchess.selfplay.supervisor.supervisor import Campaign
 from vecchess.store.run_folder import RunFolder
 
 SEARCHED = TreeConfig(search="gumbel", sims=4, cache_mb=1)

@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from vecchess.errors import ConfigError
-from vecchess.selfplay.meter import Load
-from vecchess.selfplay.prometheus import metrics_endpoint
+from vecchess.runtime.prometheus import metrics_endpoint
+from vecchess.selfplay.supervisor.worker_throughput import Load
 
 WORKER = {
     "index": 1,

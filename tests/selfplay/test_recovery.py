@@ -11,12 +11,12 @@ from tests.selfplay.test_swap import network
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.config.backend import FakeDevice
 from vecchess.errors import WorkerDied
-from vecchess.inference.fake import FakeBackend
-from vecchess.rerun.again import Means
-from vecchess.rerun.run import verify_games
-from vecchess.selfplay.campaign import Campaign
-from vecchess.selfplay.devices import CPU
-from vecchess.selfplay.nets import keep_net
+from vecchess.inference.builtin.fake import FakeBackend
+from vecchess.replay.replayer import Means
+from vecchess.replay.run_replay import verify_games
+from vecchess.runtime.devices import CPU
+from vecchess.selfplay.supervisor.supervisor import Campaign
+from vecchess.selfplay.worker.networks import keep_net
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 

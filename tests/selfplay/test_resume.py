@@ -8,7 +8,7 @@ import pytest
 from tests.selfplay.playing import LoudBackend, play, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
-from vecchess.selfplay.server import SelfplayServer
+from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.store.inflight import SavedGames, join_saved, read_saved
 from vecchess.store.records import GameRecords, concatenate
 

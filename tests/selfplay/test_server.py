@@ -2,11 +2,11 @@ import pytest
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig
-from vecchess.inference.constant import ConstantBackend
-from vecchess.selfplay.assemble import mover_maker
-from vecchess.selfplay.devices import Share
-from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.server import SelfplayServer
+from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.runtime.devices import Share
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.setup import mover_maker
 
 
 def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:

@@ -11,8 +11,8 @@ import pytest
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
-from vecchess.selfplay import showcase as showcases
-from vecchess.selfplay.showcase import Showcase
+from vecchess.selfplay.worker import live_games as showcases
+from vecchess.selfplay.worker.live_games import Showcase
 from vecchess.store.records import PLY_COLUMNS, GameRecords, concatenate
 from vecchess.store.shard import read_shard
 

@@ -2,7 +2,7 @@ import os
 import signal
 import threading
 
-from vecchess.selfplay.stop_signals import StopSignals, stop_signals
+from vecchess.runtime.signals import StopSignals, stop_signals
 
 
 def test_the_first_signal_stands_and_a_second_ctrl_c_is_urgent() -> None:

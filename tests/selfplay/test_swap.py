@@ -9,14 +9,14 @@ import pytest
 
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
-from vecchess.inference.exit import ExitRule
-from vecchess.selfplay.assemble import assemble_server
-from vecchess.selfplay.devices import CPU, Share
-from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.server import SelfplayServer
-from vecchess.selfplay.swap import swap_network
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.runtime.devices import CPU, Share
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.setup import assemble_server
+from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.snn.create import create_network
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.records import GameRecords, concatenate
 
 SHARE = Share(slots=5, games=8, movers=2, threads=1)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kernels import exposed
-from vecchess.selfplay import target_log as target_logs
-from vecchess.selfplay.pages import NO_PAGE, PagedLog
-from vecchess.selfplay.target_log import (
+from vecchess.selfplay.games import target_log as target_logs
+from vecchess.selfplay.games.paged_log import NO_PAGE, PagedLog
+from vecchess.selfplay.games.target_log import (
     MOST_PAGES,
     MOST_WORDS,
     PAGE_WORDS,

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from vecchess.selfplay.telemetry import Telemetry
+from vecchess.runtime.gpu_stats import Telemetry
 
 
 class Refusal(Exception):  # noqa: N818

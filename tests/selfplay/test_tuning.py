@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from vecchess.config import SelfplayConfig
-from vecchess.inference.backends import Choice
-from vecchess.inference.remembered import remember
-from vecchess.inference.tuning import Limits, Rung
-from vecchess.selfplay import tuning
-from vecchess.selfplay.devices import CPU, Device, Share
-from vecchess.selfplay.tuning import tune, tuned_share, with_remembered_slots
+from vecchess.inference.backend_registry import Choice
+from vecchess.inference.tune.slot_search import Limits, Rung
+from vecchess.inference.tune.tuning_cache import remember
+from vecchess.runtime.devices import CPU, Device, Share
+from vecchess.selfplay.worker import slot_tuning as tuning
+from vecchess.selfplay.worker.slot_tuning import tune, tuned_share, with_remembered_slots
 from vecchess.snn.create import create_network
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 
 GPU = Device("cuda:0", "gpu 0", "0")
 WIDE = Share(slots=4096, games=8192, movers=3, threads=4)

@@ -6,7 +6,7 @@ import pytest
 
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.jit import cache_dir
-from vecchess.selfplay.warmup import Warmup
+from vecchess.selfplay.worker.precompile import Warmup
 
 
 @pytest.mark.parametrize("search", ["none", "gumbel", "puct"])
@@ -15,7 +15,7 @@ def test_the_first_run_compiles_and_the_second_does_not(
 ) -> None:
     """Under a name of its own, so that other runs of this version do not see its mark."""
     mark = f"test-{search}-{{}}-{{}}.compiled"
-    monkeypatch.setattr("vecchess.selfplay.warmup._MARK", mark)
+    monkeypatch.setattr("vecchess.selfplay.worker.precompile._MARK", mark)
     config = SelfplayConfig(net="constant", tree=TreeConfig(search=search))
     said = []
     try:
@@ -33,7 +33,7 @@ def test_the_first_run_compiles_and_the_second_does_not(
 
 def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pulse of a training goes on meanwhile, and a signal is not kept waiting."""
-    monkeypatch.setattr("vecchess.selfplay.warmup._MARK", "test-left-{}-{}.compiled")
+    monkeypatch.setattr("vecchess.selfplay.worker.precompile._MARK", "test-left-{}-{}.compiled")
     looks = []
     with Warmup(SelfplayConfig(net="constant"), looks.append) as warmup:
         assert not warmup.finish("constant", lambda: len(looks.append("") or looks) > 3)

@@ -7,8 +7,8 @@ import pytest
 
 from tests.selfplay.playing import play
 from vecchess.config import GameConfig
-from vecchess.selfplay import writer
-from vecchess.selfplay.writer import ShardWriter
+from vecchess.selfplay.worker import shard_writer as writer
+from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import write_shard

@@ -12,8 +12,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from vecchess.snn.leak_triton import _block, fire_neurons, fire_neurons_backward
-from vecchess.snn.surrogate import SIGMOID, SURROGATES
+from vecchess.snn.kernels.surrogate import SIGMOID, SURROGATES
+from vecchess.snn.modules.lif_triton import _block, fire_neurons, fire_neurons_backward
 
 ALIGNED = [["tt.divisibility", 16]]
 WHOLE = {"step": "i32", "step_of_spikes": "i32", "num": "i32", "counts": "*i32"}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
-from vecchess.snn.bounds import EXACT_LIMIT, _membrane
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.bounds import EXACT_LIMIT, _membrane
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)

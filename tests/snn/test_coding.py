@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.snn.positions import random_positions
-from vecchess.snn.coding import coded_steps, rate_coded
+from vecchess.snn.modules.rate_coding import coded_steps, rate_coded
 
 
 def _share(kept: np.ndarray, planes: np.ndarray) -> float:

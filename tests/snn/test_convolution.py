@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vecchess.snn.convolution import convolve
+from vecchess.snn.modules.convolution import convolve
 
 
 class Seen(TorchDispatchMode):

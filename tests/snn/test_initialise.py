@@ -6,10 +6,10 @@ import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError
-from vecchess.snn.convert import from_integers, unpack_planes
 from vecchess.snn.initialise import bell_weights, new_network
-from vecchess.snn.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import PRESETS, preset
+from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 SLOW = pytest.mark.slow
 ALIVE = (0.02, 0.40)

@@ -13,15 +13,16 @@ from torch import Tensor
 pytest.importorskip("triton")
 
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.snn import firing, triton_support
-from vecchess.snn.convert import from_integers, unpack_planes
-from vecchess.snn.firing import fastest
 from vecchess.snn.initialise import new_network
-from vecchess.snn.leak_triton import fire_triton
-from vecchess.snn.network import Output, SpikingNet
-from vecchess.snn.neuron import Fire, Firing, fire, fire_compiled
+from vecchess.snn.kernels import triton_support
+from vecchess.snn.kernels.surrogate import SURROGATES
+from vecchess.snn.modules import neuron_dispatch as firing
+from vecchess.snn.modules.lif_triton import fire_triton
+from vecchess.snn.modules.network import Output, SpikingNet
+from vecchess.snn.modules.neuron import Fire, Firing, fire, fire_compiled
+from vecchess.snn.modules.neuron_dispatch import fastest
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.surrogate import SURROGATES
+from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ATAN = SURROGATES["atan"]

@@ -10,7 +10,7 @@ import pytest
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer_net import IntegerNet, tensors_of
+from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
 from vecchess.snn.presets import NetConfig
 
 

@@ -6,13 +6,13 @@ import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
-from vecchess.snn.coding import coded_steps
-from vecchess.snn.convert import from_integers, to_integers, unpack_planes
 from vecchess.snn.initialise import _sums, fire, new_network
-from vecchess.snn.integer_net import IntegerNet
-from vecchess.snn.network import SpikingNet
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import input_bits, layer_shapes, neuron_layers
+from vecchess.snn.torch_integer import from_integers, to_integers, unpack_planes
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)

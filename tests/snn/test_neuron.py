@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vecchess.snn.initialise import fire
-from vecchess.snn.neuron import leaky, leaky_step, quantise
+from vecchess.snn.modules.neuron import leaky, leaky_step, quantise
 from vecchess.snn.presets import NetConfig
 
 CONFIG = NetConfig(num_planes=4, blocks=1, channels=32)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vecchess.snn.norm import EPSILON, MOMENTUM, GhostNorm
+from vecchess.snn.modules.ghost_norm import EPSILON, MOMENTUM, GhostNorm
 
 BOTH_WAYS = pytest.mark.parametrize("compiled", [True, False])
 

@@ -7,8 +7,8 @@ import pytest
 import snntorch.surrogate
 import torch
 
-from vecchess.snn.neuron import leaky_step
-from vecchess.snn.surrogate import SURROGATES
+from vecchess.snn.kernels.surrogate import SURROGATES
+from vecchess.snn.modules.neuron import leaky_step
 
 EXCESS = torch.tensor([-40.0, -2.0, -0.7, -0.3, -0.01, 0.0, 0.004, 0.2, 0.49, 0.9, 1.1, 30.0])
 

@@ -7,12 +7,12 @@ import torch
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError
-from vecchess.snn.coding import coded_steps
-from vecchess.snn.convert import exported, from_integers, to_integers, unpack_planes
 from vecchess.snn.initialise import new_network
-from vecchess.snn.network import SpikingNet
+from vecchess.snn.kernels.surrogate import SURROGATES
+from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.surrogate import SURROGATES
+from vecchess.snn.torch_integer import exported, from_integers, to_integers, unpack_planes
 
 WIDE = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, value_channels=24)
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=3)

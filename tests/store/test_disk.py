@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vecchess.errors import DataError, DiskFull
-from vecchess.store import disk
-from vecchess.store.disk import append_line, cut_torn_line, write_atomically
+from vecchess.runtime import atomic_write as disk
+from vecchess.runtime.atomic_write import append_line, cut_torn_line, write_atomically
 
 pytestmark = pytest.mark.plain
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from vecchess.store.number_set import PAGE, NumberSet, Range, count_of, is_within
+from vecchess.store.id_set import PAGE, NumberSet, Range, count_of, is_within
 
 pytestmark = pytest.mark.plain
 

@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from vecchess.export.game_source import Source
+from vecchess.export.pgn_export import export_pgn
 
 from tests.selfplay.playing import LoudBackend, play
-from vecchess.calibrate import Plan, _games
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.pgn import export_pgn
-from vecchess.export.source import Source
-from vecchess.learn.window import GivenShelf, Window
-from vecchess.selfplay.devices import CPU
+from vecchess.evaluate.calibrate_exits import Plan, _games
+from vecchess.runtime.devices import CPU
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.source import read_games
+from vecchess.store.sources import read_games
 from vecchess.store.stats import GameStats
+from vecchess.train.data.replay_window import GivenShelf, Window
 
 pytestmark = pytest.mark.plain
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.system.commands import inside, last_json, vecchess
 from vecchess.jit import cache_dir
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 
 NUMBA_CACHE = str(cache_dir().parent)

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.rerun.runs import DRAWN, GUMBEL, record, run_of, tiny
+from tests.replay.runs import DRAWN, GUMBEL, record, run_of, tiny
 from tests.system.commands import inside, last_json, vecchess
-from vecchess.selfplay.nets import keep_net
+from vecchess.selfplay.worker.networks import keep_net
 from vecchess.store.run_folder import RunFolder
 
 CPU = ("--gpus", "cpu")

@@ -16,7 +16,7 @@ import pytest
 
 from tests.system.commands import games, inside, last_json, start, vecchess
 from tests.system.training import PGN, QUICK, facts, gated, lines_of, little_options, newest
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 
 KILLS, ITERATIONS = 10, 20

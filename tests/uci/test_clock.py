@@ -3,9 +3,8 @@
 from math import inf
 
 import pytest
-
-from vecchess.uci.clock import Budget, Standing, is_enough
-from vecchess.uci.commands import Go
+from vecchess.uci.parse_command import Go
+from vecchess.uci.time_manager import Budget, Standing, is_enough
 
 OVERHEAD = 0.03
 

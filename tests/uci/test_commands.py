@@ -1,8 +1,7 @@
 """Lines of the protocol as values."""
 
 import pytest
-
-from vecchess.uci.commands import (
+from vecchess.uci.parse_command import (
     MOST,
     STARTPOS,
     Go,

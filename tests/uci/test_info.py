@@ -4,7 +4,7 @@ from math import tan
 
 import pytest
 
-from vecchess.search.lines import Line, Outlook
+from vecchess.search.principal_variations import Line, Outlook
 from vecchess.uci.info import Progress, best_move, info_line, points, wdl
 
 

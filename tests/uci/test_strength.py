@@ -1,7 +1,8 @@
 """Weaker play on demand."""
 
+from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
+
 from vecchess.config import UciConfig
-from vecchess.config.uci import LEAST_ELO, MOST_ELO
 from vecchess.uci.strength import LADDER, sims_for, strength_of
 
 

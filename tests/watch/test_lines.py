@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vecchess.watch.plain_lines import watch_lines
 
 from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run
 from tests.monitor.test_run_view import state_of
 from tests.watch.terminal import plainly
-from vecchess.watch import lines as module
+from vecchess.watch import plain_lines as module
 from vecchess.watch.find import newest_run
 from vecchess.watch.follow import Follower
-from vecchess.watch.lines import watch_lines
 
 
 def watched(

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.bench.questions import unanswered
+from vecchess.bench.request_copies import unanswered
 from vecchess.errors import VecchessError
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 
 CHECKED = 64
 """Positions that are compared."""

@@ -6,10 +6,10 @@ from vecchess.chess.planes import history_of
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
-from vecchess.selfplay.assemble import open_net, open_network
-from vecchess.selfplay.devices import CPU, Share, parse_gpus, see_only, share_out
-from vecchess.selfplay.nets import load_net
-from vecchess.selfplay.tuning import with_remembered_slots
+from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only, share_out
+from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.setup import open_net, open_network
+from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 
 ENDLESS = 1 << 40
 

@@ -6,20 +6,20 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vecchess.bench.ceilings import measure_ceilings
-from vecchess.bench.contest import Contest, open_contest
-from vecchess.bench.exits import exit_patterns
-from vecchess.bench.own import Place
-from vecchess.bench.race import race
-from vecchess.bench.result import describe
+from vecchess.bench.entrants import Contest, open_contest
+from vecchess.bench.exit_speedup import exit_patterns
+from vecchess.bench.inference_result import describe
+from vecchess.bench.machine_limits import measure_ceilings
+from vecchess.bench.own_entrants import Place
+from vecchess.bench.paired_timing import race
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.config.backend import BACKENDS
 from vecchess.errors import ConfigError
-from vecchess.selfplay.assemble import require_playable
-from vecchess.selfplay.devices import GPU_SLOTS, num_cores, parse_gpus
-from vecchess.selfplay.nets import load_net
-from vecchess.selfplay.questions import random_questions
+from vecchess.runtime.devices import GPU_SLOTS, num_cores, parse_gpus
+from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.setup import require_playable
 
 CPU_SLOTS = 256
 ROWS_PER_SLOT = 4

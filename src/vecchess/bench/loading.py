@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.calibrate import play_games
 from vecchess.config import CONSTANT_NET, SelfplayConfig
-from vecchess.learn.loader import Loader
-from vecchess.learn.places import Places
-from vecchess.learn.plan import Plan
-from vecchess.learn.window import GivenShelf
-from vecchess.selfplay.devices import parse_gpus
+from vecchess.evaluate.calibrate_exits import play_games
+from vecchess.runtime.devices import parse_gpus
 from vecchess.store.records import GameRecords
-from vecchess.store.replay import replay
+from vecchess.store.replay_positions import replay
 from vecchess.store.shard import write_shard
+from vecchess.train.data.batch_spec import Plan
+from vecchess.train.data.loader import Loader
+from vecchess.train.data.replay_window import GivenShelf
+from vecchess.train.data.shared_buffers import Places
 
 SCHEMA = 1
 MAX_PLIES = 120

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vecchess.inference.requests import Requests
-from vecchess.snn.convert import from_integers, unpack_planes
-from vecchess.snn.convolution import patches
-from vecchess.snn.integer_net import IntegerNet
-from vecchess.snn.network import SpikingNet
-from vecchess.snn.synapses import Synapses
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.convolution import patches
+from vecchess.snn.modules.layers import Synapses
+from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.topology import NUM_TAPS, layer_shapes, neuron_layers
+from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 COUNTED = 64
 """Positions that are counted."""
@@ -108,7 +108,7 @@ def _input(module: SpikingNet, planes: Any) -> Tensor:
     config = module.config
     if not config.is_rate_coded:
         return unpack_planes(planes)
-    from vecchess.snn.coding import coded_steps
+    from vecchess.snn.modules.rate_coding import coded_steps
 
     coded = coded_steps(planes, config.time_steps, config.input_rate)
     return torch.stack([unpack_planes(step) for step in coded])

@@ -8,11 +8,11 @@ of S, and for slots, which leave the cache between two time steps, their membran
 
 from dataclasses import dataclass
 
-from vecchess.bench.ceilings import Ceilings
+from vecchess.bench.machine_limits import Ceilings
 from vecchess.bench.operations import LayerWork, Work
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.bounds import INT16_LIMIT
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.bounds import INT16_LIMIT
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.topology import neuron_layers, stem_channels
 
 

@@ -12,8 +12,8 @@ from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_games
 from vecchess.config import CONSTANT_NET, MATERIAL_NET, TreeConfig
-from vecchess.search.batch import BatchSearch
-from vecchess.search.layout import EDGE_BYTES, NODE_BYTES
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.tree.node_layout import EDGE_BYTES, NODE_BYTES
 
 SCHEMA = 1
 ROUNDS = 5

@@ -13,17 +13,17 @@ from threadpoolctl import threadpool_limits
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.assemble import assemble_server
-from vecchess.selfplay.campaign import Campaign
-from vecchess.selfplay.devices import Device, parse_gpus, share_out
-from vecchess.selfplay.meter import load_between
-from vecchess.selfplay.mover import Mover
-from vecchess.selfplay.nets import network_of, obtain_net
-from vecchess.selfplay.numbers import NumberPool
-from vecchess.selfplay.pipe import Message
-from vecchess.selfplay.server import SelfplayServer
-from vecchess.selfplay.stop_signals import StopSignals
-from vecchess.selfplay.tuning import with_remembered_slots
+from vecchess.runtime.devices import Device, parse_gpus, share_out
+from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.mover import Mover
+from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.supervisor.supervisor import Campaign
+from vecchess.selfplay.supervisor.worker_throughput import load_between
+from vecchess.selfplay.worker.messages import Message
+from vecchess.selfplay.worker.networks import network_of, obtain_net
+from vecchess.selfplay.worker.setup import assemble_server
+from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1

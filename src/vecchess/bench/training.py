@@ -13,19 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from vecchess.bench.paired_timing import Count, Laps, core_share, race, ratio, speed
 from vecchess.bench.peers.training_loop import TrainingLoop
-from vecchess.bench.race import Count, Laps, core_share, race, ratio, speed
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_planes
-from vecchess.selfplay.devices import num_cores
+from vecchess.runtime.devices import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
-from vecchess.snn.convert import unpack_planes
 from vecchess.snn.create import sizes_of, twin_sizes
-from vecchess.snn.network import SpikingNet
-from vecchess.snn.norm import GROUP
+from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE
+from vecchess.snn.modules.ghost_norm import GROUP
+from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.surrogate import DEFAULT_SURROGATE
+from vecchess.snn.torch_integer import unpack_planes
 
 SCHEMA = 1
 FLOAT, FOLDED, SNNTORCH, TWIN = "float", "folded", "snntorch", "relu_twin"

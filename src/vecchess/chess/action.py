@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess import tables as lookup
-from vecchess.chess.bits import load, load16, store16
-from vecchess.chess.directions import NO_ACTION, NO_MOVE, UNDERPROMOTION_PLANE
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.bits import load, load16, store16
+from vecchess.chess.bitboards.directions import NO_ACTION, NO_MOVE, UNDERPROMOTION_PLANE
 from vecchess.chess.position import PAWNS, Positions, checked
 from vecchess.jit import inline, kernel
 from vecchess.shapes import NUM_ACTIONS

@@ -22,8 +22,8 @@ from vecchess.chess.position import (
     checked,
 )  # fmt: skip
 from vecchess.errors import ConfigError
+from vecchess.safe_parse import clipped
 from vecchess.shapes import POSITION_WORDS
-from vecchess.text import clipped
 
 _MAX_PLY = 0xFFFFFFFF
 _LONGEST = 200

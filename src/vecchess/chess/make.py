@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vecchess.chess import tables as lookup
-from vecchess.chess.attacks import en_passant_takers
-from vecchess.chess.bits import bswap, load, store, tz
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.attacks import en_passant_takers
+from vecchess.chess.bitboards.bits import bswap, load, store, tz
 from vecchess.chess.position import (
     CASTLING,
     CLOCK_MASK,

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess import tables as lookup
-from vecchess.chess.attacks import danger, en_passant_takers, pawn_attacks
-from vecchess.chess.bits import load, store16, tz
-from vecchess.chess.emit import EMIT_SLACK, emit8, emit16
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.attacks import danger, en_passant_takers, pawn_attacks
+from vecchess.chess.bitboards.bits import load, store16, tz
+from vecchess.chess.bitboards.move_lists import EMIT_SLACK, emit8, emit16
+from vecchess.chess.bitboards.rays import king_rays
+from vecchess.chess.bitboards.sliders import bishop_attacks, rook_attacks
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -32,8 +34,6 @@ from vecchess.chess.position import (
     Positions,
     checked,
 )  # fmt: skip
-from vecchess.chess.rays import king_rays
-from vecchess.chess.sliders import bishop_attacks, rook_attacks
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess import tables as lookup
-from vecchess.chess.bits import load16
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.bits import load16
 from vecchess.chess.fen import from_fens
 from vecchess.chess.make import make_into_unbatched
 from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.fen import to_board
-from vecchess.chess.uci import to_chess_move
+from vecchess.chess.uci_moves import to_chess_move
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 """By White's result."""

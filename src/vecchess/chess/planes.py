@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.bits import bswap, load, store
-from vecchess.chess.movegen import in_check
-from vecchess.chess.past import (
+from vecchess.chess.bitboards.bits import bswap, load, store
+from vecchess.chess.history import (
     MOST_POSITIONS,
     PAST_BYTES,
     Pasts,
@@ -37,6 +36,7 @@ from vecchess.chess.past import (
     earlier_unbatched,
     no_past,
 )
+from vecchess.chess.movegen import in_check
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,

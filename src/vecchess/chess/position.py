@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bits import load, store
-from vecchess.chess.hash import hash_words
+from vecchess.chess.bitboards.bits import load, store
+from vecchess.chess.bitboards.hash import hash_words
 from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.bits import load, popcount, store
+from vecchess.chess.bitboards.bits import load, popcount, store
 from vecchess.chess.movegen import count_moves
 from vecchess.chess.position import (
     DIAGONAL,

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess import tables as lookup
-from vecchess.chess.bits import load16, store
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.bits import load16, store
 from vecchess.chess.chess960 import start_positions
+from vecchess.chess.history import PAST_BYTES, Pasts, no_past, note_unbatched
 from vecchess.chess.make import make_unbatched
 from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
-from vecchess.chess.past import PAST_BYTES, Pasts, no_past, note_unbatched
 from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import Positions, checked
 from vecchess.chess.rules import (

@@ -1,19 +1,19 @@
 """Configuration: frozen models, filled from flags, the environment, a TOML file and defaults."""
 
-from vecchess.config.analyse import AnalyseConfig
-from vecchess.config.game import GameConfig, parse_temperature
+from vecchess.config.analysis_settings import AnalyseConfig
+from vecchess.config.game_settings import GameConfig, parse_temperature
 from vecchess.config.load import build, load_config, read_toml, resolve, to_toml
-from vecchess.config.match import Adjudication, MatchConfig
-from vecchess.config.selfplay import (
+from vecchess.config.match_settings import Adjudication, MatchConfig
+from vecchess.config.search_settings import SearchConfig, TreeConfig
+from vecchess.config.selfplay_settings import (
     BUILT_IN_NETS,
     CONSTANT_NET,
     MATERIAL_NET,
     PlayConfig,
     SelfplayConfig,
 )
-from vecchess.config.train import LossConfig, OptimiserConfig, TrainConfig
-from vecchess.config.tree import SearchConfig, TreeConfig
-from vecchess.config.uci import UciConfig
+from vecchess.config.train_settings import LossConfig, OptimiserConfig, TrainConfig
+from vecchess.config.uci_settings import UciConfig
 
 __all__ = [
     "BUILT_IN_NETS",

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
-from vecchess.config.analyse import AnalyseConfig
-from vecchess.config.match import MatchConfig
-from vecchess.config.selfplay import SelfplayConfig
-from vecchess.config.train import TrainConfig
-from vecchess.config.uci import UciConfig
+from vecchess.config.analysis_settings import AnalyseConfig
+from vecchess.config.match_settings import MatchConfig
+from vecchess.config.selfplay_settings import SelfplayConfig
+from vecchess.config.train_settings import TrainConfig
+from vecchess.config.uci_settings import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.text import MOST_TOML_BYTES, clipped, contents, toml_of
+from vecchess.safe_parse import MOST_TOML_BYTES, clipped, contents, toml_of
 
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100

@@ -5,15 +5,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vecchess.arena.meetings import Meeting
-from vecchess.arena.ratings import Ratings, rate
+from vecchess.arena.ratings.pair_results import Meeting
+from vecchess.arena.ratings.ratings import Ratings, rate
 from vecchess.errors import ConfigError, DataError
-from vecchess.evaluate.contender import Contender
-from vecchess.evaluate.encounter import Encounter
-from vecchess.evaluate.fit import Misfit, misfits
 from vecchess.evaluate.milestones import milestones
-from vecchess.evaluate.report import MOST_REPORT_BYTES
-from vecchess.text import clipped, contents, json_object
+from vecchess.evaluate.pair_result import Encounter
+from vecchess.evaluate.participant import Contender
+from vecchess.evaluate.rating_residuals import Misfit, misfits
+from vecchess.evaluate.report_file import MOST_REPORT_BYTES
+from vecchess.safe_parse import clipped, contents, json_object
 
 SCHEMA = 1
 ANCHOR = "random"

@@ -8,7 +8,7 @@ here); ``UCI_Elo`` is a name, no rating: it was calibrated with a clock, against
 from collections.abc import Callable, Sequence
 
 from vecchess.errors import ConfigError
-from vecchess.gather.process import find_engine, start_engine
+from vecchess.importers.find_engine import find_engine, start_engine
 
 LADDER = "ladder"
 """Stands for all of them where opponents are named."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vecchess.arena.ratings import Ratings
-from vecchess.arena.score import STANDARD_ERRORS
-from vecchess.evaluate.contender import Contender
-from vecchess.evaluate.encounter import Encounter, joint, score_of
+from vecchess.arena.ratings.ratings import Ratings
+from vecchess.arena.ratings.score import STANDARD_ERRORS
+from vecchess.evaluate.pair_result import Encounter, joint, score_of
+from vecchess.evaluate.participant import Contender
 
 SCORES = (("random", 0.70), ("random", 0.85), ("greedy", 0.50), ("minimax:2", 0.50))
 FIRST_ELO, ELO_STEP, LEAST_ELO = 400, 200, 800

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from vecchess.arena.book import SHIPPED
-from vecchess.arena.players import NET
+from vecchess.arena.match.opening_book import SHIPPED
+from vecchess.arena.players.player_registry import NET
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.contender import Contender
+from vecchess.evaluate.participant import Contender
 
 TOKEN_DIGITS = 24
 RULES = ("chess960", "random_plies", "max_plies", "adjudication")

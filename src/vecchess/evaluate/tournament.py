@@ -5,14 +5,14 @@ from contextlib import ExitStack
 from itertools import combinations, pairwise
 from typing import Protocol
 
-from vecchess.arena.match import NoGames, Standing, play_match
-from vecchess.arena.run import opened
+from vecchess.arena.match.play_match import NoGames, Standing, play_match
+from vecchess.arena.match.run_match import opened
 from vecchess.config import MatchConfig
-from vecchess.evaluate.contender import Contender
-from vecchess.evaluate.encounter import Encounter
-from vecchess.evaluate.notebook import Notebook
+from vecchess.evaluate.pair_result import Encounter
 from vecchess.evaluate.pairing import Pairing
-from vecchess.selfplay.stop_signals import Answer, Stopped, StopSignals
+from vecchess.evaluate.participant import Contender
+from vecchess.evaluate.result_cache import Notebook
+from vecchess.runtime.signals import Answer, Stopped, StopSignals
 
 
 class Watcher(Protocol):

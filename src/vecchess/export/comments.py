@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from vecchess.export.game import RecordedGame
+from vecchess.export.export_game import RecordedGame
 from vecchess.store.records import VALUE_UNIT
 
 LICHESS_SLOPE = 0.00368208

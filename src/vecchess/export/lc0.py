@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vecchess.errors import ConfigError
+from vecchess.export.atomic_output import whole_folder
+from vecchess.export.game_source import Source, Watch
 from vecchess.export.lc0_chunk import to_chunk
-from vecchess.export.place import whole_folder
-from vecchess.export.source import Source, Watch
 
 COMPRESSION = 6
 """gzip's usual level, which lc0 takes too."""

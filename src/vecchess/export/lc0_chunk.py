@@ -30,7 +30,7 @@ from vecchess.chess.position import (
     Positions,
 )
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
-from vecchess.export.game import RecordedGame
+from vecchess.export.export_game import RecordedGame
 from vecchess.export.lc0_moves import move_indices
 from vecchess.export.lc0_planes import game_planes
 from vecchess.export.lc0_record import (

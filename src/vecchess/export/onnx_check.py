@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from vecchess.chess.planes import history_of
 from vecchess.errors import NetworkError
-from vecchess.inference.backends import open_backend
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.questions import random_questions
-from vecchess.snn.coding import coded_steps
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.rate_coding import coded_steps
 
 BATCH = 64
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vecchess.errors import ConfigError
-from vecchess.export.place import binary_file
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.export.atomic_output import binary_file
+from vecchess.snn.integer.integer_net import IntegerNet
 
 if TYPE_CHECKING:
     from vecchess.export.onnx_check import Parity

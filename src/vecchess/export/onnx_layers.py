@@ -10,7 +10,7 @@ import numpy as np
 
 from vecchess.export.onnx_graph import Graph
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 from vecchess.snn.topology import input_bits
 

@@ -21,7 +21,7 @@ from vecchess.errors import ConfigError
 from vecchess.export.onnx_graph import Graph
 from vecchess.export.onnx_layers import Layers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.topology import hidden_layers
 
 OPSET = 17

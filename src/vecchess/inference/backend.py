@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.requests import Requests
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class Backend(Protocol):

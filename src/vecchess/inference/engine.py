@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vecchess.inference.backend import Backend
 from vecchess.inference.requests import Requests
-from vecchess.inference.slots import SlotTable
+from vecchess.inference.slot_table import SlotTable
 
 AGE_BUCKETS_PER_OCTAVE = 4
 NUM_AGE_BUCKETS = 40 * AGE_BUCKETS_PER_OCTAVE

@@ -9,16 +9,16 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.answers import Answers
-from vecchess.inference.exit import ExitRule
-from vecchess.inference.faults import device_work
+from vecchess.inference.device_errors import device_work
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
+from vecchess.inference.slot_answers import Answers
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
-from vecchess.snn.coding import rate_coded
-from vecchess.snn.convert import from_integers, unpack_planes
-from vecchess.snn.integer_net import IntegerNet
-from vecchess.snn.network import SpikingNet
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.rate_coding import rate_coded
 from vecchess.snn.topology import stem_channels
+from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 
 class ReferenceBackend:

@@ -8,8 +8,8 @@ from typing import Any
 
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Line
-from vecchess.monitor.status import MOST as LARGEST
-from vecchess.monitor.status import number
+from vecchess.monitor.status_reader import MOST as LARGEST
+from vecchess.monitor.status_reader import number
 
 MOST = 400
 """Points of a curve at most."""

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from vecchess.monitor.boards import Boards
+from vecchess.monitor.boards_file import Boards
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.monitor.shelf import Shelf
-from vecchess.monitor.status import StatusFile
+from vecchess.monitor.recorded_games import Shelf
+from vecchess.monitor.status_reader import StatusFile
 
 
 class Machine:

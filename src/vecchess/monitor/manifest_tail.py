@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from vecchess.monitor.tail import Tail
+from vecchess.monitor.log_tail import Tail
+from vecchess.safe_parse import json_object
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry
 from vecchess.store.stats import GameStats
-from vecchess.text import json_object
 
 
 class ManifestTail:

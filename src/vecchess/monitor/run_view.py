@@ -5,16 +5,16 @@ from typing import Any
 
 from vecchess.errors import DataError
 from vecchess.evaluate.checkpoints import in_order
-from vecchess.evaluate.report import MOST_REPORT_BYTES
+from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.machine import Machine, find_machines
+from vecchess.monitor.run_status import Standing, standing_of
 from vecchess.monitor.series import Series
 from vecchess.monitor.small_file import SmallFile
-from vecchess.monitor.standing import Standing, standing_of
+from vecchess.safe_parse import encodable, json_object, plain, toml_of
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
-from vecchess.text import encodable, json_object, plain, toml_of
 
 HISTORY = Path("eval") / "history.json"
 """Where ``vecchess eval --history`` leaves its report."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from vecchess.monitor.tail import Tail
-from vecchess.text import MOST_BYTES, json_object, plain, regular
+from vecchess.monitor.log_tail import Tail
+from vecchess.safe_parse import MOST_BYTES, json_object, plain, regular
 
 PREFIX = b'{"schema": 1, "kind": "'
 HEAD_BYTES = 40

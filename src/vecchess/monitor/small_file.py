@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from vecchess.text import MOST_BYTES, contents
+from vecchess.safe_parse import MOST_BYTES, contents
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int]

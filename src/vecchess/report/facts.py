@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import NetworkError
-from vecchess.monitor.clock import clock_of
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.status import number
-from vecchess.selfplay.progress import as_clock
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.monitor.status_reader import number
+from vecchess.monitor.timestamps import clock_of
+from vecchess.selfplay.supervisor.selfplay_progress import as_clock
+from vecchess.snn.integer.integer_net import IntegerNet
 
 Fact = tuple[str, str]
 

@@ -6,13 +6,13 @@ from html import escape
 from typing import Any
 
 from vecchess.monitor.charts import Chart, charts, is_number
-from vecchess.monitor.clock import clock_of
 from vecchess.monitor.run_view import RunView
+from vecchess.monitor.timestamps import clock_of
 from vecchess.report.examples import example_html, examples
 from vecchess.report.facts import Fact, differences, facts
 from vecchess.report.svg import bar_chart, heat_map, line_chart, shares_bar
 from vecchess.store.stats import LENGTH_BIN, GameStats
-from vecchess.watch.lines import match_line
+from vecchess.watch.plain_lines import match_line
 
 NUM_COLUMNS = 60
 """Columns of the map of spike rates at most."""

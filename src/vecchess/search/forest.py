@@ -6,19 +6,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess import tables
+from vecchess.chess.bitboards import tables
+from vecchess.chess.history import Pasts, no_past
 from vecchess.chess.movegen import MOVE_BUFFER
-from vecchess.chess.past import Pasts, no_past
 from vecchess.chess.planes import history_of
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
-from vecchess.search import descriptor, record
-from vecchess.search.cache import EvaluationCache
-from vecchess.search.decide import DECISION_WORDS
-from vecchess.search.expand import ENTRY_BYTES
-from vecchess.search.gumbel import halving_table
-from vecchess.search.layout import (
+from vecchess.search.kernels.decide import DECISION_WORDS
+from vecchess.search.kernels.entry_points import answer_probes, search_rows
+from vecchess.search.kernels.evaluation_cache import EvaluationCache
+from vecchess.search.kernels.expand import ENTRY_BYTES
+from vecchess.search.kernels.gumbel import halving_table
+from vecchess.search.kernels.sampling import LOG2_E
+from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree import forest_layout as descriptor
+from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.node_layout import (
     EDGE_BYTES,
     LANE_ANSWERED,
     LANE_BYTES,
@@ -27,11 +31,8 @@ from vecchess.search.layout import (
     NO_PAGE,
     NODE_BYTES,
 )
-from vecchess.search.limits import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits
-from vecchess.search.memory import aligned_zeros
-from vecchess.search.sampling import LOG2_E
-from vecchess.search.tablebase import Tablebase
-from vecchess.search.work import answer_probes, search_rows
+from vecchess.search.tree_limits import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits
+from vecchess.search.tree_memory import aligned_zeros
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
 

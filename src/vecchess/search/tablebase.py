@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vecchess.chess.fen import to_board
 from vecchess.chess.position import Positions
 from vecchess.errors import ConfigError
-from vecchess.search.arrive import UNKNOWN
+from vecchess.search.kernels.evaluate_leaf import UNKNOWN
 
 _WON = 2
 """Won within the fifty-move rule; 1 is a win that the rule makes a draw."""

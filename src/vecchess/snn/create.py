@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from vecchess.chess.past import MOST_POSITIONS
+from vecchess.chess.history import MOST_POSITIONS
 from vecchess.chess.planes import history_of, num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS, NetConfig, preset
 
 CALIBRATION_POSITIONS = 256

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
 from vecchess.shapes import NUM_ACTIONS, NUM_SQUARES
-from vecchess.snn.bounds import INT16_LIMIT
-from vecchess.snn.coding import coded_steps
-from vecchess.snn.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.bounds import INT16_LIMIT
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import (
     ACTIVATION_BITS,
     ACTIVATION_LIMIT,

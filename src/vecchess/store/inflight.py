@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import CannotRead, DataError
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.shapes import MAX_MOVES
-from vecchess.store.disk import PARTIAL_PREFIX
-from vecchess.store.number_set import Range, is_within
+from vecchess.store.id_set import Range, is_within
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
 from vecchess.store.shard import Say, read_games_and, read_lengths, shard_bytes
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.store.disk import PARTIAL_PREFIX, append_line, cut_torn_line, refusal
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX, append_line, cut_torn_line, refusal
+from vecchess.safe_parse import clipped, json_object, regular
 from vecchess.store.records import READABLE, SCHEMA
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
-from vecchess.text import clipped, json_object, regular
 
 MANIFEST_NAME = "manifest.jsonl"
 _NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)

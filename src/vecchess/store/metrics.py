@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.store.disk import append_line, refusal, write_atomically
+from vecchess.runtime.atomic_write import append_line, refusal, write_atomically
+from vecchess.safe_parse import json_object, regular
 from vecchess.store.tensorboard_file import TensorboardFile
-from vecchess.text import json_object, regular
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.text import clipped
+from vecchess.safe_parse import clipped
 
 MOST_RATIO = 10
 ROOM_BYTES = 16 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import ConfigError, DataError, refused
-from vecchess.store.disk import write_atomically
+from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import Say, read_shards

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import CannotRead, DataError
-from vecchess.store.disk import write_atomically
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.safe_parse import regular
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
     COLUMN_DTYPES,
@@ -23,8 +24,7 @@ from vecchess.store.records import (
     no_targets,
     no_witness,
 )
-from vecchess.store.starts import check_starts
-from vecchess.text import regular
+from vecchess.store.validate_starts import check_starts
 
 SET_ASIDE_SUFFIX = ".set-aside"
 """A file of this name is a shard that could not be read, or whose games were there already."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bits import load16, load_u16, store16
+from vecchess.chess.bitboards.bits import load16, load_u16, store16
 from vecchess.errors import DataError
 from vecchess.jit import inline, kernel
 from vecchess.shapes import NUM_ACTIONS

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.store.disk import refusal
+from vecchess.runtime.atomic_write import refusal
 
 FILE_VERSION = "brain.Event:2"
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vecchess.errors import ConfigError
-from vecchess.store.disk import PARTIAL_PREFIX
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 
 VARIABLE = "TORTURE_FAULT"
 POINTS = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vecchess.errors import VecchessError
-from vecchess.store.disk import PARTIAL_PREFIX
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.store.manifest import Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats

@@ -6,7 +6,7 @@ from math import tan
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vecchess.search.lines import Line
+    from vecchess.search.principal_variations import Line
 
 ScoreType = str
 CENTIPAWN_SLOPE = 1.5637541897

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from vecchess.errors import VecchessError
 
 if TYPE_CHECKING:
-    from vecchess.uci.engine import Engine
+    from vecchess.uci.engine_state import Engine
 
 
 class Task(Protocol):
@@ -70,7 +70,7 @@ class Searcher:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        from vecchess.uci.engine import Engine
+        from vecchess.uci.engine_state import Engine
 
         engine = Engine(self._say)
         while (task := self._tasks.get()) is not None:

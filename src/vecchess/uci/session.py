@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING
 from vecchess import __version__
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.uci.commands import Go, Position, parse_go, parse_position, parse_set_option, split
-from vecchess.uci.errand import Errand
-from vecchess.uci.loader import Loader
-from vecchess.uci.options import CLEAR_HASH, Options
+from vecchess.uci.apply_options import Loader
+from vecchess.uci.background_task import Errand
+from vecchess.uci.engine_options import CLEAR_HASH, Options
+from vecchess.uci.parse_command import (
+    Go,
+    Position,
+    parse_go,
+    parse_position,
+    parse_set_option,
+    split,
+)
 from vecchess.uci.searcher import Searcher, Task
 
 if TYPE_CHECKING:
-    from vecchess.uci.engine import Engine
-    from vecchess.uci.game import Game
-    from vecchess.uci.thinking import Thinking
+    from vecchess.uci.engine_state import Engine
+    from vecchess.uci.go_command import Thinking
+    from vecchess.uci.uci_board import Game
 
 AUTHOR = "the vecchess developers"
 HELP = (
@@ -120,7 +127,7 @@ class Session:
         self._do(lambda engine: engine.clear())
 
     def _position(self, words: Sequence[str], now: float) -> None:
-        from vecchess.uci.game import set_up
+        from vecchess.uci.uci_board import set_up
 
         asked = parse_position(words)
         if asked is None:
@@ -162,7 +169,7 @@ class Session:
     def _show_board(self, words: Sequence[str], now: float) -> None:
         from vecchess.chess.fen import from_board
         from vecchess.chess.position import position_keys
-        from vecchess.uci.game import diagram
+        from vecchess.uci.uci_board import diagram
 
         game = self._current_game()
         key = int(position_keys(from_board(game.board)[None])[0])
@@ -193,7 +200,7 @@ class Session:
     # what they need
 
     def _think(self, go: Go, now: float) -> None:
-        from vecchess.uci.thinking import Thinking
+        from vecchess.uci.go_command import Thinking
 
         config = self._options.config
         self._thinking = Thinking(
@@ -216,7 +223,7 @@ class Session:
             self._thinking.stop()
 
     def _current_game(self) -> "Game":
-        from vecchess.uci.game import set_up
+        from vecchess.uci.uci_board import set_up
 
         if self._game is None:
             self._game = set_up(Position())

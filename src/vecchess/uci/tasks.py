@@ -9,18 +9,20 @@ import numpy as np
 from vecchess.chess.fen import from_board
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
-from vecchess.search import descriptor, layout, record
-from vecchess.search.lines import Line, root_outlook
-from vecchess.search.priors import decode_priors
-from vecchess.search.session import SearchSession
-from vecchess.uci.commands import Position
-from vecchess.uci.engine import Engine, Say
-from vecchess.uci.errand import Job
-from vecchess.uci.game import Game, set_up, write_move
+from vecchess.search.game_search import SearchSession
+from vecchess.search.kernels.priors import decode_priors
+from vecchess.search.principal_variations import Line, root_outlook
+from vecchess.search.tree import forest_layout as descriptor
+from vecchess.search.tree import node_layout as layout
+from vecchess.search.tree import tree_layout as record
+from vecchess.uci.background_task import Job
+from vecchess.uci.engine_state import Engine, Say
+from vecchess.uci.go_command import Load
 from vecchess.uci.info import points, wdl
+from vecchess.uci.move_words import names_of
+from vecchess.uci.parse_command import Position
 from vecchess.uci.positions import BENCH_FENS
-from vecchess.uci.thinking import Load
-from vecchess.uci.words import names_of
+from vecchess.uci.uci_board import Game, set_up, write_move
 
 BENCH_SIMS = 1000
 BENCH_LANES = 8

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from vecchess.monitor.clock import clock_of
+from vecchess.monitor.run_status import Standing, as_words
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.standing import Standing, as_words
-from vecchess.monitor.status import Values, number
-from vecchess.selfplay.progress import as_clock
-from vecchess.watch.lines import LOSSES, match_line
+from vecchess.monitor.status_reader import Values, number
+from vecchess.monitor.timestamps import clock_of
+from vecchess.selfplay.supervisor.selfplay_progress import as_clock
 from vecchess.watch.palette import BLACK, GOOD, LIVE, QUIET, STATE_STYLE, WARM
+from vecchess.watch.plain_lines import LOSSES, match_line
 
 
 def headline(view: RunView, width: int, is_paused: bool) -> Text:

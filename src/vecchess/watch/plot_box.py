@@ -4,7 +4,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from vecchess.monitor.charts import Chart
-from vecchess.watch.plot import COLOURS, figure, plot
+from vecchess.watch.braille_plot import COLOURS, figure, plot
 
 LEAST_HEIGHT = 6
 """Rows that a plot keeps; names go below it where there are more."""

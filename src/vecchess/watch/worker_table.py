@@ -4,8 +4,8 @@ from typing import Any
 
 from rich.table import Table
 
-from vecchess.monitor.standing import Standing
-from vecchess.monitor.status import number
+from vecchess.monitor.run_status import Standing
+from vecchess.monitor.status_reader import number
 from vecchess.watch.palette import QUIET
 
 

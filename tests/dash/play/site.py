@@ -17,9 +17,9 @@ from starlette.staticfiles import StaticFiles
 import vecchess.dash
 from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.dash.guard import Guard
-from vecchess.dash.play.desk import PlayDesk
 from vecchess.dash.play.routes import routes
+from vecchess.dash.play.service import PlayDesk
+from vecchess.dash.web.access_control import Guard
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 

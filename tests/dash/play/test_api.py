@@ -12,16 +12,16 @@ import httpx
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
+from vecchess.dash.play.parse_requests import MOST_BYTES
 
 from tests.dash.play.site import play_app, served, tiny_network
-from vecchess.analyse.position import STARTPOS, follow
-from vecchess.analyse.question import question_at
-from vecchess.analyse.spikes import Observer
-from vecchess.dash.play.desk import MOST_REQUESTS, PlayDesk
-from vecchess.dash.play.engine import Strength
-from vecchess.dash.play.process import NICENESS
-from vecchess.dash.play.requests import MOST_BYTES
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.analysis.parse_position import STARTPOS, follow
+from vecchess.analysis.request import question_at
+from vecchess.analysis.spike_trace import Observer
+from vecchess.dash.play.helper_process import NICENESS
+from vecchess.dash.play.service import MOST_REQUESTS, PlayDesk
+from vecchess.dash.play.uci_engine import Strength
+from vecchess.snn.integer.integer_net import IntegerNet
 
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
 MATED = ["f2f3", "e7e5", "g2g4", "d8h4"]

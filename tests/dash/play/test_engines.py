@@ -5,9 +5,9 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from vecchess.dash.play.engine import PlayEngine
-from vecchess.dash.play.engines import Engines
-from vecchess.dash.play.process import Busy, HelperFailed
+from vecchess.dash.play.engine_pool import Engines
+from vecchess.dash.play.helper_process import Busy, HelperFailed
+from vecchess.dash.play.uci_engine import PlayEngine
 
 
 class Stub:

@@ -11,9 +11,9 @@ from vecchess.bench.agreement import BITS, Agreement, compare
 from vecchess.bench.peers.peer import Answer, Peer
 from vecchess.errors import VecchessError
 from vecchess.inference.requests import Requests
-from vecchess.snn.convert import unpack_planes
-from vecchess.snn.integer_net import IntegerNet
-from vecchess.snn.neuron import leaky
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.neuron import leaky
+from vecchess.snn.torch_integer import unpack_planes
 
 SNNTORCH, COMPILED, SPIKINGJELLY = "snntorch", "snntorch_compiled", "spikingjelly"
 RELU_TORCH = "relu_twin_torch"

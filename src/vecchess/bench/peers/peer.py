@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vecchess.bench.engines import Batches
-from vecchess.bench.race import Count
+from vecchess.bench.batching_engines import Batches
+from vecchess.bench.paired_timing import Count
 from vecchess.inference.requests import Requests
-from vecchess.snn.convert import unpack_planes
+from vecchess.snn.torch_integer import unpack_planes
 
 CPU_BATCHES = (16, 64)
 GPU_BATCHES = (1024, 4096)

@@ -5,8 +5,8 @@ Our own twin rounds activations down to seven bits, this one does not, so it ans
 
 from torch import Tensor, nn
 
-from vecchess.bench.peers.weights import convolution, outcome, require_residual
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.bench.peers.copy_weights import convolution, outcome, require_residual
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 
 HIGHEST = ACTIVATION_LIMIT * 2.0**-ACTIVATION_BITS

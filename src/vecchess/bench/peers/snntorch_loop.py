@@ -7,8 +7,8 @@ what a careful user would add: the constant input current is computed once, no g
 import torch
 from torch import Tensor, nn
 
-from vecchess.bench.peers.weights import convolution, outcome, require_residual
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.bench.peers.copy_weights import convolution, outcome, require_residual
+from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class SnntorchLoop(nn.Module):

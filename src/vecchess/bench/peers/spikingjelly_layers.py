@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from vecchess.bench.peers.weights import convolution, outcome, require_residual
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.bench.peers.copy_weights import convolution, outcome, require_residual
+from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class SpikingjellyLayers(nn.Module):

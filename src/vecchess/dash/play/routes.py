@@ -21,10 +21,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from vecchess.dash.answer import Answer
-from vecchess.dash.play.desk import PlayDesk
-from vecchess.dash.play.process import Busy, HelperFailed
-from vecchess.dash.play.requests import (
+from vecchess.dash.json_response import Answer
+from vecchess.dash.play.helper_process import Busy, HelperFailed
+from vecchess.dash.play.parse_requests import (
     AnalysisAsked,
     Asked,
     GameAsked,
@@ -35,6 +34,7 @@ from vecchess.dash.play.requests import (
     TextAsked,
     read_asked,
 )
+from vecchess.dash.play.service import PlayDesk
 from vecchess.errors import VecchessError
 
 NO_STORE = {"Cache-Control": "no-store"}

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.answers import Answers
+from vecchess.inference.cpu.kernel_threads import Workforce
 from vecchess.inference.cpu.kernels import Asked
-from vecchess.inference.cpu.network import new_state
-from vecchess.inference.cpu.workforce import Workforce
-from vecchess.inference.exit import ExitRule
+from vecchess.inference.cpu.packed_network import new_state
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.inference.slot_answers import Answers
+from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class CpuBackend:

@@ -21,7 +21,7 @@ from vecchess.inference.cpu.events import convolve_by_events, mask_planes
 from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
 from vecchess.inference.cpu.readout import Heads, add_outcome, add_policy, add_pooled, squeeze
 from vecchess.jit import kernel, part
-from vecchess.snn.coding import rate_code
+from vecchess.snn.modules.rate_coding import rate_code
 from vecchess.snn.presets import DIRECT
 
 Sums = Any

@@ -17,19 +17,19 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
+from vecchess.inference.cuda.device_weights import Weights
 from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.staging import StagingBuffer
 from vecchess.inference.cuda.state import Answered, SlotState, Widths
 from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile
-from vecchess.inference.cuda.weights import Weights
-from vecchess.inference.exit import ExitRule
-from vecchess.inference.faults import device_work
+from vecchess.inference.device_errors import device_work
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
 from vecchess.shapes import MAX_MOVES
-from vecchess.snn.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class CudaBackend:

@@ -7,10 +7,10 @@ import triton
 from torch import Tensor
 
 from vecchess.inference.cuda import heads, tower
+from vecchess.inference.cuda.device_weights import Weights, padded_values
 from vecchess.inference.cuda.staging import record_words
 from vecchess.inference.cuda.state import Answered, SlotState
 from vecchess.inference.cuda.tiles import Tile, channels_at_once
-from vecchess.inference.cuda.weights import Weights, padded_values
 from vecchess.shapes import MAX_MOVES
 from vecchess.snn.presets import NetConfig
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from vecchess.inference.cuda.weights import padded_values
+from vecchess.inference.cuda.device_weights import padded_values
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES, NUM_SQUARES
-from vecchess.snn.bounds import INT16_LIMIT, Report
+from vecchess.snn.integer.bounds import INT16_LIMIT, Report
 from vecchess.snn.presets import NetConfig
 
 

@@ -16,8 +16,8 @@ from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile, candidates, interpreted_tile
 from vecchess.jit import cache_dir
+from vecchess.safe_parse import contents, json_object
 from vecchess.snn.presets import NetConfig
-from vecchess.text import contents, json_object
 
 ROUNDS = 3
 """Each tile is timed so often, after one launch that compiles it; the shortest time counts."""

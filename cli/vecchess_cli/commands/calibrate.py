@@ -1,0 +1,94 @@
+"""``vecchess calibrate``: when may a position leave the network early?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vecchess_cli.output import Json, people, print_json, print_rows
+from vecchess_cli.shared_options import Device, NamedBackend
+
+COLUMNS = {
+    "steps": "mean_time_steps",
+    "nats": "cross_entropy",
+    "more": "cross_entropy_cost",
+    "value": "value_error",
+    "more ": "value_error_cost",
+    "agree": "agreement",
+    "KL": "kl",
+}
+"""Heading -> figure: mean time steps, cross-entropy and value error with what they are above T's,
+share of best moves that are T's, divergence from the policy at T."""
+
+
+def calibrate(
+    net: Annotated[Path, typer.Argument(help="A network file (.safetensors).")],
+    games: Annotated[
+        list[Path] | None,
+        typer.Option(help="Recorded games: a run's folder or a shard; may be given repeatedly."),
+    ] = None,
+    play: Annotated[int, typer.Option(help="Games to play where none are given.", min=2)] = 128,
+    positions: Annotated[int, typer.Option(help="Positions to ask about.", min=2)] = 8192,
+    max_cross_entropy: Annotated[
+        float, typer.Option(help="Most that leaving early may cost, in nats.", min=0)
+    ] = 0.01,
+    max_value_error: Annotated[
+        float, typer.Option(help="Most that it may cost in squared error.", min=0)
+    ] = 0.01,
+    out: Annotated[Path | None, typer.Option(help="File to write. [the network's own]")] = None,
+    gpus: Device = "auto",
+    backend: NamedBackend = "auto",
+    json: Json = False,
+) -> None:
+    """Choose when a position may leave the network early, and store that with the network.
+
+    On recorded positions, answers after every time step are held against the last one and what
+    was recorded: the move played and the game's result. The rule of the fewest steps within both
+    bounds is stored, with the measurements. Half of the games choose it, the other half check it.
+
+    Example:  vecchess calibrate small.safetensors --games runs/first
+    """
+    from vecchess.evaluate.calibrate_exits import Plan
+    from vecchess.evaluate.calibrate_exits import calibrate as library
+    from vecchess.inference.tune.exit_calibration import Bounds
+
+    bounds = Bounds(max_cross_entropy, max_value_error)
+    plan = Plan(tuple(games or ()), play, positions, bounds, out)
+    facts = library(net, plan, people(), gpus, backend)
+    show_calibration(facts)
+    people().print(rule_line(facts["rule"], facts["holdout"]["mean_time_steps"]))
+    people().print(f"wrote {facts['out']}", soft_wrap=True)
+    if json:
+        print_json(facts)
+
+
+def show_calibration(facts: dict[str, Any]) -> None:
+    """The curve and the chosen rule's costs as a table for people."""
+    rows = [(f"all at {row['time_steps']}", row) for row in facts["curve"]]
+    if "before" in facts:
+        rows.append(("before", facts["before"]))
+    rows += [("fitted", facts["fit"]), ("hold-out", facts["holdout"])]
+    table = [[name, *(f"{row[key]:z.4f}" for key in COLUMNS.values())] for name, row in rows]
+    title = (
+        f"{facts['positions']:,} positions of {facts['games']:,} games, at most "
+        f"{facts['max_cross_entropy']:g} nats and {facts['max_value_error']:g} squared error more"
+    )
+    print_rows(title, ["", *COLUMNS], table)
+
+
+def rule_line(rule: dict[str, Any], mean_time_steps: float) -> str:
+    """An exit rule in words."""
+    from vecchess.inference.exit_rule import NEVER
+
+    if rule["min_steps"] == NEVER and mean_time_steps == 1:
+        return "rule: none, the network takes one time step"
+    if rule["min_steps"] == NEVER:
+        return "rule: never before the last time step; no other keeps within the bounds"
+    parts = [f"from step {rule['min_steps']} on"]
+    if rule["policy_margin"]:
+        parts.append(f"margin of the best move {rule['policy_margin']} a step or more")
+    if rule["best_move_unchanged"]:
+        parts.append("best move unchanged")
+    if rule["value_drift"] is not None:
+        parts.append(f"value moved by {rule['value_drift']} a step at most")
+    return f"rule: {', '.join(parts)}; {mean_time_steps:.2f} time steps on average"

@@ -1,0 +1,50 @@
+"""``vecchess dash``: runs in the browser, as they go on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from vecchess.dash.web.address import Address
+
+HELP = """Show runs in the browser: live boards, throughput, training, strength, comparisons.
+
+It only reads, and serves this machine alone unless --host says otherwise; then whoever comes needs
+the token in the address it prints. Ctrl-C ends it; the runs do not notice. See docs/dash.md.
+
+Examples:
+
+  vecchess dash
+
+  vecchess dash runs/first runs/second --open
+
+  vecchess dash --host 0.0.0.0 --port 9000
+"""
+
+
+def dash(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]...", help="Runs, or folders of runs. [./runs]"),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any.")] = 8765,
+    token: Annotated[
+        str, typer.Option(help="What a browser has to show; made up for other hosts.")
+    ] = "",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
+    until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
+) -> None:
+    """See HELP."""
+    from vecchess.dash.serve import serve
+
+    def say(address: "Address") -> None:
+        typer.echo(f"dashboard: {address.url}", err=True)
+        if open_browser:
+            typer.launch(address.url)
+
+    serve(runs or [Path("runs")], host, port, token, say, until_eof)
+
+
+dash.__doc__ = HELP

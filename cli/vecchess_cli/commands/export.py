@@ -1,0 +1,160 @@
+"""``vecchess export``: recorded games and networks in formats that others read."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vecchess_cli.output import Json, ProgressLine, people, print_json
+
+if TYPE_CHECKING:
+    from vecchess.export.game_source import Source, Watch
+
+DIFFERENT = 3
+"""Exit code: the comparison ran, and found a difference."""
+
+app = typer.Typer(help="Write recorded games and networks in other formats.", no_args_is_help=True)
+
+Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
+File = Annotated[Path, typer.Option(help='File to write, or "-" for stdout.')]
+Games = Annotated[str | None, typer.Option(help='Numbers of the games, as in "0-99". [all]')]
+
+
+@app.callback()
+def root() -> None:
+    """Write recorded games and networks in other formats."""
+
+
+@app.command()
+def pgn(
+    run: Place,
+    out: File,
+    comments: Annotated[
+        bool,
+        typer.Option("--comments/--no-comments", help="With what was thought of the positions."),
+    ] = True,
+    games: Games = None,
+    json: Json = False,
+) -> None:
+    """Write recorded games as PGN, in the order of their numbers.
+
+    A comment says what was thought of the position on the board: [%eval] in pawns, White's view,
+    as lichess scores them; [%wdl] win, draw, loss of the mover in thousandths; [%visits] of the
+    search; [%steps] of the network.
+
+    Example:  vecchess export pgn runs/first --out games.pgn
+    """
+    _require_one(out, json)
+    from vecchess.export.pgn_export import export_pgn
+
+    with ProgressLine() as line:
+        num_games = export_pgn(_source(run, games, line), out, comments, _watch(line))
+    _report(f"{num_games:,} games", out, {"games": num_games}, json)
+
+
+@app.command()
+def lc0(
+    run: Place,
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    games: Games = None,
+    json: Json = False,
+) -> None:
+    """Write recorded games as training data of lc0: V6 records, a gzip file a game.
+
+    Example:  vecchess export lc0 runs/first --out chunks
+    """
+    from vecchess.export.lc0 import export_lc0
+
+    with ProgressLine() as line:
+        written = export_lc0(_source(run, games, line), out, _watch(line))
+    _report(f"{written.games:,} games, {written.plies:,} positions", out, written._asdict(), json)
+
+
+@app.command()
+def csv(
+    run: Place,
+    out: File,
+    plies: Annotated[bool, typer.Option("--plies", help="A row a ply, not a row a game.")] = False,
+    games: Games = None,
+    json: Json = False,
+) -> None:
+    """Write statistics of recorded games as CSV: a row a game, or a row a ply.
+
+    Example:  vecchess export csv runs/first --out games.csv
+    """
+    _require_one(out, json)
+    from vecchess.export.csv_table import export_csv
+
+    with ProgressLine() as line:
+        num_games, num_rows = export_csv(_source(run, games, line), out, plies, _watch(line))
+    facts = {"games": num_games, "rows": num_rows}
+    _report(f"{num_rows:,} rows of {num_games:,} games", out, facts, json)
+
+
+@app.command()
+def onnx(
+    net: Annotated[Path, typer.Argument(help="Network file.", metavar="NET")],
+    out: File,
+    steps: Annotated[int | None, typer.Option(help="Time steps. [the network's own]")] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check/--no-check", help="Compare with our own backend in onnxruntime."),
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Write a network as ONNX, all time steps unrolled, exact to the bit.
+
+    Example:  vecchess export onnx small.safetensors --out small.onnx
+    """
+    _require_one(out, json)
+    from vecchess.export.onnx_file import export_onnx
+    from vecchess.snn.integer.integer_net import IntegerNet
+
+    network = IntegerNet.load(net)
+    done = export_onnx(network, out, steps, check)
+    parity = done.parity
+    if parity is not None:
+        people().print(
+            f"onnxruntime and our reference: {parity.different:,} of {parity.numbers:,} "
+            f"accumulators differ, {parity.positions:,} positions"
+        )
+    facts = {
+        "sha256": network.sha256,
+        "time_steps": done.time_steps,
+        "bytes": done.num_bytes,
+        "written": done.written,
+        "parity": None if parity is None else parity._asdict(),
+    }
+    if done.written:
+        _report(f"{done.num_bytes:,} bytes, {done.time_steps} time steps", out, facts, json)
+        return
+    people().print(f"{out} is not written: this onnxruntime is not exact", soft_wrap=True)
+    if json:
+        print_json({"schema": 1, **facts, "out": str(out)})
+    raise typer.Exit(DIFFERENT)
+
+
+def _source(run: Path, games: str | None, line: ProgressLine) -> "Source":
+    from vecchess.export.game_source import Source, parse_numbers
+
+    return Source(run, None if games is None else parse_numbers(games), line.say)
+
+
+def _watch(line: ProgressLine) -> "Watch":
+    return lambda done, total: line.show(lambda: f"{done:,}/{total:,} games")
+
+
+def _report(what: str, out: Path, facts: Mapping[str, object], json: bool) -> None:
+    if str(out) != "-":
+        people().print(f"wrote {what} to {out}", markup=False)
+    if json:
+        print_json({"schema": 1, **facts, "out": str(out)})
+
+
+def _require_one(out: Path, json: bool) -> None:
+    """Refuse two things for stdout, before anything is read."""
+    if json and str(out) == "-":
+        from vecchess.errors import ConfigError
+
+        raise ConfigError("--json and --out - both want stdout: drop one")

@@ -1,0 +1,106 @@
+"""``vecchess net``: make, describe and check network files."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vecchess_cli.output import Json, people, print_json, print_table
+
+app = typer.Typer(help="Make, describe and check network files.", no_args_is_help=True)
+File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
+
+
+@app.command()
+def new(
+    sizes: Annotated[
+        str,
+        typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256, or a TOML file."),
+    ],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    seed: Annotated[int, typer.Option(help="Decides the weights.", min=0)] = 0,
+    history: Annotated[
+        int | None,
+        typer.Option(help="Positions of the game that it sees. [1, or the file's]", min=1, max=8),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make an untrained network: the same file for the same seed on every machine.
+
+    Example:  vecchess net new small --out small.safetensors
+
+    Example:  vecchess net new small --history 4 --out seeing-four.safetensors
+    """
+    from vecchess.errors import ConfigError
+    from vecchess.snn.create import create_network
+
+    if out.exists():
+        raise ConfigError(f"{out} exists already: choose another name")
+    if not out.parent.is_dir():
+        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
+    network = create_network(sizes, seed, history)
+    network.save(out)
+    _show(f"wrote {out}", network.info(), json)
+
+
+@app.command()
+def info(file: File, json: Json = False) -> None:
+    """Say what a network is: sizes, time steps, grid, hash, and what leaving early costs.
+
+    Example:  vecchess net info small.safetensors --json
+    """
+    from vecchess.snn.integer.integer_net import IntegerNet
+
+    network = IntegerNet.load(file)
+    facts = network.info() | {"calibration": network.calibration}
+    if json:
+        print_json(facts)
+        return
+    calibration = facts.pop("calibration")
+    _show(str(file), facts, json)
+    if calibration is not None:
+        _show_calibration(network.exit_rule, calibration)
+
+
+@app.command()
+def check(file: File, json: Json = False) -> None:
+    """Prove that every value the network can produce is exact, or say which is not.
+
+    Example:  vecchess net check small.safetensors
+    """
+    from vecchess.snn.integer.integer_net import IntegerNet
+
+    report = IntegerNet.load(file).check()
+    if json:
+        print_json(report.to_dict())
+    else:
+        _show_bounds(report)
+        people().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
+
+
+def _show_bounds(report: Any) -> None:
+    from rich.table import Table
+
+    table = Table("layer", "quantity", "at most", "of the exact range", box=None, pad_edge=False)
+    for bound in report.bounds:
+        share = f"{bound.bound / bound.limit:.1%}"
+        table.add_row(bound.layer, bound.quantity, f"{bound.bound:,}", share)
+    people().print(table)
+
+
+def _show_calibration(rule: dict[str, Any] | None, calibration: dict[str, Any]) -> None:
+    """How the exit rule was found; a word where another vecchess noted it in other terms."""
+    from vecchess_cli.commands.calibrate import rule_line, show_calibration
+
+    try:
+        show_calibration(calibration)
+        people().print(rule_line(rule or {}, calibration["holdout"]["mean_time_steps"]))
+    except (KeyError, TypeError, ValueError):
+        people().print("its calibration is noted in terms that this vecchess does not know")
+
+
+def _show(title: str, facts: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(facts)
+    else:
+        print_table(title, [(name, str(value)) for name, value in facts.items()])

@@ -1,0 +1,127 @@
+"""``vecchess ray``: the same commands on the nodes of a Ray cluster."""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vecchess_cli.commands import selfplay, train
+from vecchess_cli.output import people, print_json
+
+if TYPE_CHECKING:
+    from vecchess.ray_launcher.ray_cluster import RayPost
+    from vecchess.ray_launcher.run_ray import Orders
+
+app = typer.Typer(help="Play or train on the nodes of a Ray cluster.", no_args_is_help=True)
+Nodes = Annotated[int, typer.Option(help="Nodes to take part.", min=1)]
+Gpus = Annotated[int, typer.Option(help="GPUs of each; 0: its processor alone.", min=0)]
+Cpus = Annotated[int, typer.Option(help="CPUs that Ray books on each.", min=1)]
+Address = Annotated[
+    str | None,
+    typer.Option(help="The cluster's head, HOST:PORT. [RAY_ADDRESS, or this machine alone]"),
+]
+PASSES_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+PLACES = ("nnodes", "node_rank", "master_addr", "master_port")
+SCHEMA = 1
+
+
+@app.command("selfplay", context_settings=PASSES_ON)
+def ray_selfplay(
+    context: typer.Context,
+    nodes: Nodes = 1,
+    gpus_per_node: Gpus = 0,
+    cpus_per_node: Cpus = 1,
+    address: Address = None,
+) -> int:
+    """Independent runs, one a node, in a folder that all nodes share.
+
+    All other options are those of "vecchess selfplay". Node i plays in RUN_DIR/i with seed SEED +
+    i; a run that is there goes on. Where one fails, and at Ctrl-C, all save and end.
+
+    Example:  vecchess ray selfplay --nodes 4 --gpus-per-node 8 --net my.safetensors --run-dir fleet
+    """
+    from vecchess.config import SelfplayConfig, load_config
+    from vecchess.ray_launcher.node_commands import selfplay_orders
+
+    given = _values(selfplay.selfplay, context.args)
+    settings = load_config(SelfplayConfig, given, given["config"])
+    run_dir = given["run_dir"] or Path("runs") / f"fleet-{datetime.now():%Y%m%d-%H%M%S}"
+    own = _device(settings.gpus, gpus_per_node)
+    is_told = bool(given["config"]) or given["seed"] is not None or "VECCHESS_SEED" in os.environ
+    orders = selfplay_orders(context.args, run_dir, own, settings.seed, is_told, nodes)
+    return _run(lambda _: orders, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
+
+
+@app.command("train", context_settings=PASSES_ON)
+def ray_train(
+    context: typer.Context,
+    nodes: Nodes = 1,
+    gpus_per_node: Gpus = 0,
+    cpus_per_node: Cpus = 1,
+    address: Address = None,
+) -> int:
+    """One training on all nodes, which meet at a free port of the first.
+
+    All other options are those of "vecchess train", but for --nnodes, --node-rank, --master-addr
+    and --master-port, which are seen to. Where one node fails, and at Ctrl-C, all end.
+
+    Example:  vecchess ray train --nodes 4 --gpus-per-node 8 --net small --run-dir runs/a
+    """
+    from vecchess.config import TrainConfig, load_config
+    from vecchess.errors import ConfigError
+    from vecchess.ray_launcher.node_commands import training_orders
+
+    given = _values(train.train, context.args)
+    for name in PLACES:
+        if given[name] is not None:
+            raise ConfigError(f"--{name.replace('_', '-')}: leave that to vecchess ray")
+    own: list[str] = []
+    if given["config"] or not given["resume"]:  # else the run's own settings say what it uses
+        own = _device(load_config(TrainConfig, given, given["config"]).gpus, gpus_per_node)
+
+    def orders(posts: list["RayPost"]) -> list[list[str]]:
+        meeting = posts[0].address, posts[0].free_port()
+        return training_orders(context.args, own, nodes, *meeting)
+
+    return _run(orders, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
+
+
+def _values(command: Callable[..., int], arguments: list[str]) -> dict[str, Any]:
+    """What ``arguments`` mean to ``command``; what is wrong is found before Ray starts."""
+
+    @wraps(command)
+    def values(**given: Any) -> dict[str, Any]:
+        return given
+
+    group = typer.Typer(rich_markup_mode=None)
+    group.command()(values)
+    parser = typer.main.get_command(group)
+    found: dict[str, Any] = parser(arguments, standalone_mode=False)
+    return found
+
+
+def _device(said: str, gpus_per_node: int) -> list[str]:
+    """The GPUs that Ray gives, or none, unless settings already name devices."""
+    return ["--gpus", "all" if gpus_per_node else "cpu"] if said == "auto" else []
+
+
+def _run(orders: "Orders", address: str | None, request: tuple[int, ...], wants_json: bool) -> int:
+    """Carry out ``orders``, print what came of them, return the exit code of all together."""
+    from vecchess.ray_launcher.ray_cluster import Request
+    from vecchess.ray_launcher.run_ray import carry_out
+
+    console = people()
+
+    def say(line: str) -> None:
+        console.print(line, markup=False)
+
+    code, endings = carry_out(orders, address, Request(*request), say)
+    if wants_json:
+        nodes = [end._asdict() | {"output": json.loads(end.output or "null")} for end in endings]
+        print_json({"schema": SCHEMA, "exit_code": code, "nodes": nodes})
+    return code

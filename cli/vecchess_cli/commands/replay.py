@@ -1,0 +1,65 @@
+"""``vecchess replay``: is a recorded game what it says it is?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vecchess_cli.output import Json, people, print_json
+from vecchess_cli.shared_options import Device, NamedBackend, Quiet, Threads
+
+NEGATIVE = 3
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    game: Annotated[int | None, typer.Argument(help="Number of the game.", min=0)] = None,
+    verify_all: Annotated[
+        int | None,
+        typer.Option(help="Check so many games instead, drawn at random; all if fewer.", min=1),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of that draw.", min=0)] = 0,
+    gpus: Device = "auto",
+    slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
+    movers: Annotated[int, typer.Option(help="Threads that make moves; 0 chooses.", min=0)] = 0,
+    threads: Threads = 0,
+    backend: NamedBackend = "auto",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Play a recorded game again and compare it with the record, bit for bit.
+
+    A game follows from the run's seed, its number and its network, whatever plays it: a game of
+    eight GPUs comes out the same on a laptop. Moves, values, searches and the hash of all
+    accumulators are compared. Ends with exit code 3 where something differs, and says what.
+
+    Examples:  vecchess replay runs/first 17
+
+    vecchess replay runs/first --verify-all 1000 --slots 64
+    """
+    from vecchess.errors import ConfigError
+    from vecchess.replay.replayer import Means
+    from vecchess.replay.run_replay import replay_game, verify_games
+    from vecchess_cli.tables.replay_tables import following, show_game, show_verdict
+
+    if (game is None) == (verify_all is None):
+        raise ConfigError("name one game, or --verify-all N: one of the two")
+    console = people()
+
+    def say(line: str) -> None:
+        console.print(line, markup=False)
+
+    means = Means(gpus, slots, movers, threads, backend)
+    if game is not None:
+        facts = replay_game(run, game, means, say)
+        if not quiet:
+            show_game(facts)
+        is_same = bool(facts["identical"])
+    else:
+        with following(console, quiet) as tell:
+            facts = verify_games(run, verify_all or 0, seed, means, say, tell)
+        show_verdict(facts)
+        is_same = facts["different"] == 0
+    if json:
+        print_json(facts)
+    return 0 if is_same else NEGATIVE

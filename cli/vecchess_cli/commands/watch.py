@@ -1,0 +1,59 @@
+"""``vecchess watch``: how a run is doing, live."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vecchess_cli.output import PLAIN_INTERVAL_S
+
+
+def watch(
+    run: Annotated[
+        Path | None, typer.Argument(help="Folder of a run. [the newest in runs/]")
+    ] = None,
+    simple: Annotated[bool, typer.Option("--simple", help="Print lines until it is over.")] = False,
+    interval: Annotated[
+        float, typer.Option(help="Seconds between these lines.", min=0.1)
+    ] = PLAIN_INTERVAL_S,
+) -> int:
+    """Watch a run: state, progress, workers, GPUs, what limits the speed, curves, results.
+
+    It only reads the run's folder, so it may be started and ended at any time, by several people,
+    and on another machine that sees the folder. Without RUN it shows the newest run in runs/, waits
+    for one where there is none, and goes over to a newer one when this one is over.
+
+    On a terminal it takes the whole screen: q quits, tab turns pages, ? helps. With --simple,
+    without a terminal or with TERM=dumb it prints lines on stdout, and ends with the run: exit code
+    0 where it was done, 3 where it was stopped, failed or killed. NO_COLOR is heeded.
+
+    Examples:  vecchess watch
+
+    vecchess watch runs/first --simple --interval 60
+    """
+    from vecchess.watch.follow import Follower
+
+    follower = Follower(run)
+    if simple or not _has_screen():
+        from vecchess.watch.plain_lines import watch_lines
+
+        return watch_lines(follower, interval, _say)
+    from vecchess.watch.app import WatchApp
+
+    app = WatchApp(follower, no_color=bool(os.environ.get("NO_COLOR")))
+    code = app.run()
+    return app.return_code or 0 if code is None else code
+
+
+def _say(line: str) -> None:
+    """Print it, with question marks for what stdout cannot say, as odd names of files."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(line.encode(encoding, "replace").decode(encoding), flush=True)
+
+
+def _has_screen() -> bool:
+    """Whether there is a terminal that can be drawn on."""
+    are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return are_terminals and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")

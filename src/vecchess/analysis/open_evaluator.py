@@ -1,0 +1,50 @@
+"""What judges positions: a network, or one that is built in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vecchess.chess.planes import history_of
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, AnalyseConfig, SelfplayConfig, build
+from vecchess.inference.backend import Backend
+from vecchess.runtime.devices import CPU, Share, num_cores, parse_gpus, see_only
+from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.setup import Say, open_net, open_network
+from vecchess.snn.create import SIZES_SUFFIX
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who judges positions."""
+
+    backend: Backend
+    history: int
+    """Positions of a game that it sees, the newest included."""
+    facts: dict[str, Any]
+    """What it is, ready for JSON."""
+
+
+def open_judge(config: AnalyseConfig, slots: int, say: Say) -> Judge:
+    """The network of ``config``, or what is built in, on its device.
+
+    ``say`` hears what it is. Raises ConfigError and NetworkError, see ``analyse``.
+    """
+    name, built_in = config.net, config.net in BUILT_IN_NETS
+    device = CPU if built_in and config.gpus == "auto" else parse_gpus(config.gpus)[0]
+    known = {"net": name, "backend": config.backend, "exits": config.exits}
+    settings = build(SelfplayConfig, known)
+    share = Share(slots, games=1, movers=1, threads=config.threads or num_cores())
+    if built_in:
+        backend, _ = open_net(settings, name, device, share, say)
+        sees = "mates and draws" if name == CONSTANT_NET else "men, mates and draws"
+        say(f'judged by "{name}", which sees {sees}, nothing else: --net names a network')
+        return Judge(backend, 1, {"net": name, "sha256": None})
+    see_only(device)
+    network = load_net(name, config.seed)
+    backend, sha256 = open_network(settings, network, name, device, share, say)
+    if Path(name).is_file() and Path(name).suffix != SIZES_SUFFIX:
+        say(f"judged by {name} on {device.label}")
+    else:
+        say(f"judged by a new network ({name}) on {device.label}: it has learnt nothing yet")
+    history = history_of(network.config.num_planes)
+    return Judge(backend, history, {"net": name, "sha256": sha256})

@@ -1,0 +1,73 @@
+"""The position to analyse, with the game that led to it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.chess960 import start_positions
+from vecchess.chess.fen import from_fens
+from vecchess.chess.history import Pasts, no_past, note
+from vecchess.chess.make import make
+from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, Termination, terminations
+from vecchess.chess.uci_moves import uci_to_move
+from vecchess.errors import ConfigError
+
+STARTPOS = "startpos"
+
+
+class Place(NamedTuple):
+    """Where a game has come to.
+
+    position: uint64[1, 8]; keys: uint64[1, 102], its history of keys; past: uint64[1, 8, 8], the
+    positions before it; repetitions: earlier occurrences of the position.
+    """
+
+    position: Positions
+    keys: NDArray[np.uint64]
+    past: Pasts
+    repetitions: int
+
+
+def follow(fen: str, moves: Sequence[str]) -> Place:
+    """The place after UCI moves, whether the game is over there or not.
+
+    Raises ConfigError for a FEN that is none and a move that is not legal.
+    """
+    position = start_positions(1) if fen == STARTPOS else from_fens([fen])
+    keys, past = np.zeros((1, KEY_HISTORY), np.uint64), no_past(1)
+    repetitions = _note(position, keys)
+    for number, uci in enumerate(moves, 1):
+        try:
+            move = uci_to_move(position[0], uci)
+        except ConfigError as error:
+            raise ConfigError(f"moves: {error} (number {number} of {len(moves)})") from None
+        note(position, past, np.zeros(1, np.int64))
+        position = make(position, [move])
+        repetitions = _note(position, keys)
+    return Place(position, keys, past, repetitions)
+
+
+def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[np.uint64], Pasts]:
+    """The position after UCI moves, ``uint64[1, 8]``, its history of keys, ``uint64[1, 102]``, and
+    the positions before it, ``uint64[1, 8, 8]``.
+
+    Raises ConfigError for a FEN that is none, a move that is not legal, a game that is over.
+    """
+    position, keys, past, repetitions = follow(fen, moves)
+    over = Termination(int(terminations(position, repetitions)[0]))
+    if over is not Termination.ONGOING:
+        words = over.name.replace("_", " ").lower()
+        raise ConfigError(f"there is nothing to search, the game is over: {words}")
+    return position, keys, past
+
+
+def _note(position: Positions, keys: NDArray[np.uint64]) -> int:
+    """Add a position to the history; returns how often it occurred before."""
+    clock = int(position[0, COUNTERS]) & CLOCK_MASK
+    if clock > FIFTY_MOVES_PLIES:
+        return 0
+    keys[0, clock] = position_keys(position)[0]
+    return int(np.count_nonzero(keys[0, :clock] == keys[0, clock]))

@@ -1,0 +1,25 @@
+"""A place in a game as a question to a network."""
+
+from vecchess.analysis.parse_position import Place
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import encode_planes
+from vecchess.errors import ConfigError
+from vecchess.inference.requests import Requests
+
+
+def question_at(place: Place, history: int) -> Requests:
+    """R = 1 row: what a network that sees ``history`` positions is asked there.
+
+    Raises ConfigError where there is no legal move, and so nothing to ask.
+    """
+    moves, num_moves = legal_moves(place.position)
+    count = int(num_moves[0])
+    if count == 0:
+        raise ConfigError("there is nothing to ask a network: the position has no legal move")
+    planes = encode_planes(place.position, place.repetitions, place.past, history)
+    requests = Requests.empty(1, planes.shape[1])
+    requests.planes[:] = planes
+    requests.num_legal[0] = count
+    requests.legal[0, :count] = moves_to_actions(moves[0, :count])
+    return requests

@@ -1,0 +1,105 @@
+"""Searches one position and says what it found.
+
+What is found depends on the position with its history, the network, the settings and the number
+of questions open at a time; not on the machine.
+"""
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from time import monotonic
+from types import FrameType
+from typing import Any
+
+from vecchess.analysis.analysis_result import Analysis
+from vecchess.analysis.open_evaluator import Judge, open_judge
+from vecchess.analysis.parse_position import STARTPOS, position_after
+from vecchess.analysis.search_progress import Look, Observer
+from vecchess.chess.chess960 import start_positions
+from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig
+from vecchess.jit import cache_dir
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.kernels.evaluation_cache import EvaluationCache
+from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree_limits import TreeLimits
+from vecchess.selfplay.worker.setup import Say
+
+SIMS_A_LANE, MOST_LANES = 100, 32
+_MARK = "analyse-{}.compiled"
+
+
+def analyse(
+    config: AnalyseConfig,
+    fen: str = STARTPOS,
+    moves: Sequence[str] = (),
+    say: Say = lambda line: None,
+    look: Look | None = None,
+) -> tuple[Analysis, dict[str, Any]]:
+    """Search the position after ``moves`` (UCI) from ``fen``; returns what was found, and facts
+    about what judged.
+
+    ``say`` hears lines for people, ``look`` sees the state of things a few times a second. The
+    first Ctrl-C ends the search, the second everything. Raises ConfigError where the position is
+    none to search, and where settings, memory or tablebases will not do; NetworkError for a
+    network that will not do.
+    """
+    positions, keys, past = position_after(fen, moves)
+    lanes = config.lanes or lanes_for(config.tree.sims)
+    TreeLimits.of_analysis(config.tree, 1)  # before a network is made
+    if config.tree.cache_mb:
+        EvaluationCache(config.tree.cache_mb)
+    tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
+    judge = open_judge(config, lanes, say)
+    _compile(judge, config, say)
+    tree = TreeConfig(**config.tree.model_dump())
+    search = BatchSearch(tree, judge.backend, 1, config.seed, lanes, tablebase, judge.history)
+    observer = Observer(config, search, positions, look)
+    with _heeding_interrupts(observer):
+        search.run(
+            positions,
+            keys,
+            past,
+            config.seed,
+            watch=observer.watch,
+            finished=observer.finished,
+        )
+    assert observer.found is not None  # by ``finished``
+    return observer.found, judge.facts
+
+
+def lanes_for(sims: int) -> int:
+    """Questions open at a time where nobody says: few, where each of them decides much."""
+    return min(MOST_LANES, max(1, sims // SIMS_A_LANE))
+
+
+def _compile(judge: Judge, config: AnalyseConfig, say: Say) -> None:
+    """Search once from the start position, so that the time of a search is its own."""
+    kind = config.net if config.net in BUILT_IN_NETS else config.backend
+    mark = cache_dir("search") / _MARK.format(kind)
+    start = monotonic()
+    if not mark.exists():
+        say("compiling the search and its network (once per version) ...")
+    tree = TreeConfig(search="puct", sims=2, cache_mb=1)
+    BatchSearch(tree, judge.backend, 1, history=judge.history).run(start_positions(1))
+    if not mark.exists():
+        say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
+        mark.touch()
+
+
+@contextmanager
+def _heeding_interrupts(observer: Observer) -> Iterator[None]:
+    """The first Ctrl-C ends the search, the second is as usual. Other threads hear none."""
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        observer.ended_by = "SIGINT"
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

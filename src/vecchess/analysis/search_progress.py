@@ -1,0 +1,117 @@
+"""Looks on while a position is searched."""
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+import chess
+import numpy as np
+
+from vecchess.analysis.analysis_result import Analysis, Variation
+from vecchess.chess.action import actions_to_moves
+from vecchess.chess.fen import to_board, to_fens
+from vecchess.chess.make import make
+from vecchess.chess.position import Positions
+from vecchess.chess.uci_moves import move_to_uci
+from vecchess.config import AnalyseConfig
+from vecchess.search.batch_search import BatchSearch, SearchResults
+from vecchess.search.principal_variations import (
+    NO_ACTION,
+    Line,
+    best_lines,
+    root_outlook,
+    root_visits,
+)
+from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.node_layout import PROVEN, STATE
+
+UPDATE_S = 0.2
+"""Those who look on are told so often."""
+
+Look = Callable[[Analysis], object]
+
+
+class Observer:
+    """Looks on while a position is searched: tells others, and ends the search when it is time."""
+
+    def __init__(
+        self,
+        config: AnalyseConfig,
+        search: BatchSearch,
+        positions: Positions,
+        look: Look | None,
+    ) -> None:
+        """The clock starts now."""
+        self._config, self._search, self._look = config, search, look
+        self._position = positions[0]
+        self._fen = to_fens(positions, config.chess960)[0]
+        board = to_board(positions[0])
+        self._chess960 = config.chess960 or board.has_chess960_castling_rights()
+        self._start = monotonic()
+        self._next = self._start
+        self.ended_by = ""
+        self.found: Analysis | None = None
+
+    def watch(self, search: BatchSearch) -> bool:
+        """Called while the search goes on; True ends it, which has to have one simulation."""
+        if root_visits(search.forest, 0) == 0:
+            return False
+        now = monotonic()
+        if self._look is not None and now >= self._next:
+            self._look(self._analysis(NO_ACTION))
+            self._next = monotonic() + UPDATE_S
+        if not self.ended_by and 0 < self._config.seconds <= now - self._start:
+            self.ended_by = "seconds"
+        return self.ended_by != ""
+
+    def finished(self, search: BatchSearch, results: SearchResults) -> None:
+        """Called when the search is over."""
+        self.found = self._analysis(int(results.action[0]), self._why())
+
+    def _why(self) -> str:
+        """What ended the search, one of ``ENDS``."""
+        forest = self._search.forest
+        root = forest.nodes[forest.records[0, record.ROOT]]
+        if root.view(np.uint16)[STATE] & PROVEN:
+            return "proof"
+        has_them_all = root_visits(forest, 0) >= self._config.tree.sims
+        return "simulations" if has_them_all else self.ended_by
+
+    def _analysis(self, action: int, stopped_by: str = "") -> Analysis:
+        """What is known now; ``action`` was decided on, or NO_ACTION."""
+        seconds = monotonic() - self._start
+        forest, counters = self._search.forest, self._search.forest.counters()
+        lines = best_lines(forest, 0, self._config.multipv, action)
+        variations = [self._variation(line, line.actions) for line in lines]
+        answers = self._search.engine.counters.steps
+        asked = int(answers.sum())
+        best = variations[0]
+        simulations = root_visits(forest, 0)
+        return Analysis(
+            fen=self._fen,
+            best=(best.moves[0], best.san[0]),
+            variations=variations,
+            outlook=root_outlook(forest, 0),
+            simulations=simulations,
+            seconds=seconds,
+            nodes=counters["nodes_made"],
+            unexpanded=counters["unexpanded"],
+            mean_depth=counters["depth"] / simulations,
+            cache_hit_rate=counters["cache_hits"] / max(1, counters["cache_probes"]),
+            evaluations=asked,
+            mean_time_steps=float(answers @ np.arange(len(answers))) / max(1, asked),
+            lanes=forest.lanes,
+            stopped_by=stopped_by,
+        )
+
+    def _variation(self, line: Line, actions: Sequence[int]) -> Variation:
+        """A line with the names of its moves."""
+        position, board = self._position[None], to_board(self._position)
+        moves: list[str] = []
+        names: list[str] = []
+        for action in actions:
+            move = actions_to_moves(position, [action])
+            moves.append(move_to_uci(position[0], int(move[0]), self._chess960))
+            takes_rook = move_to_uci(position[0], int(move[0]), chess960=True)
+            names.append(board.san_and_push(chess.Move.from_uci(takes_rook)))
+            position = make(position, move)
+        return Variation(line, tuple(moves), tuple(names))

@@ -1,0 +1,163 @@
+"""What the neurons of a network do at one position, time step by time step.
+
+The network is the deployed one: its integers as the torch module, in plain operators, which
+``inference.reference`` steps through slot by slot. Here all T steps are taken at once and every
+spike is kept; the accumulators are those of all backends, to the bit.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.inference.slot_answers import Answers
+from vecchess.shapes import NUM_SQUARES
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.kernels.surrogate import Surrogate
+from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.neuron import Firing, fire
+from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.topology import neuron_layers
+from vecchess.snn.torch_integer import from_integers
+
+
+@dataclass(frozen=True)
+class LayerSpikes:
+    """A layer of neurons at one position.
+
+    name: the layer that hears it. channels: neurons of a square. counts: int64[T, 64], spikes of
+    each square at each time step, over the channels; mover's view.
+    """
+
+    name: str
+    channels: int
+    counts: NDArray[np.int64]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """float64[T]: the share of the neurons that spike at each time step."""
+        shares: NDArray[np.float64] = self.counts.sum(1) / (NUM_SQUARES * self.channels)
+        return shares
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Everything a network does at one position in T time steps; mover's view.
+
+    layers: of neurons, from input to heads; none of a network whose neurons do not spike.
+    policy: int32[T, L] and wdl: int32[T, 3], accumulators after each step in units of 2^-F, L
+    legal moves in the order of the question. steps: after so many the exit rule lets it go.
+    """
+
+    layers: list[LayerSpikes]
+    policy: NDArray[np.int32]
+    wdl: NDArray[np.int32]
+    steps: int
+    policy_scale: float
+    value_scale: float
+
+    @property
+    def outlooks(self) -> NDArray[np.float64]:
+        """float64[T, 3]: win, draw and loss as the network sees them after each step."""
+        return _shares(self.wdl, self.value_scale)
+
+    @property
+    def policies(self) -> NDArray[np.float64]:
+        """float64[T, L]: the legal moves' probabilities after each step."""
+        return _shares(self.policy, self.policy_scale)
+
+
+class Observer:
+    """Looks into one network."""
+
+    def __init__(self, net: IntegerNet) -> None:
+        """Raises ``NetworkError`` for a network that is not proved exact."""
+        net.check().require_exact()
+        self._net = net
+        self._rule = ExitRule.from_metadata(net.exit_rule)
+        self._module = from_integers(net).eval()
+        self._module.compiled = False
+        self._module.fire = self._fire
+        self._spikes: list[Tensor] = []
+
+    @torch.no_grad()
+    def look(self, question: Requests) -> Observation:
+        """What the network does at row 0 of ``question``."""
+        self._spikes.clear()
+        config, legal = self._net.config, _legal(question)
+        output = self._module(_planes(self._module, question))
+        policy = _integers(output.policy[:, 0, legal], config.grid_bits)
+        wdl = _integers(output.wdl[:, 0], config.grid_bits)
+        names = neuron_layers(config) if self._spikes else {}
+        return Observation(
+            layers=[_layer(*of) for of in zip(names, self._spikes, strict=True)],
+            policy=policy,
+            wdl=wdl,
+            steps=_steps(policy, wdl, question, self._rule),
+            policy_scale=self._net.policy_scale,
+            value_scale=self._net.value_scale,
+        )
+
+    def _fire(
+        self,
+        currents: Tensor,
+        membrane: Tensor,
+        grid_bits: int,
+        surrogate: Surrogate,
+        packed: bool,
+    ) -> Firing:
+        fired = fire(currents, membrane, grid_bits, surrogate, packed)
+        self._spikes.append(fired.spikes.values)
+        return fired
+
+
+def _planes(module: SpikingNet, question: Requests) -> Tensor:
+    """What the module is given: the planes, or at each step those that spike, as words."""
+    config, planes = module.config, question.planes[:1]
+    if config.is_rate_coded:
+        planes = coded_steps(planes, config.time_steps, config.input_rate)
+    return torch.from_numpy(planes.view(np.int64))
+
+
+def _legal(question: Requests) -> NDArray[np.int64]:
+    return question.legal[0, : question.num_legal[0]].astype(np.int64)
+
+
+def _integers(accumulators: Tensor, grid_bits: int) -> NDArray[np.int32]:
+    """In units of 2^-F."""
+    integers: NDArray[np.int32] = (accumulators * 2.0**grid_bits).to(torch.int32).numpy()
+    return integers
+
+
+def _layer(name: str, spikes: Tensor) -> LayerSpikes:
+    """From ``spikes: float32[T, 1, 8, 8, C]`` of 0 and 1."""
+    counts = spikes[:, 0].sum(-1).to(torch.int64).flatten(1)
+    return LayerSpikes(name, spikes.shape[-1], counts.numpy())
+
+
+def _steps(
+    policy: NDArray[np.int32], wdl: NDArray[np.int32], question: Requests, rule: ExitRule
+) -> int:
+    """After how many steps the rule lets the answer go: the backends' own judgement."""
+    time_steps, num_legal = policy.shape
+    answers, only = Answers(1, time_steps, rule), np.zeros(1, np.int32)
+    answers.open(only, question, only)
+    for step in range(time_steps):
+        answers.policy[0, :num_legal], answers.wdl[0] = policy[step], wdl[step]
+        answers.judge(only)
+        if len(answers.take_settled()):
+            break
+    return int(answers.steps[0])
+
+
+def _shares(accumulators: NDArray[np.int32], scale: float) -> NDArray[np.float64]:
+    """float64[T, N]: softmax of accumulator / t * scale."""
+    steps = np.arange(1, len(accumulators) + 1)[:, None]
+    logits = accumulators / steps * scale
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    shares: NDArray[np.float64] = powers / powers.sum(1, keepdims=True)
+    return shares

@@ -1,0 +1,82 @@
+"""From two spellings and settings to a match: opens the players, plays, closes them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from vecchess.arena.match.match_openings import match_openings
+from vecchess.arena.match.play_match import LANES, Look, MatchResult, num_lanes, play_match
+from vecchess.arena.player_protocol import Player
+from vecchess.arena.players.player_registry import UCI, Room, is_network, open_player
+from vecchess.arena.players.uci_player import EnginePlayer
+from vecchess.arena.ratings.sprt import Sprt
+from vecchess.config import MatchConfig
+from vecchess.runtime.devices import CPU, num_cores, parse_gpus
+from vecchess.search.tablebase import Tablebase
+
+GPU_LANES = 2048
+"""Games at a time on a GPU, where nobody says."""
+
+Say = Callable[[str], object]
+"""Hears lines for people."""
+
+
+def run_match(
+    first: str,
+    second: str,
+    config: MatchConfig,
+    say: Say = lambda line: None,
+    look: Look = lambda standing: False,
+    begin: Callable[[], object] = lambda: None,
+) -> MatchResult:
+    """Play a match between the players that two texts spell, see ``players``.
+
+    ``say`` hears what people should know; ``begin`` is called when the players are there. Raises
+    ConfigError and NetworkError for players, openings or settings that will not do, before
+    anything is played.
+    """
+    if config.sprt:
+        Sprt.parse(config.sprt)
+    if config.adjudication.syzygy:
+        Tablebase(config.adjudication.syzygy)
+    num_openings = len(match_openings(config))
+    if num_openings < config.games // 2:
+        say(
+            f"there are {num_openings:,} openings for {config.games // 2:,} pairs: some are played "
+            "again, and players without chance repeat their games"
+        )
+    with opened([first, second], config) as players:
+        for player in players:
+            if isinstance(player, EnginePlayer):
+                say(f"{player.name} is {player.engine_name}")
+        begin()
+        say(f"{num_lanes(config, *players):,} games at a time")
+        return play_match(players[0], players[1], config, look)
+
+
+@contextmanager
+def opened(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
+    """The players that ``texts`` spell, with the machine shared out among them; closed at the
+    end."""
+    with ExitStack() as stack:
+        room = room_of(texts, config)
+        players = []
+        for text in texts:
+            player = open_player(text, config.seed, room)
+            stack.callback(player.close)
+            players.append(player)
+        yield players
+
+
+def room_of(texts: list[str], config: MatchConfig) -> Room:
+    """What each of the players gets of the machine."""
+    device = parse_gpus(config.gpus)[0] if any(map(is_network, texts)) else CPU
+    networks = sum(map(is_network, texts))
+    engines = sum(text.startswith(UCI) for text in texts)
+    lanes = config.concurrency or (LANES if device == CPU else GPU_LANES)
+    return Room(
+        lanes=min(lanes, config.games),
+        device=device,
+        backend=config.backend,
+        threads=config.threads or max(1, num_cores() // max(1, networks)),
+        processes=config.concurrency or max(1, num_cores() // max(1, engines)),
+    )

@@ -1,0 +1,197 @@
+"""Who can play in a match: whoever chooses moves for many games at a time."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.history import Pasts
+from vecchess.rng import random_word
+
+NO_FORFEIT = 0
+
+
+@dataclass(frozen=True)
+class Turns:
+    """K games, none of them over, in which somebody is to move.
+
+    lanes: int64[K] where in the match each game is played, from 0, no two alike. games: int64[K]
+    numbers of the games, plies: int64[K] played in each so far; both choose the random numbers.
+    positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in them
+    (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.past``). starts:
+    uint64[K, 8] where the games began, moves: uint16[K, plies] made since, mover's view.
+    """
+
+    lanes: NDArray[np.int64]
+    games: NDArray[np.int64]
+    plies: NDArray[np.int64]
+    positions: NDArray[np.uint64]
+    keys: NDArray[np.uint64]
+    past: Pasts
+    starts: NDArray[np.uint64]
+    moves: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        """K"""
+        return len(self.lanes)
+
+    def take(self, places: NDArray[np.int64]) -> "Turns":
+        """Some of them, int64[k] of 0 .. K - 1."""
+        return Turns(*(getattr(self, field.name)[places] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What a player does in K games.
+
+    lanes: int64[K]. moves: uint16[K] legal ones, mover's view. values: float32[K] the score the
+    mover expects, 0 to 1, NaN where it does not say. visits: int64[K] positions it looked at, 0
+    where it does not say. forfeits: uint8[K] ``record.Forfeit`` of who loses instead of moving.
+    """
+
+    lanes: NDArray[np.int64]
+    moves: NDArray[np.uint16]
+    values: NDArray[np.float32]
+    visits: NDArray[np.int64]
+    forfeits: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """K"""
+        return len(self.lanes)
+
+    def take(self, places: NDArray[np.int64]) -> "Replies":
+        """Some of them, int64[k] of 0 .. K - 1."""
+        return Replies(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    @classmethod
+    def of_moves(cls, lanes: NDArray[np.int64], moves: NDArray[np.uint16]) -> Self:
+        """Moves without a word on what is expected of them."""
+        num = len(lanes)
+        return cls(
+            lanes,
+            moves,
+            values=np.full(num, np.nan, np.float32),
+            visits=np.zeros(num, np.int64),
+            forfeits=np.full(num, NO_FORFEIT, np.uint8),
+        )
+
+    @classmethod
+    def none(cls) -> Self:
+        """K = 0"""
+        return cls.of_moves(np.zeros(0, np.int64), np.zeros(0, np.uint16))
+
+    @classmethod
+    def joined(cls, parts: "list[Replies]") -> Self:
+        """All of ``parts``, in that order."""
+        if not parts:
+            return cls.none()
+        return cls(
+            *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls))
+        )
+
+
+class Player(Protocol):
+    """Chooses moves. What it plays in one game depends on no other game, nor on their order.
+
+    Used by one thread at a time. Engines with clocks are the exception to the rule.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it: its spelling, see ``players.open_player``."""
+        ...
+
+    @property
+    def most_games(self) -> int | None:
+        """Games it can be asked about at a time, lanes 0 to that; None: any number."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """True where it owes no reply."""
+        ...
+
+    def ask(self, turns: Turns) -> None:
+        """Begin to think about ``turns``, besides those it was asked before."""
+        ...
+
+    def replies(self) -> Replies:
+        """Think on for a moment, as for one time step of a network; what is decided by now."""
+        ...
+
+    def close(self) -> None:
+        """End what it keeps, as processes."""
+        ...
+
+
+class Chooser(ABC):
+    """A player that chooses at once."""
+
+    most_games: int | None = None
+
+    def __init__(self, name: str) -> None:
+        """``name``: its spelling."""
+        self.name = name
+        self._asked: list[Turns] = []
+
+    @abstractmethod
+    def choose(
+        self,
+        positions: NDArray[np.uint64],
+        keys: NDArray[np.uint64],
+        past: Pasts,
+        games: NDArray[np.int64],
+        plies: NDArray[np.int64],
+    ) -> NDArray[np.uint16]:
+        """A legal move in each of K games, ``uint16[K]``, mover's view. See ``Turns``."""
+
+    @property
+    def is_idle(self) -> bool:
+        """See ``Player``."""
+        return not self._asked
+
+    def ask(self, turns: Turns) -> None:
+        """See ``Player``."""
+        self._asked.append(turns)
+
+    def replies(self) -> Replies:
+        """See ``Player``."""
+        parts = []
+        for turns in self._asked:
+            moves = self.choose(turns.positions, turns.keys, turns.past, turns.games, turns.plies)
+            parts.append(Replies.of_moves(turns.lanes, moves))
+        self._asked.clear()
+        return Replies.joined(parts)
+
+    def close(self) -> None:  # noqa: B027  (most keep nothing that has to be ended)
+        """See ``Player``."""
+
+
+def choices(player: Player, turns: Turns) -> Replies:
+    """What ``player`` does in all of ``turns``, in their order."""
+    player.ask(turns)
+    parts = []
+    while not player.is_idle:
+        parts.append(player.replies())
+    found = Replies.joined(parts)
+    place = {lane: index for index, lane in enumerate(found.lanes.tolist())}
+    order = [place[lane] for lane in turns.lanes.tolist()]
+    return found.take(np.array(order, np.int64))
+
+
+def draw_below(
+    seed: int, games: NDArray[np.int64], plies: NDArray[np.int64], ends: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """int64[K]: a number from 0 to below each of ``ends``, chosen by seed, game and ply."""
+    words = random_words(seed, games, plies) >> np.uint64(32)
+    return (words * ends.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
+
+
+def random_words(
+    seed: int, games: NDArray[np.int64], plies: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """uint64[K]: 64 random bits for each game and ply."""
+    pairs = zip(games.tolist(), plies.tolist(), strict=True)
+    return np.array([random_word(seed, game, ply) for game, ply in pairs], np.uint64)

@@ -1,0 +1,174 @@
+"""Players with a network: by its policy alone, or with a search around it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.arena.game_batch import repetitions
+from vecchess.arena.player_protocol import Replies, Turns, random_words
+from vecchess.chess.action import actions_to_moves, moves_to_actions
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import encode_planes, num_planes
+from vecchess.config import TreeConfig
+from vecchess.inference.backend import Backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.kernels.sampling import LOG2_E, softmax_weights
+from vecchess.search.tablebase import Tablebase
+from vecchess.shapes import MAX_MOVES, POSITION_WORDS
+
+COLDEST = 1e-3
+"""Temperatures below count as 0."""
+ROOT_UNIT = 1 << 24
+"""Wins and draws of a root are integers out of this."""
+
+
+class PolicyPlayer:
+    """Plays the move that the network's policy likes best, or one drawn from it."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        lanes: int,
+        seed: int = 0,
+        temperature: float = 0.0,
+        name: str = "",
+        history: int = 1,
+    ) -> None:
+        """For up to ``lanes`` games at a time. temperature 0: the best move.
+
+        history: positions that the network of ``backend`` sees.
+        """
+        self.name = name
+        self.most_games = lanes
+        self._seed = seed
+        self._temperature = temperature
+        self._history = history
+        self._requests = Requests.empty(lanes, num_planes(history))
+        self._engine = SlotEngine(backend, self._requests)
+        self._moves = np.zeros((lanes, MAX_MOVES), np.uint16)
+        self._words = np.zeros(lanes, np.uint64)
+
+    @property
+    def is_idle(self) -> bool:
+        """See ``Player``."""
+        return self._engine.is_idle
+
+    def ask(self, turns: Turns) -> None:
+        """See ``Player``."""
+        lanes, requests = turns.lanes, self._requests
+        moves, counts = legal_moves(turns.positions)
+        seen = repetitions(turns.positions, turns.keys)
+        is_legal = np.arange(MAX_MOVES) < counts[:, None]
+        actions = np.zeros(moves.shape, np.uint16)
+        actions[is_legal] = moves_to_actions(moves[is_legal])
+        requests.planes[lanes] = encode_planes(turns.positions, seen, turns.past, self._history)
+        requests.legal[lanes] = actions
+        requests.num_legal[lanes] = counts
+        self._moves[lanes] = moves
+        self._words[lanes] = random_words(self._seed, turns.games, turns.plies)
+        self._engine.submit(lanes.astype(np.int32))
+
+    def replies(self) -> Replies:
+        """See ``Player``."""
+        rows = self._engine.step()
+        if not len(rows):
+            return Replies.none()
+        lanes, requests = rows.astype(np.int64), self._requests
+        steps = requests.steps[lanes].astype(np.float32)
+        weights, totals = softmax_weights(
+            requests.policy[lanes], requests.num_legal[lanes], self._scale() / steps
+        )
+        words = self._words[lanes] >> np.uint64(32)
+        wanted = words * totals.astype(np.uint64) >> np.uint64(32)
+        reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
+        return Replies(
+            lanes=lanes,
+            moves=self._moves[lanes, reached.argmax(axis=1)],
+            values=self._values(lanes, steps),
+            visits=np.ones(len(lanes), np.int64),
+            forfeits=np.zeros(len(lanes), np.uint8),
+        )
+
+    def close(self) -> None:
+        """See ``Player``."""
+
+    def _scale(self) -> np.float32:
+        """log2 of the odds for one unit of accumulator after one step."""
+        if self._temperature < COLDEST:
+            return np.float32(0.0)
+        scale = 1.0 / self._temperature * self._engine.backend.policy_scale * float(LOG2_E)
+        return np.float32(scale)  # divided by the steps afterwards, as self-play does: same bits
+
+    def _values(self, lanes: NDArray[np.int64], steps: NDArray[np.float32]) -> NDArray[np.float32]:
+        """float32[K]: the score that the mover expects."""
+        scale = np.float32(self._engine.backend.value_scale * float(LOG2_E))
+        outcomes = np.full(len(lanes), 3, np.uint8)
+        weights, totals = softmax_weights(self._requests.wdl[lanes], outcomes, scale / steps)
+        points = 2 * weights[:, 0].astype(np.int64) + weights[:, 1]
+        return (points / (2 * totals.astype(np.int64))).astype(np.float32)
+
+
+class SearchPlayer:
+    """Searches every move, with a tree of its own for each game; trees are not kept."""
+
+    def __init__(
+        self,
+        tree: TreeConfig,
+        backend: Backend,
+        lanes: int,
+        seed: int = 0,
+        temperature: float = 0.0,
+        explore: bool = False,
+        name: str = "",
+        history: int = 1,
+    ) -> None:
+        """For up to ``lanes`` games at a time.
+
+        temperature: of the choice, of the Gumbel noise where the search ``explore``s, as in
+        self-play. history: positions that the network sees. Raises ConfigError where memory is
+        short, or tablebases are not there.
+        """
+        self.name = name
+        self.most_games = lanes
+        self.simulations = 0
+        """Of all searches so far."""
+        tablebase = Tablebase(tree.syzygy) if tree.syzygy else None
+        self.search = BatchSearch(tree, backend, lanes, tablebase=tablebase, history=history)
+        self._positions = np.zeros((lanes, POSITION_WORDS), np.uint64)
+        self._seed = seed
+        self._temperature = temperature
+        self._explore = explore
+
+    @property
+    def is_idle(self) -> bool:
+        """See ``Player``."""
+        return self.search.is_idle
+
+    def ask(self, turns: Turns) -> None:
+        """See ``Player``."""
+        self._positions[turns.lanes] = turns.positions
+        self.search.begin(
+            turns.lanes, turns.positions, turns.keys, turns.past, seed=self._seed,
+            numbers=turns.games, plies=turns.plies, temperature=self._temperature,
+            explore=self._explore,
+        )  # fmt: skip
+
+    def replies(self) -> Replies:
+        """See ``Player``."""
+        lanes = self.search.step()
+        if not len(lanes):
+            return Replies.none()
+        found = self.search.results(lanes)
+        self.search.free(lanes)
+        self.simulations += int(found.visits.sum())
+        return Replies(
+            lanes=lanes,
+            moves=actions_to_moves(self._positions[lanes], found.action),
+            values=((2 * found.win + found.draw) / (2 * ROOT_UNIT)).astype(np.float32),
+            visits=found.visits.astype(np.int64),
+            forfeits=np.zeros(len(lanes), np.uint8),
+        )
+
+    def close(self) -> None:
+        """See ``Player``."""

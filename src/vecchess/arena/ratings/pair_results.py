@@ -1,0 +1,129 @@
+"""Who has met whom, with which result: what ratings are made of."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from vecchess.arena.ratings.score import Score
+from vecchess.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Games between two players, from the view of the first."""
+
+    first: str
+    second: str
+    wins: int
+    draws: int
+    losses: int
+    ptnml: tuple[int, ...] | None = None
+    """Pairs by points: 0, 1/2, 1, 1 1/2, 2, of all these games; None where they are single."""
+
+    @classmethod
+    def of(cls, first: str, second: str, score: Score) -> "Meeting":
+        """What a match said."""
+        return cls(first, second, score.wins, score.draws, score.losses, score.ptnml)
+
+    @property
+    def games(self) -> int:
+        """All of them."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def trials(self) -> NDArray[np.int64]:
+        """By points, as a share of the most there is to have: int64[5] pairs, or int64[3] games."""
+        return np.array(self.ptnml or (self.losses, self.draws, self.wins), np.int64)
+
+    def exchanged(self) -> "Meeting":
+        """The same games from the view of the second player."""
+        ptnml = self.ptnml and self.ptnml[::-1]
+        return Meeting(self.second, self.first, self.losses, self.draws, self.wins, ptnml)
+
+    def joined(self, other: "Meeting") -> "Meeting":
+        """All games of both, between the same players in the same order, alike in pairs."""
+        ptnml = None
+        if self.ptnml and other.ptnml:
+            ptnml = tuple(map(sum, zip(self.ptnml, other.ptnml, strict=True)))
+        counts = (self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
+        return Meeting(self.first, self.second, *counts, ptnml)
+
+
+@dataclass(frozen=True)
+class Table:
+    """All results, one meeting for two players (two if they played pairs and single games)."""
+
+    players: tuple[str, ...]
+    """In the order in which they are first named."""
+    meetings: tuple[Meeting, ...]
+    """The first player of each stands earlier among ``players`` than the second."""
+
+    @classmethod
+    def of(cls, meetings: Iterable[Meeting]) -> "Table":
+        """Join what belongs together.
+
+        Raises ConfigError where there are no games, where a player meets itself, where counts make
+        no sense, and where not all players are connected by games.
+        """
+        played = [meeting for meeting in meetings if _is_sound(meeting) and meeting.games]
+        players = tuple(dict.fromkeys(name for m in played for name in (m.first, m.second)))
+        if not played:
+            raise ConfigError("there are no games to rate players by")
+        place = {name: number for number, name in enumerate(players)}
+        joined: dict[tuple[str, str, bool], Meeting] = {}
+        for meeting in played:
+            if place[meeting.first] > place[meeting.second]:
+                meeting = meeting.exchanged()
+            key = (meeting.first, meeting.second, meeting.ptnml is None)
+            joined[key] = joined[key].joined(meeting) if key in joined else meeting
+        table = cls(players, tuple(joined.values()))
+        table._check_connected()
+        return table
+
+    @property
+    def sides(self) -> NDArray[np.int64]:
+        """int64[M, 2]: places of either player of each meeting."""
+        place = {name: number for number, name in enumerate(self.players)}
+        return np.array([(place[m.first], place[m.second]) for m in self.meetings], np.int64)
+
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Games int64[P] and points float64[P] of each player."""
+        games, points = np.zeros(len(self.players), np.int64), np.zeros(len(self.players))
+        for (first, second), meeting in zip(self.sides, self.meetings, strict=True):
+            games[[first, second]] += meeting.games
+            points[first] += meeting.wins + meeting.draws / 2
+            points[second] += meeting.losses + meeting.draws / 2
+        return games, points
+
+    def _check_connected(self) -> None:
+        first, second = self.sides.T
+        size = len(self.players)
+        links = coo_array((np.ones(len(first)), (first, second)), shape=(size, size))
+        _, groups = connected_components(links, directed=False)
+        apart = [name for name, group in zip(self.players, groups, strict=True) if group]
+        if apart:
+            raise ConfigError(
+                f"no games connect {', '.join(apart)} with {self.players[0]}, not even through "
+                "others: rate them apart, or have them play"
+            )
+
+
+def _is_sound(meeting: Meeting) -> bool:
+    """True; raises ConfigError for what is no meeting."""
+    both = f"{meeting.first} against {meeting.second}"
+    if meeting.first == meeting.second:
+        raise ConfigError(f"{both}: a player cannot be rated by games against itself")
+    counts = (meeting.wins, meeting.draws, meeting.losses, *(meeting.ptnml or ()))
+    if min(counts) < 0:
+        raise ConfigError(f"{both}: a number of games is below 0")
+    if meeting.ptnml is not None:
+        pairs = sum(meeting.ptnml)
+        points = sum(number * count for number, count in enumerate(meeting.ptnml))
+        agree = 2 * pairs == meeting.games and points == 2 * meeting.wins + meeting.draws
+        if len(meeting.ptnml) != 5 or not agree:
+            raise ConfigError(f"{both}: pairs {meeting.ptnml} are not those of its games")
+    return True

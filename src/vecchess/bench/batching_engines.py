@@ -1,0 +1,127 @@
+"""Our own entrants: ways of feeding positions to a network that may leave early.
+
+    Continuous         a slot that settles is refilled before the next time step; with a rule that
+                       lets nobody leave before T, fixed T in slots
+    BatchSynchronous   a batch is advanced until its last position has left, then the next one
+    LayerByLayer       fixed T without slots: each layer does all the steps of its boards at once
+
+Every one answers rows of its own in turn, for ever.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.bench.paired_timing import Count
+from vecchess.inference.backend import Backend
+from vecchess.inference.cpu.layerwise import FixedCpu
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+
+
+class Answering(Protocol):
+    """An entrant that writes its answers down."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def requests(self) -> Requests: ...
+    def turn(self) -> Count: ...
+
+
+class Continuous:
+    """``SlotEngine`` with a queue of S rows that never empties.
+
+    Rows are asked in turn, whenever they were answered: were they to queue again as they leave, the
+    quick ones would come more often. One may sit in two slots, which gives the same answer twice.
+    """
+
+    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
+        """``requests`` belongs to this entrant alone; as many rows as slots at least."""
+        self.name = name
+        self.requests = requests
+        self.engine = SlotEngine(backend, requests)
+        self._batches = Batches(requests.num_rows)
+        self.engine.submit(self._batches.take(2 * backend.num_slots))
+        self._before = 0, 0
+
+    def turn(self) -> Count:
+        """Time steps until as many positions have left as there are slots."""
+        positions, steps = 0, 0
+        while positions < self.engine.slots.num_slots:
+            rows = self.engine.step()
+            self.engine.submit(self._batches.take(len(rows)))
+            positions += len(rows)
+            steps += int(self.requests.steps[rows].sum())
+        return Count(positions, steps)
+
+    def start_clock(self) -> None:
+        """``overhead`` counts from here."""
+        self._before = self._clock()
+
+    def overhead(self) -> float | None:
+        """Share of the engine's time not spent in kernels; None if the backend does not tell."""
+        whole, kernels = (now - then for now, then in zip(self._clock(), self._before, strict=True))
+        return 1 - kernels / whole if kernels and whole else None
+
+    def _clock(self) -> tuple[int, int]:
+        """Time in the engine and, of that, in kernels, in ns."""
+        return self.engine.counters.device_ns, getattr(self.engine.backend, "kernel_ns", 0)
+
+
+class BatchSynchronous:
+    """The same engine, but nobody is admitted until all have left."""
+
+    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
+        """As ``Continuous``."""
+        self.name = name
+        self.requests = requests
+        self.engine = SlotEngine(backend, requests)
+        self._batches = Batches(requests.num_rows)
+
+    def turn(self) -> Count:
+        """One batch of S."""
+        rows = self._batches.take(self.engine.slots.num_slots)
+        self.engine.submit(rows)
+        while not self.engine.is_idle:
+            self.engine.step()
+        return Count(len(rows), int(self.requests.steps[rows].sum()))
+
+
+class LayerByLayer:
+    """``FixedCpu``: T steps for everybody, all steps of a layer at once."""
+
+    def __init__(self, name: str, engine: FixedCpu, requests: Requests) -> None:
+        """As ``Continuous``."""
+        self.name = name
+        self.requests = requests
+        self._engine = engine
+        self._batches = Batches(requests.num_rows)
+
+    def turn(self) -> Count:
+        """One batch of as many boards as the engine takes."""
+        rows = self._batches.take(self._engine.num_boards)
+        self._engine.answer(self.requests, rows)
+        return Count(len(rows), int(self.requests.steps[rows].sum()))
+
+
+class Batches:
+    """Rows 0, 1, ... R - 1, 0, 1, ... in batches."""
+
+    def __init__(self, num_rows: int) -> None:
+        """R = ``num_rows``."""
+        self._num_rows = num_rows
+        self._next = 0
+
+    def take(self, size: int) -> NDArray[np.int32]:
+        """int32[size]: the next rows."""
+        rows = (self._next + np.arange(size, dtype=np.int32)) % self._num_rows
+        self._next = (self._next + size) % self._num_rows
+        return rows
+
+
+def answer_all(entrant: Answering, num_rows: int) -> None:
+    """Turn until rows 0 to ``num_rows`` - 1 are answered, which also compiles and fills slots."""
+    while not entrant.requests.steps[:num_rows].all():
+        entrant.turn()

@@ -1,0 +1,58 @@
+"""The weights of an integer network as float layers of torch, channels first, as peers have them.
+
+int8 * 2^-shift and biases on 2^-weight_bits are float32 numbers, so nothing is lost.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from vecchess.errors import NetworkError
+from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.integer.integer_net import IntegerNet
+
+LayerT = TypeVar("LayerT", nn.Conv2d, nn.Linear)
+
+
+def require_residual(net: IntegerNet) -> None:
+    """Raise ``NetworkError`` for a network that the peers are not written for."""
+    if net.config.kind != "residual":
+        raise NetworkError("peers are written for residual networks only")
+
+
+def convolution(net: IntegerNet, name: str) -> nn.Conv2d:
+    """Layer ``name`` as a 3x3 or 1x1 convolution over [B, I, 8, 8]."""
+    weight, bias = _floats(net, name)
+    size = 1 if name in ("policy", "value.squeeze") else 3
+    outputs, inputs = weight.shape[0], weight.shape[1] // size**2
+    layer = nn.Conv2d(inputs, outputs, size, padding=size // 2)
+    taps_first = weight.reshape(outputs, size, size, inputs)
+    return _filled(layer, taps_first.transpose(0, 3, 1, 2), bias)
+
+
+def outcome(net: IntegerNet) -> nn.Linear:
+    """The layer in front of win/draw/loss, for inputs flattened from [B, V, 8, 8]."""
+    weight, bias = _floats(net, "value.outcome")
+    channels = net.config.value_channels
+    by_square = weight.reshape(NUM_OUTCOMES, NUM_SQUARES, channels)
+    channels_first = by_square.transpose(0, 2, 1).reshape(NUM_OUTCOMES, -1)
+    return _filled(nn.Linear(NUM_SQUARES * channels, NUM_OUTCOMES), channels_first, bias)
+
+
+def _floats(net: IntegerNet, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """weight float32[O, K], bias float32[O]."""
+    layer = net.layers[name]
+    weight = layer.weight * np.exp2(-layer.shift.astype(np.float32))[:, None]
+    bias = layer.bias * np.float32(2.0**-net.config.weight_bits)
+    return weight.astype(np.float32), bias.astype(np.float32)
+
+
+@torch.no_grad()
+def _filled(layer: LayerT, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> LayerT:
+    assert layer.bias is not None
+    layer.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)))
+    layer.bias.copy_(torch.from_numpy(bias))
+    return layer.requires_grad_(False)

@@ -1,0 +1,81 @@
+"""Writing a bitboard of target squares as a list of moves.
+
+A move is ``from | to << 6``, so ``to * 64 + from`` for the targets of one man, and
+``to * 65 - step`` for pawns that all go the same ``step``. With AVX-512 VBMI2 one instruction
+compresses the square numbers of a whole bitboard; elsewhere they are taken four at a time,
+writing past the end of the list rather than branching on each.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from vecchess.chess.bitboards.bits import I16, I64, U64, call, instruction, popcount, store16, tz
+from vecchess.jit import cpu_has, inline
+
+EMIT_SLACK = 16
+"""Items that may be written past the end of the list, and mean nothing."""
+_BYTE = ir.IntType(8)
+
+
+@inline
+def _emit_in_fours(cursor: Any, targets: Any, scale: Any, offset: Any) -> Any:
+    num_targets = popcount(targets)
+    item = np.uint64(0)
+    while targets != np.uint64(0):
+        for lane in range(4):
+            square = np.uint64(tz(targets))
+            store16(cursor, item + np.uint64(lane), square * scale + offset)
+            targets &= targets - np.uint64(1)
+        item += np.uint64(4)
+    return cursor + np.uint64(2) * num_targets
+
+
+def _emit_compressed(builder: Any, args: Any, width: int) -> Any:
+    cursor, targets, scale, offset = args
+    bytes64, chosen = ir.VectorType(_BYTE, 64), ir.VectorType(ir.IntType(1), 64)
+    squares = ir.Constant(bytes64, list(range(64)))
+    mask = builder.bitcast(targets, chosen)
+    packed = call(
+        builder,
+        "llvm.x86.avx512.mask.compress.v64i8",
+        bytes64,
+        [squares, ir.Constant(bytes64, [0] * 64), mask],
+    )
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
+    words = ir.VectorType(I16, width)
+    head = builder.shuffle_vector(packed, ir.Constant(bytes64, ir.Undefined), lanes)
+    moves = builder.mul(builder.zext(head, words), _splat16(builder, scale, width))
+    moves = builder.add(moves, _splat16(builder, offset, width))
+    builder.store(moves, builder.inttoptr(cursor, words.as_pointer()), align=2)
+    count = call(builder, "llvm.ctpop.i64", I64, [targets])
+    return builder.add(cursor, builder.shl(count, ir.Constant(I64, 1)))
+
+
+def _splat16(builder: Any, word: Any, width: int) -> Any:
+    blank = ir.Constant(ir.VectorType(I16, width), ir.Undefined)
+    single = builder.insert_element(blank, builder.trunc(word, I16), ir.Constant(I64, 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+    return builder.shuffle_vector(single, blank, zeros)
+
+
+def _emitter(width: int) -> Any:
+    def typer(typing: Any, cursor: Any, targets: Any, scale: Any, offset: Any) -> Any:
+        signature = U64(U64, U64, U64, U64)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if cpu_has("avx512vbmi2"):
+                return _emit_compressed(builder, args, width)
+            return context.compile_internal(builder, _emit_in_fours.py_func, signature, args)
+
+        return signature, codegen
+
+    return instruction(typer)
+
+
+emit16 = _emitter(16)
+"""``emit16(cursor, targets, scale, offset) -> cursor``: write ``to * scale + offset`` for each of
+at most 16 targets at the address ``cursor`` and return the address behind the last."""
+emit8 = _emitter(8)
+"""The same for at most 8 targets."""

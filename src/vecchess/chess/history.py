@@ -1,0 +1,97 @@
+"""The last positions of a game: what a network with history planes sees besides the newest.
+
+    past    uint64[8, 8]    the position of ply p of the game in row p % 8, in its own mover's
+                            view; zero where the game has no such position
+
+Plies are those that the positions count themselves, so a game may begin at any. A position is noted
+when a move leaves it; a ring of eight needs no shifting for it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.bitboards.bits import store
+from vecchess.chess.position import (
+    PLY_SHIFT,
+    Positions,
+    board_key_unbatched,
+    copy_unbatched,
+    ply_unbatched,
+)
+from vecchess.jit import inline
+from vecchess.shapes import POSITION_WORDS
+
+MOST_POSITIONS = 8
+"""Positions that a network may see, the newest among them."""
+PAST_WORDS = MOST_POSITIONS * POSITION_WORDS
+PAST_BYTES = 8 * PAST_WORDS
+
+Pasts = NDArray[np.uint64]
+"""``uint64[G, 8, 8]``"""
+
+_U = np.uint64
+_GOLDEN = _U(0x9E3779B97F4A7C15)
+
+
+def no_past(num_games: int) -> Pasts:
+    """``uint64[G, 8, 8]`` of games that begin."""
+    return np.zeros((num_games, MOST_POSITIONS, POSITION_WORDS), np.uint64)
+
+
+def checked_past(past: Pasts, num_games: int) -> Pasts:
+    """The past as a contiguous ``uint64[G, 8, 8]`` of so many games; ValueError for another."""
+    wanted = (num_games, MOST_POSITIONS, POSITION_WORDS)
+    if past.dtype != np.uint64 or past.shape != wanted:
+        found = f"{past.dtype}{list(past.shape)}"
+        raise ValueError(f"the past must be uint64{list(wanted)}, not {found}")
+    return np.ascontiguousarray(past)
+
+
+def note(positions: Positions, past: Pasts, games: NDArray[np.int64]) -> None:
+    """Note ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``."""
+    plies = (positions[:, -1] >> _U(PLY_SHIFT)) % _U(MOST_POSITIONS)
+    past[games, plies.astype(np.int64)] = positions
+
+
+@inline
+def note_unbatched(position: Any, past: Any) -> None:
+    """Note the position that a move is about to leave in the past at address ``past``."""
+    copy_unbatched(position, _row(past, ply_unbatched(position)))
+
+
+@inline
+def earlier_unbatched(position: Any, past: Any, plies: Any) -> Any:
+    """Address of the position so many plies, 1 to 7, before ``position``; zero if there is none."""
+    return _row(past, ply_unbatched(position) - plies)
+
+
+@inline
+def clear_unbatched(past: Any) -> None:
+    """The past of a game that begins."""
+    for word in range(PAST_WORDS):
+        store(past, word, _U(0))
+
+
+@inline
+def copy_past_unbatched(position: Any, source: Any, target: Any, history: Any) -> None:
+    """Copy the ``history`` - 1 positions before ``position`` from one past to another."""
+    for plies in range(1, history):
+        earlier = earlier_unbatched(position, source, plies)
+        copy_unbatched(earlier, earlier_unbatched(position, target, plies))
+
+
+@inline
+def mix_past_unbatched(key: Any, position: Any, past: Any, history: Any) -> Any:
+    """``key``, ``uint64``, with the ``history`` - 1 positions before ``position`` mixed in, in
+    order. With a history of 1 it stays as it is."""
+    for plies in range(1, history):
+        key = (key + board_key_unbatched(earlier_unbatched(position, past, plies))) * _GOLDEN
+        key ^= key >> _U(32)
+    return key
+
+
+@inline
+def _row(past: Any, ply: Any) -> Any:
+    return past + (ply & (MOST_POSITIONS - 1)) * (8 * POSITION_WORDS)

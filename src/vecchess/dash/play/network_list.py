@@ -1,0 +1,16 @@
+"""The networks of the runs that are shown, for people to play against."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from vecchess.dash.views.reader_thread import Desk
+
+
+def networks(desk: Desk) -> dict[str, Path]:
+    """Network files by run and name, the newest first; asked in the desk's thread."""
+    found = []
+    for run, view in desk.watched.views().items():
+        for place, path in enumerate(view.networks()):
+            with suppress(OSError):  # it went while we looked
+                found.append((path.stat().st_mtime, place, f"{run}/{path.stem}", path))
+    return {name: path for _, _, name, path in sorted(found, reverse=True)}

@@ -1,0 +1,174 @@
+"""A game on the play page: what its moves have led to, and its text, read and written.
+
+The page keeps the game and sends all of it with each request, so the server remembers none: taking
+back is leaving moves out, and a page goes on after either side was started anew.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import chess
+import chess.pgn
+
+from vecchess.chess.pgn import in_lines
+from vecchess.errors import ConfigError
+from vecchess.safe_parse import clipped
+from vecchess.uci.parse_command import STARTPOS, Position
+from vecchess.uci.uci_board import Game, set_up
+
+MOST_PLIES = 1200
+"""Of a game here; what is longer is refused."""
+FIFTY_MOVES_PLIES = 100
+DRAWN, WON, LOST = "1/2-1/2", "1-0", "0-1"
+
+
+def read_game(start: str, moves: Sequence[str]) -> Game:
+    """The game of UCI moves, castling either way, from the FEN ``start`` or "startpos".
+
+    Raises ConfigError for a FEN that no game can go on from, a move that is not legal, and a game
+    that is too long.
+    """
+    if len(moves) > MOST_PLIES:
+        raise ConfigError(f"the game has {len(moves)} plies; {MOST_PLIES} is the most here")
+    game = set_up(Position(start or STARTPOS, tuple(moves)))
+    if (played := len(game.moves)) < len(moves):
+        raise ConfigError(f'move {played + 1}, "{moves[played]}", is not legal there')
+    return game
+
+
+def with_typed(game: Game, text: str) -> list[str]:
+    """The moves with one more as people type it, SAN or UCI; ConfigError where it is none."""
+    board, words = game.board, text.strip()
+    for parse in (board.parse_san, board.parse_uci):
+        try:
+            move = parse(words)
+        except ValueError:
+            continue
+        if move:
+            return [*uci_moves(game), _uci(game, board, move)]
+    raise ConfigError(f'"{words}" is no legal move here; write Nf3, exd5, O-O, e8=Q or g1f3')
+
+
+def uci_moves(game: Game) -> list[str]:
+    """The moves in UCI: castling as king takes rook where the start position needs that."""
+    board, moves = game.start.copy(), []
+    for move in game.moves:
+        moves.append(_uci(game, board, move))
+        board.push(move)
+    return moves
+
+
+def game_facts(game: Game) -> dict[str, Any]:
+    """All that a page shows of a game, ready for JSON."""
+    board, plies = game.start.copy(), [_ply(game.start, None, None)]
+    for move in game.moves:
+        uci, san = _uci(game, board, move), board.san(move)
+        board.push(move)
+        plies.append(_ply(board, uci, san))
+    return {
+        "start": game.start.fen(en_passant="legal"),
+        "plies": plies,
+        "turn": "white" if board.turn else "black",
+        "targets": _targets(board),
+        "promotions": _promotions(board),
+        "outcome": outcome_of(board),
+    }
+
+
+def outcome_of(board: chess.Board) -> dict[str, Any] | None:
+    """Result and reason where the game is over, draws being claimed; None where it goes on.
+
+    ``can_go_on``: whether there is a legal move all the same. The order is python-chess's.
+    """
+    loser_moved = LOST if board.turn else WON
+    reasons = (
+        (board.is_checkmate, loser_moved, "checkmate"),
+        (board.is_insufficient_material, DRAWN, "neither side can mate"),
+        (board.is_stalemate, DRAWN, "stalemate"),
+        (lambda: board.halfmove_clock >= FIFTY_MOVES_PLIES, DRAWN, "the fifty-move rule"),
+        (lambda: board.is_repetition(3), DRAWN, "threefold repetition"),
+    )
+    for is_so, result, reason in reasons:
+        if is_so():
+            can_go_on = any(board.generate_legal_moves())
+            return {"result": result, "reason": reason, "can_go_on": can_go_on}
+    return None
+
+
+def chess960_start(number: int) -> str:
+    """The FEN of a Chess960 start position, 0 to 959; 518 is that of standard chess."""
+    return chess.Board.from_chess960_pos(number).fen()
+
+
+def read_text(text: str) -> Game:
+    """A game from a FEN or a PGN, its main line; ConfigError where it is neither."""
+    words = text.strip()
+    if not words:
+        raise ConfigError("there is nothing to read: give a FEN or a PGN")
+    if "\n" not in words and "[" not in words and words.count("/") == 7:
+        return read_game(words, ())
+    try:
+        game = chess.pgn.read_game(io.StringIO(words))
+    except ValueError as error:  # a glyph ("$1") of thousands of digits
+        raise ConfigError(f"the PGN cannot be read: {clipped(error)}") from None
+    if game is None or (not game.variations and "FEN" not in game.headers):
+        raise ConfigError("that is neither a FEN nor a PGN with moves")
+    if game.errors:
+        raise ConfigError(f"the PGN cannot be read: {clipped(game.errors[0])}")
+    board = game.board()
+    if type(board) is not chess.Board:
+        raise ConfigError(f"the PGN is of a game of {type(board).__name__}, which is not played")
+    return read_game(board.fen(), [move.uci() for move in game.mainline_moves()])
+
+
+def write_pgn(game: Game, tags: Mapping[str, str]) -> str:
+    """The game as PGN, with ``tags`` among its headers."""
+    board = game.start.copy()
+    board.chess960 = game.start.has_chess960_castling_rights()
+    for move in uci_moves(game):
+        board.push_uci(move)
+    written = chess.pgn.Game.from_board(board)
+    for name, value in tags.items():
+        written.headers[name] = value
+    return in_lines(written)
+
+
+def _ply(board: chess.Board, uci: str | None, san: str | None) -> dict[str, Any]:
+    """A position and the move that led there."""
+    return {
+        "fen": board.fen(en_passant="legal"),
+        "uci": uci,
+        "san": san,
+        "check": board.is_check(),
+    }
+
+
+def _targets(board: chess.Board) -> dict[str, list[str]]:
+    """Where each man may go; the king on the rook's square, and two squares aside, to castle."""
+    targets: dict[str, list[str]] = {}
+    for move in board.legal_moves:
+        goals = targets.setdefault(chess.square_name(move.from_square), [])
+        names = {chess.square_name(move.to_square)}
+        if board.is_castling(move) and not board.has_chess960_castling_rights():
+            names.add(_standard(move).uci()[2:4])
+        goals += sorted(names - set(goals))
+    return targets
+
+
+def _promotions(board: chess.Board) -> list[str]:
+    """From and to square of the moves that promote."""
+    found = {move.uci()[:4] for move in board.legal_moves if move.promotion}
+    return sorted(found)
+
+
+def _uci(game: Game, board: chess.Board, move: chess.Move) -> str:
+    if board.is_castling(move) and not game.start.has_chess960_castling_rights():
+        return _standard(move).uci()
+    return move.uci()
+
+
+def _standard(move: chess.Move) -> chess.Move:
+    """Castling as a step of two, from king takes rook."""
+    file = 6 if move.to_square > move.from_square else 2
+    return chess.Move(move.from_square, chess.square(file, chess.square_rank(move.from_square)))

@@ -1,0 +1,180 @@
+"""What the play page's requests are answered with: games, engines, a look into networks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from vecchess.config import MATERIAL_NET
+from vecchess.dash.play.engine_pool import IDLE_S, Engines
+from vecchess.dash.play.helper_process import Busy
+from vecchess.dash.play.parse_requests import (
+    MOST_ANALYSIS_SIMS,
+    AnalysisAsked,
+    GameAsked,
+    MoveAsked,
+    NetworkAsked,
+    PgnAsked,
+    TextAsked,
+)
+from vecchess.dash.play.play_game import (
+    chess960_start,
+    game_facts,
+    outcome_of,
+    read_game,
+    read_text,
+    uci_moves,
+    with_typed,
+    write_pgn,
+)
+from vecchess.dash.play.spike_client import SpikeWatcher
+from vecchess.dash.play.uci_engine import Strength
+from vecchess.errors import ConfigError
+from vecchess.uci.uci_board import Game
+
+MOST_REQUESTS = 16
+"""That may be open at a time."""
+SIMS = (0, 16, 64, 256, 1000)
+RATINGS = (700, 900, 1100, 1300)
+NO_NEURONS = {
+    MATERIAL_NET: "material counts men: it has no neurons, and all moves are equally likely to it.",
+    "relu": "The neurons of this network do not spike: it is a ReLU network.",
+}
+
+Networks = Callable[[], Awaitable[Mapping[str, Path]]]
+"""Finds the networks there are, by name, the newest first."""
+
+
+class PlayDesk:
+    """Answers requests. It writes nothing on disk."""
+
+    def __init__(self, networks: Networks, idle_s: float = IDLE_S) -> None:
+        """``idle_s``: processes that nobody used for so long are ended."""
+        self._networks, self._open = networks, 0
+        compiling = asyncio.Lock()
+        self.engines = Engines(compiling, idle_s)
+        self.spikes = SpikeWatcher(compiling, idle_s)
+
+    async def close(self) -> None:
+        """End all processes."""
+        await self.engines.close()
+        await self.spikes.close()
+
+    @contextmanager
+    def seat(self) -> Iterator[None]:
+        """For one request; raises Busy where there are too many."""
+        if self._open >= MOST_REQUESTS:
+            raise Busy(f"{MOST_REQUESTS} requests are being answered: try again shortly")
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+
+    async def offer(self) -> dict[str, Any]:
+        """What there is to play against."""
+        return {
+            "schema": 1,
+            "networks": [*await self._networks(), MATERIAL_NET],
+            "built_in": MATERIAL_NET,
+            "sims": SIMS,
+            "ratings": RATINGS,
+            "analysis_sims": MOST_ANALYSIS_SIMS,
+        }
+
+    async def position(self, asked: GameAsked) -> dict[str, Any]:
+        """Where the game has come to; raises ConfigError, as all that follow."""
+        return await run_in_threadpool(_position, asked)
+
+    async def read(self, asked: TextAsked) -> dict[str, Any]:
+        """A game from text."""
+        return await run_in_threadpool(_read, asked)
+
+    async def pgn(self, asked: PgnAsked) -> dict[str, Any]:
+        """A game as text."""
+        return {"pgn": await run_in_threadpool(_pgn, asked)}
+
+    async def look(self, asked: NetworkAsked) -> dict[str, Any]:
+        """What the network's neurons do at the place; also raises HelperFailed."""
+        net = await self._net(asked.network)
+        await run_in_threadpool(_place, asked)
+        if net == MATERIAL_NET:
+            return {"line": NO_NEURONS[net], "layers": [], "values": [], "policy": []}
+        seen = await self.spikes.ask(net, asked.start, asked.moves)
+        return seen | {"line": NO_NEURONS.get(seen.pop("neuron"), "")}
+
+    async def move(self, asked: MoveAsked) -> AsyncIterator[dict[str, Any]]:
+        """The game after the network's move, and the line it expects; "starting" may come before.
+
+        Also raises HelperFailed and Busy.
+        """
+        net = await self._net(asked.network)
+        game = await run_in_threadpool(_place, asked)
+        if outcome_of(game.board) is not None:
+            raise ConfigError("the game is over")
+        if net not in self.engines.running:
+            yield {"state": "starting"}
+        async with self.engines.lend(net) as engine:
+            strength = Strength(asked.sims, asked.elo)
+            move, line = await engine.move(game.board, strength)
+        after = asked.model_copy(update={"moves": (*uci_moves(game), move.uci())})
+        yield {"game": await run_in_threadpool(_position, after), "line": line}
+
+    async def analyse(self, asked: AnalysisAsked) -> AsyncIterator[dict[str, Any]]:
+        """The network's best lines, again and again while it thinks; as ``move`` else."""
+        net = await self._net(asked.network)
+        game = await run_in_threadpool(_place, asked)
+        if net not in self.engines.running:
+            yield {"state": "starting"}
+        async with self.engines.lend(net) as engine:
+            async for lines in engine.analyse(game.board, asked.sims):
+                yield {"state": "thinking", "lines": lines}
+        yield {"state": "done"}
+
+    async def _net(self, name: str) -> str:
+        """What the engine is told to load; names are looked up, never opened."""
+        if name == MATERIAL_NET:
+            return name
+        try:
+            return str((await self._networks())[name])
+        except KeyError:
+            raise ConfigError(f'there is no network "{name}" any more: choose another') from None
+
+
+def _position(asked: GameAsked) -> dict[str, Any]:
+    game = read_game(asked.start, asked.moves)
+    if asked.typed is not None:
+        game = read_game(asked.start, with_typed(game, asked.typed))
+    return game_facts(game)
+
+
+def _read(asked: TextAsked) -> dict[str, Any]:
+    if asked.chess960 is not None:
+        return game_facts(read_game(chess960_start(asked.chess960), ()))
+    return game_facts(read_text(asked.text))
+
+
+def _pgn(asked: PgnAsked) -> str:
+    game = read_game(asked.start, asked.moves)
+    outcome = outcome_of(game.board)
+    tags = {
+        "Event": "vecchess",
+        "Date": asked.date,
+        "White": asked.white,
+        "Black": asked.black,
+        "Result": outcome["result"] if outcome else asked.result,
+    }
+    if reason := (outcome["reason"] if outcome else asked.termination):
+        tags["Termination"] = reason
+    return write_pgn(game, tags)
+
+
+def _place(asked: GameAsked) -> Game:
+    """The game, where there is a move to think about."""
+    game = read_game(asked.start, asked.moves)
+    if not any(game.board.generate_legal_moves()):
+        raise ConfigError("the game is over: there is no legal move")
+    return game

@@ -1,0 +1,110 @@
+"""From run folders to a dashboard that serves until it is stopped."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from vecchess.dash.views.reader_thread import Desk
+from vecchess.dash.views.run_registry import Watched
+from vecchess.dash.web.address import Address, listen
+from vecchess.dash.web.asgi_app import make_app
+from vecchess.dash.web.assets import read_assets
+from vecchess.dash.web.event_hub import MOST_LISTENERS, Hub
+from vecchess.dash.web.slow_client_timeout import PatientProtocol
+from vecchess.errors import ConfigError
+
+GRACE_S = 1
+MOST_CONNECTIONS = 2 * MOST_LISTENERS
+"""Others are told that the server is busy."""
+NICENESS = 10
+
+
+class Server(uvicorn.Server):
+    """Sends its listeners home as soon as it is told to end: streams would go on for ever."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        """``hub`` has the listeners."""
+        super().__init__(config)
+        self._hub = hub
+
+    async def main_loop(self) -> None:
+        """Serve until told to end."""
+        await super().main_loop()
+        self._hub.close()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End, whichever signal it was."""
+        super().handle_exit(sig, frame)
+        self.should_exit = True
+
+
+def serve(
+    places: Sequence[Path],
+    host: str,
+    port: int,
+    token: str,
+    say_address: Callable[[Address], None],
+    until_eof: bool = False,
+) -> None:
+    """Show the runs at ``places`` until a signal comes, which is raised again then.
+
+    ``say_address`` hears where once it listens. until_eof: be the dashboard beside a run: end with
+    standard input, wait for runs that are not there yet, take another port where ``port`` is taken,
+    and let everybody else go first. Raises ConfigError where there is no run, the pages are not
+    built, or nobody can listen there.
+    """
+    assets = read_assets()
+    watched = Watched(places)
+    if not until_eof and not watched.views():
+        raise ConfigError(_no_run(places))
+    address = _listen_beside(host, port, token) if until_eof else listen(host, port, token)
+    desk = Desk(watched)
+    hub = Hub(desk)
+    app = make_app(desk, hub, assets, address.token, any_host=not address.is_loopback)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        http=PatientProtocol,
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = Server(config, hub)
+    if until_eof:
+        _go_last()
+        threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
+    say_address(address)
+    with asyncio.Runner() as runner:
+        runner.run(server.serve([address.socket]))
+
+
+def _listen_beside(host: str, port: int, token: str) -> Address:
+    try:
+        return listen(host, port, token)
+    except ConfigError:
+        return listen(host, 0, token)
+
+
+def _go_last() -> None:
+    """Take the processor only when the run leaves it."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+
+
+def _end_with_input(server: Server) -> None:
+    sys.stdin.buffer.read()
+    server.should_exit = True
+
+
+def _no_run(places: Sequence[Path]) -> str:
+    named = ", ".join(str(place) for place in places)
+    return f"there is no run in {named}; name the folder of one, or start one: vecchess selfplay"

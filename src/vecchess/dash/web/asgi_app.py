@@ -1,0 +1,65 @@
+"""The dashboard as an ASGI application."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount
+
+from vecchess.dash.play.network_list import networks
+from vecchess.dash.play.routes import routes as play_routes
+from vecchess.dash.play.service import PlayDesk
+from vecchess.dash.views.reader_thread import Desk
+from vecchess.dash.web.access_control import Guard
+from vecchess.dash.web.api import Api
+from vecchess.dash.web.assets import Asset, asset_routes
+from vecchess.dash.web.event_hub import Hub
+
+GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
+
+
+def make_app(
+    desk: Desk,
+    hub: Hub,
+    assets: Mapping[str, Asset],
+    token: str = "",
+    any_host: bool = False,
+) -> Starlette:
+    """Pages, what they ask for, and who may."""
+    table = PlayDesk(lambda: desk.ask(networks))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        looking = asyncio.ensure_future(hub.run())
+        try:
+            yield
+        finally:
+            hub.close()
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+            await table.close()
+            desk.close()
+
+    return Starlette(
+        routes=[
+            Mount("/api/play", routes=play_routes(table)),
+            *Api(desk, hub).routes(),
+            *asset_routes(assets),
+        ],
+        exception_handlers={404: _nothing},
+        middleware=[
+            Middleware(Guard, token=token, any_host=any_host),
+            Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
+        ],
+        lifespan=lifespan,
+    )
+
+
+async def _nothing(_: Request, __: Exception) -> Response:
+    return JSONResponse({"error": "there is no such thing here"}, 404)

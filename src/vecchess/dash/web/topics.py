@@ -1,0 +1,72 @@
+"""What a page can listen to: spelt in the address, told in events of the same name."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from vecchess.dash.views.columns import newest
+from vecchess.dash.views.game_view import sheet
+from vecchess.dash.views.overview import run_in_full, run_lines
+from vecchess.dash.views.reader_thread import Desk
+from vecchess.dash.views.run_registry import safe_name
+from vecchess.errors import ConfigError
+
+BOARDS = (16, 32, 64, 128, 256)
+"""Numbers of boards that are told; few, so that one text serves many."""
+MOST_TOPICS = 8
+"""Of one page."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """ "runs", "run/NAME", "series/NAME", "boards/NAME/16", "game/NAME/12"."""
+
+    kind: str
+    run: str = ""
+    number: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "Topic":
+        """The topic spelt ``text``. Raises ConfigError where there is none."""
+        kind, *rest = text.split("/")
+        named = bool(rest) and rest[0] != "" and safe_name(rest[0]) == rest[0]
+        if kind == "runs" and not rest:
+            return cls(kind)
+        if kind in ("run", "series") and len(rest) == 1 and named:
+            return cls(kind, rest[0])
+        if kind in ("boards", "game") and len(rest) == 2 and named and is_number(rest[1]):
+            topic = cls(kind, rest[0], int(rest[1]))
+            if kind == "game" or topic.number in BOARDS:
+                return topic
+        raise ConfigError(f"there is nothing to hear of {text[:80]!r}")
+
+    @property
+    def text(self) -> str:
+        """As it is spelt."""
+        parts = [self.kind, self.run, str(self.number)]
+        return "/".join(parts[: {"runs": 1, "run": 2, "series": 2}.get(self.kind, 3)])
+
+    def look(self, desk: Desk) -> Any:
+        """What is to be told now, as plain values. Raises DataError where run or game is gone."""
+        if self.kind == "runs":
+            return run_lines(desk.watched)
+        view = desk.watched.view(self.run)
+        if self.kind == "run":
+            return run_in_full(self.run, view)
+        if self.kind == "series":
+            return newest(view.series)
+        if self.kind == "game":
+            return sheet(view.game(self.number))
+        boards = desk.grids.of(self.run).boards(view)
+        return {"total": len(boards), "boards": boards[: self.number]}
+
+
+def parse_topics(texts: list[str]) -> tuple[Topic, ...]:
+    """The topics of a page. Raises ConfigError where they are none, too many, or misspelt."""
+    if not 0 < len(texts) <= MOST_TOPICS:
+        raise ConfigError(f"a page hears of 1 to {MOST_TOPICS} topics: ?t=runs, ?t=run/NAME, ...")
+    return tuple(dict.fromkeys(Topic.parse(text) for text in texts))
+
+
+def is_number(text: str) -> bool:
+    """Whether it is a count in an address: digits, and not so many that ``int`` refuses them."""
+    return text.isascii() and text.isdecimal() and len(text) <= 15

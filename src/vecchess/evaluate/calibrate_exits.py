@@ -1,0 +1,222 @@
+"""Finds a network's exit rule on recorded games, and stores it with the network: ``calibrate``.
+
+The targets are what was recorded: the game's result, and for the policy what a search made of
+the position, or the move played where none was recorded. Half of the games choose the rule, the
+other half checks it; a game is in one half as a whole, since its positions resemble each other.
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from vecchess.chess.planes import history_of
+from vecchess.config import SelfplayConfig
+from vecchess.errors import ConfigError
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.tune.exit_calibration import Bounds, Choice, Judged, choose_rule
+from vecchess.inference.tune.step_traces import Traces, trace
+from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.worker.setup import assemble_server, require_playable
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.replay_positions import Replayed, replay
+from vecchess.store.sources import read_games
+from vecchess.store.targets import lay_out_targets
+
+SCHEMA = 1
+TARGET_PLAYED = "played"
+"""Every policy target is all on the move that was played."""
+TARGET_SEARCH = "search"
+"""Every policy target is a search's."""
+TARGET_MIXED = "mixed"
+"""A search's where there is one, else all on the move that was played."""
+SHORTEST_HASH = 8
+"""A file whose name is so much of its sha256, or more, is named by its content."""
+FEW_POSITIONS = 2000
+SAMPLE_SEED = 0
+NUM_NETS = 8
+"""Networks that played the games are listed up to so many."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What ``calibrate`` is told besides the network."""
+
+    games: tuple[Path, ...] = ()
+    """A run's folder, or shard files; without any, games are played first."""
+    play: int = 128
+    """How many games are played then."""
+    positions: int = 8192
+    """Positions to ask about, at most."""
+    bounds: Bounds = field(default_factory=Bounds)
+    out: Path | None = None
+    """File to write; None replaces the network's own."""
+
+
+def calibrate(
+    net: Path, plan: Plan, console: Console, gpus: str = "auto", backend: str = "auto"
+) -> dict[str, Any]:
+    """Measure, choose, store; returns the facts, ready for JSON.
+
+    Raises ConfigError, NetworkError or DataError before anything is written where the network,
+    the games or the place to write to will not do.
+    """
+    network = IntegerNet.load(net)
+    require_playable(network, str(net))
+    target = _destination(net, network, plan.out)
+    device = parse_gpus(gpus)[0]
+    see_only(device)
+    config = SelfplayConfig.model_validate({"net": str(net), "exits": False, "backend": backend})
+    records = _games(config, device, plan, console)
+    history = history_of(network.config.num_planes)
+    sample = replay(records, _sample(records, plan.positions), history)
+    games = np.unique(sample.game, return_inverse=True)[1]
+    if games.max(initial=0) < 1:
+        raise ConfigError("calibration needs two games or more in which a network was asked")
+    if sample.requests.num_rows < FEW_POSITIONS:
+        console.print(f"only {sample.requests.num_rows} positions: the costs are rough")
+    traces = _trace(config, network, device, sample)
+    judged = Judged(
+        traces,
+        policy_targets(records, sample, traces),
+        sample.outcome,
+        network.policy_scale,
+        network.value_scale,
+    )
+    first, second = (np.flatnonzero(games % 2 == half) for half in (0, 1))
+    choice = choose_rule(judged.take(first), judged.take(second), plan.bounds)
+    before = ExitRule.from_metadata(network.exit_rule)
+    facts = _facts(judged, choice, records, sample, plan.bounds, len(second))
+    calibrated = replace(network, exit_rule=choice.rule.to_metadata(), calibration=facts)
+    calibrated.save(target)
+    return {
+        "schema": SCHEMA,
+        "net": str(net),
+        "out": str(target),
+        "sha256_before": network.sha256,
+        "sha256": calibrated.sha256,
+        "time_steps": traces.time_steps,
+        "rule_before": before.to_metadata(),
+        "before": judged.costs(judged.exit_steps(before)).to_dict(),
+        "rule": calibrated.exit_rule,
+        **facts,
+    }
+
+
+def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
+    """Where to write; raises ConfigError where that would harm something."""
+    if out is None:
+        file = net.resolve()
+        if len(file.stem) >= SHORTEST_HASH and network.sha256.startswith(file.stem):
+            raise ConfigError(
+                f"{net} is named by its hash, which an exit rule changes: add --out FILE"
+            )
+        return file
+    if out.exists():
+        raise ConfigError(f"{out} exists already: choose another name")
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
+    return out
+
+
+def _games(config: SelfplayConfig, device: Device, plan: Plan, console: Console) -> GameRecords:
+    """The recorded games, or new ones."""
+    if plan.games:
+        return read_games(plan.games, lambda line: console.print(line, markup=False))
+    console.print(f"no games given: playing {plan.play} with {config.net}, exits off ...")
+    return play_games(config, device, plan.play)
+
+
+def play_games(config: SelfplayConfig, device: Device, num_games: int) -> GameRecords:
+    """Games 0 .. num_games - 1 of ``config``, played in this process and kept in memory."""
+    numbers = NumberPool()
+    numbers.add([(0, num_games)])
+    share = share_out(config, [device], num_games)
+    server = assemble_server(config, config.net, device, share, numbers)
+    server.start()
+    try:
+        while not server.is_idle:
+            server.turn()
+    finally:
+        server.close()
+    return concatenate(server.take_finished()).by_number()
+
+
+def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:
+    """int64[B], ascending: plies for which a network was asked, B <= ``most`` at random.
+
+    A search asks as well where the root's own answer was known already.
+    """
+    asked = np.flatnonzero((records.steps > 0) | (records.visits > 0))
+    if len(asked) <= most:
+        return asked
+    return np.sort(np.random.default_rng(SAMPLE_SEED).choice(asked, most, replace=False))
+
+
+def policy_targets(records: GameRecords, sample: Replayed, traces: Traces) -> NDArray[np.float64]:
+    """float64[B, L]: the distribution each policy is held against, over the legal moves.
+
+    The search's where the ply has a target, else all on the move played. Raises DataError where
+    a target has moves that are not legal, or no weight at all.
+    """
+    requests = sample.requests
+    target = lay_out_targets(records, sample.ply, requests.legal, requests.num_legal)
+    bare = np.flatnonzero(~_has_target(records, sample))
+    target[bare, sample.played[bare]] = 1.0
+    return target[:, : traces.policy.shape[2]]
+
+
+def _has_target(records: GameRecords, sample: Replayed) -> NDArray[np.bool_]:
+    """bool[B]: a search left a policy target."""
+    has_target: NDArray[np.bool_] = np.diff(records.target_offsets)[sample.ply] > 0
+    return has_target
+
+
+def _kind_of_target(num_searched: int, num_positions: int) -> str:
+    if num_searched == num_positions:
+        return TARGET_SEARCH
+    return TARGET_MIXED if num_searched else TARGET_PLAYED
+
+
+def _trace(config: SelfplayConfig, network: IntegerNet, device: Device, sample: Replayed) -> Traces:
+    share = share_out(config, [device], sample.requests.num_rows)
+
+    def open_with(rule: ExitRule) -> Any:
+        name, threads = config.backend, share.threads
+        return open_backend(name, network, share.slots, rule, device.name, threads)
+
+    return trace(open_with, sample.requests, network.config.time_steps)
+
+
+def _facts(
+    judged: Judged,
+    choice: Choice,
+    records: GameRecords,
+    sample: Replayed,
+    bounds: Bounds,
+    num_holdout: int,
+) -> dict[str, Any]:
+    """What is stored with the network about how its exit rule was found. No dates, no paths."""
+    nets = sorted({net[:16] for net in records.nets})
+    num_positions = sample.requests.num_rows
+    num_searched = int(_has_target(records, sample).sum())
+    return {
+        "schema": SCHEMA,
+        "positions": num_positions,
+        "positions_holdout": num_holdout,
+        "games": len(np.unique(sample.game)),
+        "played_by": nets[:NUM_NETS],
+        "target": _kind_of_target(num_searched, num_positions),
+        "positions_searched": num_searched,
+        "max_cross_entropy": bounds.cross_entropy,
+        "max_value_error": bounds.value_error,
+        "curve": judged.curve(),
+        "fit": choice.fit.to_dict(),
+        "holdout": choice.holdout.to_dict(),
+    }

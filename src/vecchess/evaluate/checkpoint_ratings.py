@@ -1,0 +1,140 @@
+"""How strong the networks of a run were, one after the other: a curve on one scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from vecchess.arena.match.match_openings import match_openings
+from vecchess.arena.ratings.score import STANDARD_ERRORS
+from vecchess.config import MatchConfig
+from vecchess.errors import ConfigError
+from vecchess.evaluate.checkpoints import Checkpoint
+from vecchess.evaluate.evaluation import Evaluation
+from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.participant import Contender, spell
+from vecchess.evaluate.result_cache import Notebook
+from vecchess.evaluate.run_eval import introduced
+from vecchess.evaluate.tournament import Watcher, play_pairings
+from vecchess.runtime.signals import StopSignals
+
+DISTANCES = (1, 2, 4)
+"""How far back the networks are that a network plays. Games grow with the number of networks, not
+with its square, and a few links reach far enough that errors do not add up along the chain."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A network on the curve."""
+
+    name: str
+    checkpoint: Checkpoint
+    elo: float
+    low: float
+    high: float
+    """95 %, of the difference to the anchor."""
+    gain: float
+    """Elo above the network before; 0 for the first."""
+    gain_error: float
+    """Its standard error: smaller than those of the ratings would say, for both move together."""
+    los: float
+    """Likelihood that it is stronger than the network before, 0 to 1."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        width = STANDARD_ERRORS * self.gain_error
+        return {
+            "player": self.name,
+            **self.checkpoint.to_dict(),
+            "elo": round(self.elo, 1),
+            "elo_low": round(self.low, 1),
+            "elo_high": round(self.high, 1),
+            "gain": round(self.gain, 1),
+            "gain_low": round(self.gain - width, 1),
+            "gain_high": round(self.gain + width, 1),
+            "los": round(self.los, 4),
+        }
+
+
+@dataclass(frozen=True)
+class History:
+    """The networks of a run, rated together with the lower part of the ladder."""
+
+    run: Path
+    checkpoints: tuple[Checkpoint, ...]
+    """Of the rated contenders, in their order."""
+    evaluation: Evaluation
+
+    @property
+    def curve(self) -> list[Point]:
+        """The networks that played, the first first. Raises ConfigError where nobody did."""
+        ratings, found = self.evaluation.ratings, list[Point]()
+        errors, width = ratings.errors, STANDARD_ERRORS * ratings.standard_errors
+        los = ratings.los
+        before = None
+        for contender, checkpoint in zip(
+            self.evaluation.contenders, self.checkpoints, strict=False
+        ):
+            if contender.name not in ratings.players:
+                continue
+            place = ratings.players.index(contender.name)
+            before = place if before is None else before
+            elo = float(ratings.elo[place])
+            found.append(
+                Point(
+                    name=contender.name,
+                    checkpoint=checkpoint,
+                    elo=elo,
+                    low=elo - float(width[place]),
+                    high=elo + float(width[place]),
+                    gain=elo - float(ratings.elo[before]),
+                    gain_error=float(errors[place, before]),
+                    los=float(los[place, before]),
+                )
+            )
+            before = place
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: those of an evaluation, and the curve."""
+        curve = [point.to_dict() for point in self.curve]
+        return self.evaluation.to_dict() | {"run": str(self.run), "curve": curve}
+
+
+def rate_history(
+    run: Path,
+    checkpoints: Sequence[Checkpoint],
+    query: tuple[str | None, int | None],
+    against: Sequence[str],
+    config: MatchConfig,
+    notebook: Notebook,
+    watcher: Watcher,
+    stop: StopSignals | None = None,
+) -> History:
+    """Play networks against those 1, 2 and 4 before them, and against ``against``.
+
+    query: search and simulations of the networks, None for what is not given. Networks that are
+    the same to the bit count once. Raises what ``evaluate`` does.
+    """
+    match_openings(config)
+    by_spelling = {spell(str(one.file), *query): one for one in checkpoints}
+    contenders = introduced([*by_spelling, *against], config)
+    own = [one for one in contenders if one.spelling in by_spelling]
+    if len(own) < 2:
+        raise ConfigError(f"the networks of {run} are all the same: there is no history")
+    pairings = schedule(own, contenders[len(own) :], config)
+    played = play_pairings(pairings, config.seed, notebook, watcher, stop or StopSignals())
+    kept = tuple(by_spelling[one.spelling] for one in own)
+    return History(run, kept, Evaluation(tuple(contenders), len(own), tuple(played)))
+
+
+def schedule(
+    own: Sequence[Contender], rungs: Sequence[Contender], config: MatchConfig
+) -> list[Pairing]:
+    """Who plays whom, each network after those before it: an early end leaves a shorter curve."""
+    whom = list(pairwise(rungs))
+    for place, one in enumerate(own):
+        whom += [(one, rung) for rung in rungs]
+        whom += [(own[place - back], one) for back in DISTANCES if back <= place]
+    return [Pairing.of(one, other, config) for one, other in whom]

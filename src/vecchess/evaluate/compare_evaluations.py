@@ -1,0 +1,130 @@
+"""Evaluations side by side: one rating over all their games, so that differences have errors.
+
+Every report keeps the pairs of its games, so joining reports is exact. Games that stand in several
+of them, as those of the ladder among itself, count once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+from vecchess.arena.ratings.score import STANDARD_ERRORS
+from vecchess.errors import ConfigError
+from vecchess.evaluate.evaluation import Evaluation
+from vecchess.evaluate.pair_result import joint, once, score_of
+from vecchess.evaluate.participant import Contender, distinct
+
+SCHEMA = 1
+ALL_DIFFERENCES = 6
+"""Up to so many players differences are told for any two, else for those next to each other."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much stronger one player is than another."""
+
+    first: str
+    second: str
+    elo: float
+    error: float
+    """Standard error, Elo."""
+    los: float
+    """Likelihood that the first is the stronger, 0 to 1."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, Elo."""
+        width = STANDARD_ERRORS * self.error
+        return self.elo - width, self.elo + width
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        low, high = self.interval
+        return {
+            "first": self.first,
+            "second": self.second,
+            "elo": round(self.elo, 1),
+            "elo_low": round(low, 1),
+            "elo_high": round(high, 1),
+            "los": round(self.los, 4),
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several reports as one."""
+
+    sources: tuple[str, ...]
+    """Names of the reports."""
+    found_in: dict[str, list[str]]
+    """Sources by the name of a rated player."""
+    evaluation: Evaluation
+    """Of all contenders and games, each once."""
+
+    @property
+    def opponents(self) -> list[Contender]:
+        """Those that are rated nowhere, and played."""
+        rated = self.evaluation.rated
+        played = self.evaluation.ratings.players
+        return [
+            one for one in self.evaluation.contenders if one not in rated and one.name in played
+        ]
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Between players that the reports are about, in the order of the reports."""
+        ratings, names = self.evaluation.ratings, [one.name for one in self.evaluation.rated]
+        pairs = [*combinations(names, 2)]
+        if len(names) > ALL_DIFFERENCES:
+            pairs = [*pairwise(names)]
+        place = {name: number for number, name in enumerate(ratings.players)}
+        away, errors, los = ratings.differences, ratings.errors, ratings.los
+        found = []
+        for earlier, later in pairs:
+            at = place[later], place[earlier]
+            found.append(
+                Difference(later, earlier, float(away[at]), float(errors[at]), float(los[at]))
+            )
+        return found
+
+    def score(self, player: Contender, opponent: Contender) -> tuple[float, int] | None:
+        """Points a game of ``player`` against ``opponent``, and games; None if they never met."""
+        meeting = joint(self.evaluation.encounters, player.identity, opponent.identity)
+        return None if meeting is None else (score_of(meeting).score, meeting.games)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: those of an evaluation, sources, and differences."""
+        return self.evaluation.to_dict() | {
+            "schema": SCHEMA,
+            "sources": list(self.sources),
+            "found_in": self.found_in,
+            "differences": [one.to_dict() for one in self.differences],
+        }
+
+
+def compare(sources: Sequence[str], evaluations: Sequence[Evaluation]) -> Comparison:
+    """Join ``evaluations``, in the order of ``sources``, their names.
+
+    Raises ConfigError where their players are not connected by games.
+    """
+    rated = [one for evaluation in evaluations for one in evaluation.rated]
+    known = {one.identity for one in rated}
+    others = [
+        one
+        for evaluation in evaluations
+        for one in evaluation.contenders
+        if one.identity not in known
+    ]
+    contenders = distinct([*rated, *others])
+    encounters = once(one for evaluation in evaluations for one in evaluation.encounters)
+    whole = Evaluation(tuple(contenders), len(known), tuple(encounters))
+    found_in: dict[str, list[str]] = {}
+    for source, evaluation in zip(sources, evaluations, strict=True):
+        for one in evaluation.rated:
+            found_in.setdefault(whole.names[one.identity], []).append(source)
+    try:
+        whole.ratings  # noqa: B018  (now rather than in the middle of a table)
+    except ConfigError as error:
+        raise ConfigError(f"these reports cannot be compared: {error}") from None
+    return Comparison(tuple(sources), found_in, whole)

@@ -1,0 +1,93 @@
+"""Results of pairs, kept so that nobody plays them again: a small JSON file for each.
+
+    <folder>/<hash of all that decides the games>.json     {"schema", "pairing", "result"}
+
+A file that is damaged, or is about something else, counts as none and is written anew.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import vecchess
+from vecchess.errors import ConfigError, DataError, refused
+from vecchess.evaluate.pair_result import Encounter
+from vecchess.evaluate.pairing import Pairing
+from vecchess.jit import user_cache
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.safe_parse import contents, json_object
+
+SCHEMA = 1
+NAME_DIGITS = 24
+
+
+class Notebook:
+    """A folder of results; with ``folder`` None nothing is kept."""
+
+    def __init__(self, folder: Path | None, edition: str = "", recall: bool = True) -> None:
+        """edition: results of another one are not this one's. recall: False to play all anew."""
+        self._folder = folder
+        self._edition = edition
+        self._recalls = recall
+
+    @classmethod
+    def of_user(cls, recall: bool = True) -> "Notebook":
+        """In the user's cache directory. For exactly these sources: another version of a player
+        plays other games."""
+        return cls(user_cache() / "arena", f"{vecchess.__version__} {_sources_digest()}", recall)
+
+    @classmethod
+    def of_run(cls, folder: Path, recall: bool = True) -> "Notebook":
+        """In the folder of a run, for good. Raises ConfigError where that cannot be written to."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refused(f"cannot write to {folder}", error, ConfigError) from None
+        return cls(folder, recall=recall)
+
+    def recall(self, pairing: Pairing) -> Encounter | None:
+        """What is kept of ``pairing``, if it is."""
+        if self._folder is None or not self._recalls:
+            return None
+        try:
+            values = json_object(contents(self._file(pairing)))
+            if values["schema"] != SCHEMA or values["pairing"] != self._key(pairing):
+                return None
+            found = Encounter.from_dict(values["result"])
+        except (OSError, ValueError, KeyError, TypeError, DataError):
+            return None
+        known = found.players == {pairing.first.identity, pairing.second.identity}
+        return found if known and found.is_complete else None
+
+    def keep(self, pairing: Pairing, encounter: Encounter) -> None:
+        """Keep a complete result, atomically; a disk that will not have it is no reason to stop."""
+        if self._folder is None or not encounter.is_complete:
+            return
+        values = {
+            "schema": SCHEMA,
+            "pairing": self._key(pairing),
+            "result": encounter.to_dict(),
+        }
+        with suppress(OSError, DataError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._file(pairing), (json.dumps(values) + "\n").encode())
+
+    def _key(self, pairing: Pairing) -> dict[str, Any]:
+        return {"token": pairing.token, "games": pairing.config.games, "edition": self._edition}
+
+    def _file(self, pairing: Pairing) -> Path:
+        assert self._folder is not None
+        text = json.dumps(self._key(pairing), sort_keys=True)
+        name = hashlib.sha256(text.encode()).hexdigest()[:NAME_DIGITS]
+        return self._folder / f"{name}.json"
+
+
+def _sources_digest() -> str:
+    """Of the package's code: what decides how players play is spread over most of it."""
+    root, digest = Path(vecchess.__file__).parent, hashlib.sha256()
+    for source in sorted(root.rglob("*.py")):
+        digest.update(source.relative_to(root).as_posix().encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:NAME_DIGITS]

@@ -1,0 +1,105 @@
+"""Where an export goes: a file or a folder that is there whole or not at all, or stdout."""
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from vecchess.errors import ConfigError, DataError
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX, sync_directory
+
+STDOUT = "-"
+
+
+@contextmanager
+def binary_file(out: Path) -> Iterator[BinaryIO]:
+    """Write to ``out``, which is replaced when all is written; "-" is stdout.
+
+    A pipe or a device is written to, not replaced. Raises ConfigError where there is no folder for
+    it, DataError where the disk refuses; of a failed attempt nothing is left.
+    """
+    if str(out) == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    _require_parent(out)
+    try:
+        if out.exists() and not out.is_file():
+            with out.open("wb") as file:
+                yield file
+        else:
+            with _replacing(out.resolve()) as file:
+                yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot write {out}: {error.strerror}") from None
+
+
+@contextmanager
+def text_file(out: Path) -> Iterator[TextIO]:
+    """As ``binary_file``, for text in UTF-8 with lines that end in a newline; characters that UTF-8
+    does not have, as odd names of files, become question marks."""
+    with binary_file(out) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="\n")
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()
+
+
+@contextmanager
+def whole_folder(out: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes ``out`` at the end; if that fails nothing is left.
+
+    Raises ConfigError where ``out`` holds something or cannot be, DataError where the disk refuses.
+    """
+    _require_parent(out)
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ConfigError(f"{out} is there already: choose another --out, or take it away")
+    partial = out.absolute().with_name(PARTIAL_PREFIX + out.absolute().name)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)  # of an export that was killed
+        partial.mkdir()
+        yield partial
+        _sync_files(partial)
+        if out.exists():
+            out.rmdir()
+        partial.replace(out)
+        sync_directory(partial.parent)
+    except OSError as error:
+        raise DataError(f"cannot write {out}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    partial = path.with_name(PARTIAL_PREFIX + path.name)
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_directory(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _sync_files(folder: Path) -> None:
+    """Make what lies in ``folder`` durable."""
+    for path in folder.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    sync_directory(folder)
+
+
+def _require_parent(out: Path) -> None:
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")

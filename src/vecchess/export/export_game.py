@@ -1,0 +1,109 @@
+"""One recorded game, as the writers of all formats get it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import chess
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.fen import to_board
+from vecchess.chess.pgn import start_board
+from vecchess.chess.position import Positions
+from vecchess.chess.rules import Termination
+from vecchess.export.game_walk import Walk, walk
+from vecchess.store.records import VALUE_UNIT, GameRecords
+
+
+@dataclass(frozen=True)
+class RecordedGame:
+    """Game ``index`` of ``records``, whose games ``walk`` has played again."""
+
+    records: GameRecords
+    walk: Walk
+    index: int
+    seed: int | None
+    """The run's; None for games that no run of ours played."""
+    chess960: bool
+    """Castling is Chess960's."""
+
+    @property
+    def number(self) -> int:
+        """In its run or folder."""
+        return int(self.records.numbers[self.index])
+
+    @property
+    def num_plies(self) -> int:
+        """Moves made."""
+        return len(self.moves)
+
+    @cached_property
+    def plies(self) -> slice:
+        """Where its plies are in the ply columns."""
+        first, end = self.records.offsets[self.index : self.index + 2]
+        return slice(int(first), int(end))
+
+    @property
+    def positions(self) -> Positions:
+        """uint64[plies, 8]: before each ply, mover's view."""
+        return self.walk.positions[self.plies]
+
+    @property
+    def moves(self) -> NDArray[np.uint16]:
+        """uint16[plies]: played, mover's view."""
+        return self.walk.moves[self.plies]
+
+    @property
+    def result(self) -> int:
+        """1 White won, 0 draw, -1 Black won."""
+        return int(self.records.result[self.index])
+
+    @property
+    def termination(self) -> Termination:
+        """Why it was over."""
+        return Termination(self.records.termination[self.index])
+
+    @property
+    def nets(self) -> list[str]:
+        """Who chose the moves, one name a span: sha256 of networks, names of others."""
+        spans = slice(*self.records.span_offsets[self.index : self.index + 2])
+        return [self.records.nets[net] for net in self.records.span_net[spans]]
+
+    @cached_property
+    def judged(self) -> NDArray[np.bool_]:
+        """bool[plies]: somebody judged the position, so that its value means something."""
+        return (self.records.steps[self.plies] > 0) | (self.records.visits[self.plies] > 0)
+
+    @cached_property
+    def balance(self) -> NDArray[np.float64]:
+        """float64[plies]: P(win) - P(loss), -1 to 1, mover's view, where it was judged."""
+        win, draw = (self.column(name).astype(np.float64) for name in ("win", "draw"))
+        return (2 * win + draw - VALUE_UNIT) / VALUE_UNIT
+
+    def column(self, name: str) -> NDArray[Any]:
+        """The game's part of a ply column of ``GameRecords``."""
+        part: NDArray[Any] = getattr(self.records, name)[self.plies]
+        return part
+
+    def start_board(self) -> chess.Board:
+        """Before the first move."""
+        return start_board(self.records.start[self.index], self.chess960)
+
+
+def recorded_games(
+    records: GameRecords, seed: int | None = None, chess960: bool = False
+) -> Iterator[RecordedGame]:
+    """The games of ``records`` in their order; see ``open_game``. Raises DataError."""
+    walked = walk(records)
+    for index in range(records.num_games):
+        yield open_game(records, walked, index, seed, chess960)
+
+
+def open_game(
+    records: GameRecords, walked: Walk, index: int, seed: int | None, chess960: bool
+) -> RecordedGame:
+    """Game ``index``; its castling is Chess960's where ``chess960`` says so, or its start does."""
+    own = to_board(records.start[index]).has_chess960_castling_rights()
+    return RecordedGame(records, walked, index, seed, chess960 or own)

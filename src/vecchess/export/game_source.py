@@ -1,0 +1,122 @@
+"""Recorded games in the order of their numbers, from shards that are read when they are needed.
+
+Workers finish games in about the order of their numbers, so few shards have games of one stretch:
+a shard is held from its first game to its last, then forgotten.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.config import PlayConfig, build, read_toml
+from vecchess.errors import ConfigError, DataError
+from vecchess.export.export_game import RecordedGame, open_game
+from vecchess.export.game_walk import Walk, walk
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import Say, ShardFile, read_numbers, read_shards
+from vecchess.store.sources import check_place, find_shards
+
+Watch = Callable[[int, int], object]
+"""Takes how many games are done, and of how many."""
+
+
+class Source:
+    """The games of a run, a folder of shards or a shard."""
+
+    def __init__(self, place: Path, wanted: range | None = None, say: Say | None = None) -> None:
+        """Look into ``place`` for the games ``wanted``, None for all; no game is read yet.
+
+        ``say`` hears of shards that cannot be read, and are left out; without it they raise
+        DataError. Raises ConfigError where there is nothing of what is wanted, DataError where
+        nothing can be read.
+        """
+        check_place(place)
+        self._say = say
+        self._shards = find_shards([place])
+        self._seed, self._chess960 = _played_with(RunFolder(place))
+        numbers = [_numbers(shard, say) for shard in self._shards]
+        self._order = _ordered(numbers, wanted)
+        if not any(map(len, numbers)):
+            raise DataError(f"{place} has no recorded games that can be read")
+        if wanted is not None and not self._order:
+            found = np.concatenate(numbers)
+            raise ConfigError(
+                f"{place} has no games {wanted.start}-{wanted.stop - 1}: "
+                f"they have numbers from {found.min()} to {found.max()}"
+            )
+
+    @property
+    def num_games(self) -> int:
+        """Games to be had, where no shard turns out to be damaged."""
+        return len(self._order)
+
+    def games(self, watch: Watch = lambda done, total: None) -> Iterator[RecordedGame]:
+        """One after the other, by number; ``watch`` is told after each. Raises DataError."""
+        left = np.bincount([shard for shard, _ in self._order], minlength=len(self._shards))
+        held: dict[int, tuple[GameRecords, Walk] | None] = {}
+        for done, (shard, row) in enumerate(self._order, start=1):
+            if shard not in held:
+                held[shard] = self._read(self._shards[shard])
+            known = held[shard]
+            if known is not None:
+                yield open_game(*known, row, self._seed, self._chess960)
+            watch(done, len(self._order))
+            left[shard] -= 1
+            if left[shard] == 0:
+                del held[shard]
+
+    def _read(self, shard: ShardFile) -> tuple[GameRecords, Walk] | None:
+        records = next(read_shards([shard], self._say), None)
+        if records is None:
+            return None
+        try:
+            return records, walk(records)
+        except DataError as error:
+            if self._say is None:
+                raise
+            self._say(f"a shard is left out: {shard.path}: {error}")
+            return None
+
+
+def parse_numbers(text: str) -> range:
+    """Game numbers as users write them, "0-99" or "7"; ConfigError for anything else."""
+    first, dash, last = text.partition("-")
+    if first.isdecimal() and (last.isdecimal() if dash else True):
+        numbers = range(int(first), int(last if dash else first) + 1)
+        if numbers:
+            return numbers
+    raise ConfigError(f'--games {text}: give one number, or the first and the last as in "0-99"')
+
+
+def _played_with(run: RunFolder) -> tuple[int | None, bool]:
+    """The seed of a run and whether it plays Chess960; None and False where there is no run."""
+    if not run.is_there:
+        return None, False
+    known = PlayConfig.model_fields
+    stored = {key: value for key, value in read_toml(run.config).items() if key in known}
+    config = build(PlayConfig, stored)
+    return config.seed, config.game.chess960
+
+
+def _numbers(shard: ShardFile, say: Say | None) -> NDArray[np.int64]:
+    """int64[G] of a shard; none of one that cannot be read, of which ``say`` then has heard."""
+    try:
+        return read_numbers(shard.path)
+    except DataError:  # reading all of it finds better words
+        records = next(read_shards([shard], say), None)
+        return np.zeros(0, np.int64) if records is None else records.numbers
+
+
+def _ordered(numbers: list[NDArray[np.int64]], wanted: range | None) -> list[tuple[int, int]]:
+    """(shard, row) of the games wanted, by number."""
+    shards = np.repeat(np.arange(len(numbers)), [len(part) for part in numbers])
+    rows = np.concatenate([np.arange(len(part)) for part in numbers])
+    every = np.concatenate(numbers)
+    order = np.argsort(every, kind="stable")
+    if wanted is not None:
+        found = every[order]
+        order = order[(found >= wanted.start) & (found < wanted.stop)]
+    return list(zip(shards[order].tolist(), rows[order].tolist(), strict=True))

@@ -1,0 +1,104 @@
+"""A folder of gathered games: shards, the manifest that lists them, and how they were made.
+
+DIR/gather.json  DIR/manifest.jsonl  DIR/000000.npz  DIR/000001.npz ...
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import ConfigError, DataError, refused
+from vecchess.importers.move_records import Game, to_records
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.safe_parse import contents, json_object
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import read_numbers, write_shard
+from vecchess.store.stats import GameStats
+
+FACTS_NAME = "gather.json"
+
+
+class GatherFolder:
+    """Writes games as shards; what the manifest lists is there for good."""
+
+    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
+        """Open ``path`` for games made as ``facts`` says; see ``open_folder``."""
+        self.path = path
+        self.facts = facts
+        self.manifest = Manifest(path)
+
+    @property
+    def stats(self) -> GameStats:
+        """Counts over all recorded games."""
+        return self.manifest.stats
+
+    def numbers(self) -> NDArray[np.int64]:
+        """int64[G], ascending: the numbers that are recorded. Raises DataError."""
+        parts = [read_numbers(self.path / entry.file) for entry in self.manifest.entries]
+        return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
+
+    def write(self, games: list[Game], source: str) -> None:
+        """Record ``games`` as one shard, durably. Raises DataError where the disk refuses."""
+        records = to_records(games, source).by_number()
+        name = f"{len(self.manifest.entries):06d}.npz"
+        sha256 = write_shard(self.path / name, records)
+        self.manifest.append(ShardEntry(name, sha256, GameStats.of(records)))
+
+    def remove(self) -> None:
+        """Take away all that was written."""
+        for entry in self.manifest.entries:
+            (self.path / entry.file).unlink(missing_ok=True)
+        for name in (MANIFEST_NAME, FACTS_NAME):
+            (self.path / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[GatherFolder]:
+    """The folder at ``path``, made if need be, and nobody else's meanwhile.
+
+    ``facts`` say how its games are made. Raises ConfigError where one cannot write there, where
+    games lie already that were not gathered, or that were made in another way.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / ".lock").touch()
+    except OSError as error:
+        advice = "choose another --out"
+        raise refused(f"cannot write to {path}", error, ConfigError, advice) from None
+    with RunFolder(path).locked():
+        known = _read_facts(path)
+        if known is None:
+            if any(path.glob("*.npz")) or (path / "config.toml").exists():
+                raise ConfigError(f"{path} holds other games already: choose another --out")
+            write_atomically(path / FACTS_NAME, (json.dumps(facts) + "\n").encode())
+        elif known != facts:
+            raise ConfigError(f"{path} holds games made with {_difference(known, facts)}")
+        folder = GatherFolder(path, facts)
+        recorded = set(folder.numbers().tolist())
+        for _, numbers in folder.manifest.adopt(lambda found: not recorded.isdisjoint(found)):
+            recorded.update(numbers.tolist())
+        yield folder
+
+
+def _read_facts(path: Path) -> dict[str, Any] | None:
+    file = path / FACTS_NAME
+    if not file.exists():
+        return None
+    try:
+        return json_object(contents(file))
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {file}: {error}") from None
+
+
+def _difference(known: dict[str, Any], facts: dict[str, Any]) -> str:
+    """The first setting that differs, and what to do."""
+    for name, value in (facts | known).items():
+        if facts.get(name) != known.get(name):
+            return f"{name} = {value}, not {facts.get(name)}: choose another --out"
+    return "the same settings"

@@ -1,0 +1,115 @@
+"""PGN files as shards: the main lines of finished games, read one at a time."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from vecchess.errors import ConfigError
+from vecchess.importers.folder import GatherFolder, open_folder
+from vecchess.importers.move_records import Game
+from vecchess.importers.pgn_main_line import RESULTS, read_main_line
+
+SCHEMA = 1
+SOURCE = "pgn"
+"""What the records name in place of a network."""
+SHARD_GAMES = 1000
+Watch = Callable[["Imported"], object]
+
+
+@dataclass
+class Imported:
+    """Counts of one import."""
+
+    games: int = 0
+    plies: int = 0
+    empty: int = 0
+    """Left out: headers without moves."""
+    unfinished: int = 0
+    """Left out: no result."""
+    bad: int = 0
+    """Left out: an illegal move, a bad position, a contradiction, another game than chess."""
+    first_bad: str = ""
+    """What was wrong with the first of those."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"schema": SCHEMA, **vars(self)}
+
+
+def import_pgn(
+    files: Sequence[Path],
+    out: Path,
+    skip_bad: bool = False,
+    shard_games: int = SHARD_GAMES,
+    watch: Watch = lambda _: None,
+) -> Imported:
+    """Record the games of ``files`` in the new folder ``out``, in their order.
+
+    A bad game is an error, or left out and counted with ``skip_bad``; after an error nothing is
+    left in ``out``. ``watch`` is called after each shard. Raises ConfigError with file, game and
+    move.
+    """
+    for file in files:
+        if not file.exists() or file.is_dir():
+            raise ConfigError(f"there is no file {file}")
+    counts = Imported()
+    with open_folder(out, {"schema": SCHEMA, "source": SOURCE}) as folder:
+        if folder.manifest.entries:
+            raise ConfigError(f"{out} holds imported games already: choose another --out")
+        try:
+            _import(files, folder, skip_bad, shard_games, counts, watch)
+        except BaseException:
+            folder.remove()
+            raise
+    return counts
+
+
+def _import(
+    files: Sequence[Path], folder: GatherFolder, skip_bad: bool, shard_games: int,
+    counts: Imported, watch: Watch,
+) -> None:  # fmt: skip
+    waiting: list[Game] = []
+    for file in files:
+        before = counts.games
+        for game in _games(file, skip_bad, counts):
+            waiting.append(game)
+            if len(waiting) == shard_games:
+                folder.write(waiting, SOURCE)
+                waiting = []
+                watch(counts)
+        if counts.games == before:
+            raise ConfigError(f"{file} holds no finished games with moves in PGN")
+    if waiting:
+        folder.write(waiting, SOURCE)
+        watch(counts)
+
+
+def _games(file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
+    """The finished games of a file; the others are counted, or an error."""
+    try:
+        with file.open(encoding="utf-8-sig", errors="replace") as handle:
+            yield from _finished(handle, file, skip_bad, counts)
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+
+
+def _finished(handle: TextIO, file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
+    index = 0
+    while (read := read_main_line(handle)) is not None:
+        index += 1
+        fault = read.fault or read.contradiction()
+        if fault:
+            line = f"{file}, game {index}: {fault}"
+            if not skip_bad:
+                raise ConfigError(f"{line}; --skip-bad leaves such games out")
+            counts.bad += 1
+            counts.first_bad = counts.first_bad or line
+        elif not read.actions:
+            counts.empty += 1
+        elif read.result not in RESULTS:
+            counts.unfinished += 1
+        else:
+            yield read.game(counts.games)
+            counts.games += 1
+            counts.plies += len(read.actions)

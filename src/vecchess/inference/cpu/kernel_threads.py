@@ -1,0 +1,83 @@
+"""A network's kernels, and the threads that run them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from time import perf_counter_ns
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import NetworkError
+from vecchess.inference.cpu.density import KernelChoice
+from vecchess.inference.cpu.kernels import Asked, Network, Scratch, State, Sums, step
+from vecchess.inference.cpu.packed_network import cpu_network, group_size, new_scratch
+from vecchess.snn.integer.integer_net import IntegerNet
+
+PARTS_PER_THREAD = 4
+"""Boards are shared out in so many parts a thread: one that is held up holds nobody up long."""
+
+
+class Workforce:
+    """``threads`` threads, each with memory of its own for a group of members."""
+
+    def __init__(
+        self,
+        net: IntegerNet,
+        threads: int,
+        group: int | None = None,
+        dense: bool | None = None,
+    ) -> None:
+        """Groups of ``group`` members; ``dense`` as of ``KernelChoice``.
+
+        Raises ``NetworkError`` for a network not proved exact.
+        """
+        report = net.check()
+        report.require_exact()
+        self.sums: Sums = np.int16 if report.int16_sums else np.int32
+        self.group = group or group_size(net.config)
+        self.network: Network = cpu_network(net)
+        self.choice = KernelChoice(net.config, self.sums, dense)
+        self.kernel_ns = 0
+        self._config = net.config
+        self._scratches = [new_scratch(net.config, self.group, self.sums) for _ in range(threads)]
+        self._idle: SimpleQueue[Scratch] = SimpleQueue()
+        for scratch in self._scratches:
+            self._idle.put(scratch)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def advance(
+        self, slots: NDArray[np.int32], times: NDArray[np.uint8], state: State, asked: Asked
+    ) -> None:
+        """One step for each member: ``slots[i]``, which has taken ``times[i]`` steps before."""
+        network, group, is_dense = self.network, self.group, self.choice.is_dense
+
+        def work(part: slice) -> None:
+            scratch = self._idle.get()
+            try:
+                step(slots[part], times[part], group, is_dense, network, state, asked, scratch)
+            finally:
+                self._idle.put(scratch)
+
+        start = perf_counter_ns()
+        if self._pool is None:
+            work(slice(0, len(slots)))
+        else:
+            list(self._pool.map(work, self._parts(len(slots))))
+        self.kernel_ns += perf_counter_ns() - start
+        self.choice.learn(len(slots), [scratch.fired for scratch in self._scratches])
+
+    def replace_network(self, net: IntegerNet) -> None:
+        """Take another network of the same sizes; ``ValueError`` for other sizes."""
+        if net.config != self._config:
+            raise ValueError("the new network has other sizes")
+        report = net.check()
+        report.require_exact()
+        if self.sums == np.int16 and not report.int16_sums:
+            raise NetworkError("the new network's sums may leave int16, which this one's fit")
+        self.network = cpu_network(net)
+
+    def _parts(self, count: int) -> list[slice]:
+        """``count`` members in parts of whole groups."""
+        groups = -(-count // self.group)
+        size = self.group * max(1, -(-groups // (PARTS_PER_THREAD * len(self._scratches))))
+        return [slice(at, min(at + size, count)) for at in range(0, count, size)]

@@ -1,0 +1,104 @@
+"""The network as the kernels read it. Shapes depend on the sizes only, so weights swap in place."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import NUM_TAPS, hidden_layers
+
+PLANES_MULTIPLE = 32
+"""Input planes are padded to a multiple of this, see ``tower.PLANES_AT_ONCE``."""
+LEAST_VALUES = 16
+"""Fewest columns of the value layer: matrix units take no fewer."""
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+class Weights:
+    """``<part>_weight`` int8, ``<part>_shift`` and ``<part>_bias`` int32 tensors on one device.
+
+    part      weight                               shift (F - k) and bias (units 2^-F)
+    stem      [9, C, P padded]                     [C]
+    tower     [2 * blocks, 9, C, C]                [2 * blocks, C]
+    policy    [73, C]                              [73]
+    squeeze   [V padded, C]                        [V padded]
+    outcome   [3, 64, V padded]                    [3]
+
+    Output-major: the inputs of one output neuron lie side by side. Padding is zero: silent.
+    """
+
+    def __init__(self, net: IntegerNet, device: torch.device) -> None:
+        """Copy ``net`` to ``device``."""
+        self._tensors = {
+            name: torch.from_numpy(array).to(device) for name, array in pack(net).items()
+        }
+
+    def load(self, net: IntegerNet) -> None:
+        """Take the weights of another network of the same sizes into the same memory."""
+        for name, array in pack(net).items():
+            self._tensors[name].copy_(torch.from_numpy(array))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(tensor.nbytes for tensor in self._tensors.values())
+
+    def of(self, part: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Weight, shift and bias of ``part``."""
+        tensors = self._tensors
+        return tensors[f"{part}_weight"], tensors[f"{part}_shift"], tensors[f"{part}_bias"]
+
+
+def padded_values(config: NetConfig) -> int:
+    """V rounded up to the power of two that kernels use."""
+    return max(LEAST_VALUES, 1 << (config.value_channels - 1).bit_length())
+
+
+def pack(net: IntegerNet) -> Arrays:
+    """All arrays of ``Weights``, by name."""
+    config, layers = net.config, net.layers
+    tower = [layers[hidden.name] for hidden in hidden_layers(config)]
+    values = padded_values(config)
+    extra = values - config.value_channels
+    outcome = layers["value.outcome"]
+    by_square = outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, config.value_channels)
+    planes = -(-config.num_planes // PLANES_MULTIPLE) * PLANES_MULTIPLE
+    squeeze = layers["value.squeeze"]
+    arrays: dict[str, tuple[NDArray[np.generic], list[Layer]]] = {
+        "stem": (_pad(_by_tap(layers["stem"]), planes - config.num_planes), [layers["stem"]]),
+        "tower": (np.stack([_by_tap(layer) for layer in tower]), tower),
+        "policy": (layers["policy"].weight, [layers["policy"]]),
+        "squeeze": (np.pad(squeeze.weight, ((0, extra), (0, 0))), [squeeze]),
+        "outcome": (_pad(by_square, extra), [outcome]),
+    }
+    packed: Arrays = {}
+    for part, (weight, sources) in arrays.items():
+        packed[f"{part}_weight"] = np.array(weight, np.int8, order="C")
+        for name, per_output in (("shift", _shift), ("bias", _bias)):
+            rows = np.stack([per_output(config, layer) for layer in sources])
+            rows = rows if part == "tower" else rows[0]
+            packed[f"{part}_{name}"] = _pad(rows, extra) if part == "squeeze" else rows
+    return packed
+
+
+def _by_tap(layer: Layer) -> NDArray[np.int8]:
+    """int8[9, O, I] from int8[O, (tap, I)]."""
+    taps = layer.weight.reshape(len(layer.weight), NUM_TAPS, -1)
+    return np.ascontiguousarray(taps.transpose(1, 0, 2))
+
+
+def _pad(array: NDArray[np.generic], extra: int) -> NDArray[np.generic]:
+    """``extra`` zeros at the end of the last axis."""
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, extra)])
+
+
+def _shift(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
+    return (config.grid_bits - layer.shift.astype(np.int32)).astype(np.int32)
+
+
+def _bias(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
+    return (layer.bias << (config.grid_bits - config.weight_bits)).astype(np.int32)

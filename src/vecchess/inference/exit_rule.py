@@ -1,0 +1,125 @@
+"""When a slot may leave before T: exact integer comparisons, slot by slot.
+
+All enabled conditions must hold. With accumulators A after t steps and logits A / t:
+
+    t >= min_steps
+    best - second best >= policy_margin * t          margin of logits, without division
+    best move the same as one step ago               ties go to the lowest index in ``legal``
+    |wdl_t * (t - 1) - wdl_(t-1) * t| <= value_drift * t * (t - 1)      every outcome
+
+At the first step nothing counts as unchanged. A position with one legal move leaves at min_steps,
+all others at T at the latest. Stability of move and value, because chess policies are seldom sure.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import NetworkError
+from vecchess.jit import inline, kernel
+from vecchess.safe_parse import clipped
+
+NEVER = 255
+"""``min_steps`` of the rule that lets nobody leave before T."""
+NO_DRIFT_LIMIT = -1
+MOST = 1 << 40
+"""No accumulator comes near this, nor what the kernel multiplies it with near 2^63."""
+NO_BEST = -1
+"""Best move before the first step."""
+
+
+@dataclass(frozen=True)
+class ExitRule:
+    """Thresholds in accumulator units (2^-F)."""
+
+    min_steps: int = 2
+    """Fewest time steps, 1 to 254; 255 means never before T."""
+    policy_margin: int = 0
+    """Margin of the best legal move over the second, per step; 0 asks for none."""
+    best_move_unchanged: bool = True
+    """The best legal move is that of the step before."""
+    value_drift: int | None = None
+    """Most that win, draw or loss per step may have moved in the last step; None asks nothing."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_steps <= NEVER:
+            raise NetworkError(f"exit rule: min_steps {self.min_steps} is not within 1..{NEVER}")
+        if self.policy_margin < 0 or (self.value_drift is not None and self.value_drift < 0):
+            raise NetworkError("exit rule: policy_margin and value_drift cannot be negative")
+
+    @classmethod
+    def never(cls) -> Self:
+        """Every position takes all T steps."""
+        return cls(min_steps=NEVER)
+
+    @classmethod
+    def from_metadata(cls, stored: dict[str, Any] | None) -> Self:
+        """The rule stored with a network, the default one if None; ``NetworkError`` if unknown."""
+        try:
+            rule = cls(**(stored or {}))
+        except TypeError as error:
+            raise NetworkError(f"exit rule not understood: {clipped(stored)}") from error
+        numbers = (rule.min_steps, rule.policy_margin, rule.value_drift or 0)
+        are_numbers = all(type(number) is int and number <= MOST for number in numbers)
+        if not are_numbers or type(rule.best_move_unchanged) is not bool:
+            raise NetworkError(f"exit rule not understood: {clipped(stored)}")
+        return rule
+
+    def to_metadata(self) -> dict[str, Any]:
+        """What a network file stores."""
+        return asdict(self)
+
+    def as_integers(self) -> NDArray[np.int64]:
+        """int64[4] for the kernel: min_steps, policy_margin, best_move_unchanged, value_drift."""
+        drift = NO_DRIFT_LIMIT if self.value_drift is None else self.value_drift
+        unchanged = int(self.best_move_unchanged)
+        return np.array([self.min_steps, self.policy_margin, unchanged, drift], np.int64)
+
+
+@inline
+def _drifted(wdl, previous, t, limit):  # type: ignore[no-untyped-def]
+    for outcome in range(wdl.shape[0]):
+        moved = np.int64(wdl[outcome]) * (t - 1) - np.int64(previous[outcome]) * t
+        if abs(moved) > limit * t * (t - 1):
+            return True
+    return False
+
+
+@inline
+def _may_leave(rule, t, num_legal, margin, unchanged, wdl, previous_wdl):  # type: ignore[no-untyped-def]
+    if t < rule[0]:
+        return False
+    if num_legal == 1:
+        return True
+    if margin < rule[1] * t:
+        return False
+    if rule[2] != 0 and not unchanged:
+        return False
+    return rule[3] < 0 or (t > 1 and not _drifted(wdl, previous_wdl, t, rule[3]))
+
+
+@kernel
+def judge(slots, rule, time_steps, policy, num_legal, wdl, steps, best, previous_wdl, settles):  # type: ignore[no-untyped-def]
+    """After a time step: fill ``settles: bool[K]``, remember best move and WDL of each slot."""
+    for k in range(slots.shape[0]):
+        slot = slots[k]
+        scores = policy[slot]
+        top = 0
+        second = np.int64(-(2**62))
+        for move in range(1, num_legal[slot]):
+            if scores[move] > scores[top]:
+                second = np.int64(scores[top])
+                top = move
+            elif scores[move] > second:
+                second = np.int64(scores[move])
+        t = np.int64(steps[slot])
+        margin = np.int64(scores[top]) - second
+        unchanged = best[slot] == top
+        settles[k] = t >= time_steps or _may_leave(
+            rule, t, num_legal[slot], margin, unchanged, wdl[slot], previous_wdl[slot]
+        )
+        best[slot] = top
+        for outcome in range(wdl.shape[1]):
+            previous_wdl[slot, outcome] = wdl[slot, outcome]

@@ -1,0 +1,74 @@
+"""The networks that played recorded games, found among those a run has kept."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.config import BUILT_IN_NETS
+from vecchess.errors import DataError, NetworkError
+from vecchess.replay.find_games import folders_of
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import RunFolder
+
+SHA256_DIGITS = 64
+
+
+def by_network(records: GameRecords) -> dict[str, NDArray[np.int64]]:
+    """The games each network played: indices, int64[K], by sha256 or the name of a built-in one.
+
+    Raises DataError for a game in which networks took turns.
+    """
+    shared = np.flatnonzero(np.diff(records.span_offsets) != 1)
+    if len(shared):
+        raise DataError(
+            f"game {records.numbers[shared[0]]} was played by several networks: "
+            "it cannot be played again"
+        )
+    played_by = records.span_net[records.span_offsets[:-1]]
+    return {
+        net: np.flatnonzero(played_by == index)
+        for index, net in enumerate(records.nets)
+        if (played_by == index).any()
+    }
+
+
+def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[str, str]:
+    """What a server is told to load for each of the networks that ``by_network`` named.
+
+    Raises NetworkError where the run has not kept one of them, or it was none.
+    """
+    found = {net: net for net in wanted if net in BUILT_IN_NETS}
+    missing = [net for net in wanted if net not in found]
+    for net in missing:
+        if len(net) != SHA256_DIGITS:
+            raise NetworkError(f"{net} played games of {run.path}: it is no network we could ask")
+    files = _kept(run)
+    for net in missing:
+        file = next((file for file in _likely_first(files, net) if _sha256(file) == net), None)
+        if file is None:
+            raise NetworkError(
+                f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
+                "games to play again: put its file back"
+            )
+        found[net] = str(file)
+    return found
+
+
+def _kept(run: RunFolder) -> list[Path]:
+    return [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
+
+
+def _likely_first(files: Iterable[Path], net: str) -> Iterator[Path]:
+    """Files that are named by the hash come first: most need not be read then."""
+    yield from sorted(files, key=lambda file: not net.startswith(file.stem))
+
+
+def _sha256(file: Path) -> str:
+    """The hash of a network file; "" for one that is damaged."""
+    try:
+        return IntegerNet.load(file).sha256
+    except NetworkError:
+        return ""

@@ -1,0 +1,88 @@
+"""Plays games again by their numbers, many at a time, on a device of choice."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
+from vecchess.replay.find_networks import by_network, find_networks
+from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
+from vecchess.selfplay.games.game_ids import NumberPool, ranges_of
+from vecchess.selfplay.worker.setup import Say, assemble_server, check_search
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Means:
+    """What games are played again with: nothing of it decides a move. 0 chooses."""
+
+    gpus: str = "auto"
+    """The first of these devices is taken."""
+    slots: int = 0
+    movers: int = 0
+    threads: int = 0
+    backend: str = "auto"
+
+    def device(self) -> Device:
+        """The device, the only one this process sees from now on. Raises ConfigError."""
+        device = parse_gpus(self.gpus)[0]
+        see_only(device)
+        return device
+
+
+class Again:
+    """Recorded games that are about to be played again."""
+
+    def __init__(self, run: RunFolder, recorded: GameRecords, means: Means, say: Say) -> None:
+        """Find their networks among those that ``run`` has kept.
+
+        Raises NetworkError where one is missing, ConfigError for means that make no sense.
+        """
+        self.config = settings_of(run, means)
+        self.by_network = by_network(recorded)
+        """The games of each network: indices, int64[K], by its sha256 or name."""
+        self.device = means.device()
+        self._recorded, self._say = recorded, say
+        self._files = find_networks(run, self.by_network)
+
+    def games(self) -> Iterator[GameRecords]:
+        """The games, each by itself, as they end. Raises as ``play_again``."""
+        for net, indices in self.by_network.items():
+            numbers = self._recorded.numbers[indices].tolist()
+            for ended in play_again(self.config, self._files[net], numbers, self.device, self._say):
+                yield from (ended.take(np.array([index])) for index in range(ended.num_games))
+
+
+def settings_of(run: RunFolder, means: Means) -> SelfplayConfig:
+    """How the games of ``run`` were played, whatever command played them, but with other means.
+
+    Raises ConfigError for a run or means that make no sense.
+    """
+    stored, known = read_toml(run.config), PlayConfig.model_fields
+    played = {key: value for key, value in stored.items() if key in known}
+    played |= vars(means) | {"concurrent_games": 0}
+    return build(SelfplayConfig, played)
+
+
+def play_again(
+    config: SelfplayConfig, net: str, numbers: list[int], device: Device, say: Say
+) -> Iterator[GameRecords]:
+    """The games with ``numbers``, ascending, as they end. ``net``: a file or a built-in name.
+
+    Raises ConfigError or NetworkError where they cannot be played here, DeviceError where the
+    device fails.
+    """
+    pool = NumberPool()
+    pool.add(ranges_of(numbers))
+    share = share_out(config, [device], len(numbers))
+    check_search(config.tree, share, 1)
+    server = assemble_server(config, net, device, share, pool, say)
+    server.start()
+    try:
+        while not server.is_idle:
+            server.turn()
+            yield from server.take_finished()
+    finally:
+        server.close()

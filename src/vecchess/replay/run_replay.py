@@ -1,0 +1,144 @@
+"""What ``vecchess replay`` does: recorded games played again and compared, bit for bit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from vecchess.chess.pgn import RESULTS
+from vecchess.chess.rules import Termination
+from vecchess.replay.compare_records import Difference, first_difference, is_witnessed
+from vecchess.replay.find_games import RecordedGames, existing_run
+from vecchess.replay.move_text import written
+from vecchess.replay.replayer import Again, Means
+from vecchess.selfplay.worker.setup import Say
+from vecchess.store.records import VALUE_UNIT, GameRecords
+
+SCHEMA = 1
+
+
+@dataclass
+class Tally:
+    """How far the comparison has come."""
+
+    wanted: int
+    done: int = 0
+    plies: int = 0
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    """Where games are not what was recorded; by number once all are done."""
+
+
+Tell = Callable[[Tally], object]
+"""Hears how the comparison goes, several times a second."""
+
+
+def replay_game(run_path: Path, number: int, means: Means, say: Say) -> dict[str, Any]:
+    """Play game ``number`` of a run again; the moves and the verdict, ready for JSON.
+
+    Raises ConfigError where there is no such run or game, DataError where it cannot be read,
+    NetworkError where its network is gone.
+    """
+    start = perf_counter()
+    run = existing_run(run_path)
+    recorded = RecordedGames(run, say).one(number)
+    again = Again(run, recorded, means, say)
+    (now,) = again.games()
+    difference = first_difference(recorded, now)
+    chess960 = again.config.game.chess960
+    return {
+        "schema": SCHEMA,
+        "run": str(run_path),
+        "game": number,
+        "net": recorded.nets[recorded.span_net[0]],
+        "device": again.device.label,
+        "identical": difference is None,
+        "hashes_known": bool(is_witnessed(recorded)[0]),
+        "difference": difference and _told(difference, recorded, now, chess960),
+        "result": RESULTS[int(now.result[0])],
+        "termination": Termination(now.termination[0]).name.lower().replace("_", " "),
+        "plies": _plies(recorded, difference, chess960),
+        "seconds": round(perf_counter() - start, 3),
+    }
+
+
+def verify_games(
+    run_path: Path, count: int, seed: int, means: Means, say: Say, tell: Tell
+) -> dict[str, Any]:
+    """Play ``count`` games of a run again, drawn by ``seed``, all if there are no more; the facts.
+
+    Raises as ``replay_game``.
+    """
+    start = perf_counter()
+    run = existing_run(run_path)
+    games = RecordedGames(run, say)
+    recorded = games.some(count, seed)
+    again = Again(run, recorded, means, say)
+    tally = Tally(recorded.num_games)
+    tell(tally)
+    for now in again.games():
+        index = int(np.searchsorted(recorded.numbers, now.numbers[0]))
+        before = recorded.take(np.array([index]))
+        if difference := first_difference(before, now):
+            told = _told(difference, before, now, again.config.game.chess960)
+            tally.differences.append(told)
+        tally.done += 1
+        tally.plies += len(now.action)
+        tell(tally)
+    tally.differences.sort(key=lambda told: told["game"])
+    known = is_witnessed(recorded)
+    return {
+        "schema": SCHEMA,
+        "run": str(run_path),
+        "recorded": len(games.numbers),
+        "games": tally.done,
+        "plies": tally.plies,
+        "identical": tally.done - len(tally.differences),
+        "different": len(tally.differences),
+        "hashes_unknown": int((~known).sum()),
+        "networks": {net: len(indices) for net, indices in again.by_network.items()},
+        "device": again.device.label,
+        "differences": tally.differences,
+        "seconds": round(perf_counter() - start, 3),
+    }
+
+
+def _told(
+    difference: Difference, recorded: GameRecords, now: GameRecords, chess960: bool
+) -> dict[str, Any]:
+    """A difference as plain values, with the move that was recorded there and the one made now."""
+    told = difference.to_dict()
+    if difference.ply is None:
+        return told
+    for name, game in (("recorded", recorded), ("now", now)):
+        moves = written(game.start[0], game.action[: difference.ply + 1], chess960)
+        told[f"move_{name}"] = moves[-1].san if len(moves) > difference.ply else None
+    return told
+
+
+def _plies(
+    recorded: GameRecords, difference: Difference | None, chess960: bool
+) -> list[dict[str, Any]]:
+    """The recorded plies, up to the one that differs: move, and what was thought of the position.
+
+    ``value`` is the mover's expected score, None where nobody was asked.
+    """
+    end = None if difference is None or difference.ply is None else difference.ply + 1
+    plies = []
+    for ply, move in enumerate(written(recorded.start[0], recorded.action[:end], chess960)):
+        asked = recorded.steps[ply] > 0 or recorded.visits[ply] > 0
+        value = (2 * int(recorded.win[ply]) + int(recorded.draw[ply])) / (2 * VALUE_UNIT)
+        plies.append(
+            {
+                "ply": ply,
+                "uci": move.uci,
+                "san": move.san,
+                "value": round(value, 4) if asked else None,
+                "visits": int(recorded.visits[ply]),
+                "time_steps": int(recorded.steps[ply]) or int(recorded.thought[ply]),
+                "same": difference is None or ply != difference.ply,
+            }
+        )
+    return plies

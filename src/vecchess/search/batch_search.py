@@ -1,0 +1,257 @@
+"""Searches of given positions, all at the same time: for evaluation, analysis and tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vecchess.chess.history import Pasts, checked_past, no_past
+from vecchess.chess.planes import num_planes
+from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, position_keys
+from vecchess.chess.rules import KEY_HISTORY, Termination, terminations
+from vecchess.config import TreeConfig
+from vecchess.inference.backend import Backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+from vecchess.search.forest import Forest, ForestPlan
+from vecchess.search.kernels import decide
+from vecchess.search.kernels.entry_points import begin_searches, decide_all, free_trees
+from vecchess.search.kernels.evaluation_cache import EvaluationCache
+from vecchess.search.kernels.priors import decode_priors
+from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree import forest_layout as descriptor
+from vecchess.search.tree import node_layout as layout
+from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree_limits import TreeLimits
+from vecchess.shapes import POSITION_WORDS
+
+Watch = Callable[["BatchSearch"], bool]
+"""Looks on while a search runs; True ends it."""
+Finished = Callable[["BatchSearch", "SearchResults"], object]
+"""Sees the trees of a search that is over, and what was found, before they are freed."""
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """What B searches found. Point of view: the side to move.
+
+    action: uint16[B] the move, prob: float32[B] with which it was drawn. visits: int32[B]
+    simulations. win, draw: int64[B] of the root in 2**-24. steps: int64[B] time steps of all
+    answers. Edges of the roots, opened ones first: edge_offsets: int64[B + 1], edge_action:
+    uint16[E], edge_visits: int32[E], edge_q: float32[E], edge_prior: float64[E]. Policy targets:
+    target_offsets: int64[B + 1], target_action: uint16[K], target_prob: uint16[K] in 1/65535.
+    """
+
+    action: NDArray[np.uint16]
+    prob: NDArray[np.float32]
+    visits: NDArray[np.int32]
+    win: NDArray[np.int64]
+    draw: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    edge_offsets: NDArray[np.int64]
+    edge_action: NDArray[np.uint16]
+    edge_visits: NDArray[np.int32]
+    edge_q: NDArray[np.float32]
+    edge_prior: NDArray[np.float64]
+    target_offsets: NDArray[np.int64]
+    target_action: NDArray[np.uint16]
+    target_prob: NDArray[np.uint16]
+
+
+class BatchSearch:
+    """Searches up to G positions at a time with one backend. Not thread-safe."""
+
+    def __init__(
+        self,
+        config: TreeConfig,
+        backend: Backend,
+        num_trees: int,
+        seed: int = 0,
+        lanes: int = 1,
+        tablebase: Tablebase | None = None,
+        history: int = 1,
+    ) -> None:
+        """G = ``num_trees``; each may have ``lanes`` questions open at a time.
+
+        ``history``: positions that the network of ``backend`` sees. Raises ConfigError where
+        memory is short.
+        """
+        self.config = config
+        self.requests = Requests.empty(num_trees * lanes, num_planes(history))
+        self.engine = SlotEngine(backend, self.requests)
+        self.cache = EvaluationCache(config.cache_mb) if config.cache_mb else None
+        self._positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
+        self._keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
+        self._past = no_past(num_trees)
+        self._tablebase = tablebase
+        self._is_running = False
+        self._over: list[NDArray[np.int64]] = []
+        men = tablebase.most_men if tablebase else 0
+        limits = TreeLimits.of_analysis(config, num_trees)
+        plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes, men)
+        boards = (self._positions, self._keys, self._past)
+        self.forest = Forest(config, plan, *boards, self.requests, self.cache)
+
+    def run(
+        self,
+        positions: Positions,
+        keys: NDArray[np.uint64] | None = None,
+        past: Pasts | None = None,
+        seed: int = 0,
+        numbers: ArrayLike = 0,
+        plies: ArrayLike = 0,
+        temperature: ArrayLike = 0.0,
+        explore: bool = False,
+        watch: Watch | None = None,
+        finished: Finished | None = None,
+    ) -> SearchResults:
+        """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
+
+        keys: ``uint64[B, 102]`` histories (``chess.rules``), past: ``uint64[B, 8, 8]`` the
+        positions before (``chess.past``), None for none. numbers, plies: of the games, which with
+        ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise where
+        ``explore``. explore: with noise and forced playouts. ``watch`` is called after every step
+        of the network, ``finished`` once at the end. Raises ValueError for wrong shapes and for
+        games that are over, RuntimeError after a run that was broken off by an error: its
+        questions are still open, make a new ``BatchSearch``.
+        """
+        if self._is_running:
+            raise RuntimeError("an earlier run was broken off: make a new BatchSearch")
+        trees = np.arange(len(positions), dtype=np.int64)
+        self._is_running = True
+        try:
+            self.begin(trees, positions, keys, past, seed, numbers, plies, temperature, explore)
+        except ValueError:  # nothing was begun
+            self._is_running = False
+            raise
+        self._finish(watch)
+        results = self.results(trees)
+        if finished is not None:
+            finished(self, results)
+        self.free(trees)
+        self._is_running = False
+        return results
+
+    def begin(
+        self,
+        trees: NDArray[np.int64],
+        positions: Positions,
+        keys: NDArray[np.uint64] | None = None,
+        past: Pasts | None = None,
+        seed: int = 0,
+        numbers: ArrayLike = 0,
+        plies: ArrayLike = 0,
+        temperature: ArrayLike = 0.0,
+        explore: bool = False,
+    ) -> None:
+        """Begin searches in ``trees``, int64[B] of those that are free, beside all others.
+
+        As for ``run``; ``seed`` is that of all searches under way. ``step`` tells which are over.
+        """
+        self._set_up(trees, positions, keys, past)
+        num = len(trees)
+        scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
+        if self.config.search == "gumbel" and not explore:
+            scale = np.zeros(num)
+        self.forest.words.view(np.uint64)[descriptor.SEED] = seed
+        begin_searches(
+            self.forest.address, trees,
+            np.broadcast_to(np.asarray(numbers, np.int64), num).copy(),
+            np.broadcast_to(np.asarray(plies, np.int64), num).copy(),
+            scale.copy(), self.config.sims, int(explore),
+        )  # fmt: skip
+        self._carry_on(trees * self.forest.lanes)
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no search waits for an answer, and none that is over waits to be told of."""
+        return self.engine.is_idle and not self._over
+
+    def step(self) -> NDArray[np.int64]:
+        """Advance the network one time step; returns the trees whose searches are now over.
+
+        int64[K]; they keep what they found until they are freed.
+        """
+        if not self.engine.is_idle:
+            answered = self.engine.step()
+            if len(answered):
+                self._carry_on(answered)
+        over, self._over = self._over, []
+        return np.concatenate(over) if over else np.zeros(0, np.int64)
+
+    def free(self, trees: NDArray[np.int64]) -> None:
+        """Give the pages of ``trees`` back, whose searches are over."""
+        free_trees(self.forest.address, trees)
+
+    def _set_up(
+        self,
+        trees: NDArray[np.int64],
+        positions: Positions,
+        keys: NDArray[np.uint64] | None,
+        past: Pasts | None,
+    ) -> None:
+        positions = checked(positions)
+        num = len(positions)
+        if num > len(self._positions):
+            raise ValueError(f"{num} positions, room for {len(self._positions)}")
+        if (terminations(positions) != Termination.ONGOING).any():
+            raise ValueError("a position is of a game that is over: there is nothing to search")
+        self._positions[trees] = positions
+        self._keys[trees] = 0 if keys is None else keys
+        self._past[trees] = 0 if past is None else checked_past(past, num)
+        clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
+        self._keys[trees, clock] = position_keys(positions)
+
+    def _finish(self, watch: Watch | None) -> None:
+        """Carry all searches on until none waits for an answer."""
+        while not self.is_idle:
+            self.step()
+            if watch is not None and watch(self):
+                self.forest.records[:, record.BUDGET] = 0
+                watch = None
+
+    def _carry_on(self, rows: NDArray[Any]) -> None:
+        """Search until every tree is over or waits, and queue the questions."""
+        while len(rows):
+            self._over.append(self.forest.search(rows))
+            rows = self.forest.look_up(self._tablebase)
+        self.engine.submit(self.forest.take_asked())
+
+    def results(self, trees: NDArray[np.int64]) -> SearchResults:
+        """What was found in ``trees``, int64[B], whose searches are over."""
+        decisions = np.zeros((len(trees), decide.DECISION_WORDS), np.int32)
+        decide_all(self.forest.address, trees, self.forest.decision, decisions)
+        edges = [self._root_edges(int(tree)) for tree in trees]
+        table = np.concatenate(edges) if edges else np.zeros((0, 4), np.int32)
+        counts = decisions[:, decide.NUM_TARGETS]
+        listed = np.arange(decisions.shape[1] - decide.TARGETS) < counts[:, None]
+        targets = decisions[:, decide.TARGETS :][listed].view(np.uint32)
+        words = table[:, layout.PRIOR_ACTION].view(np.uint32).astype(np.int64)
+        return SearchResults(
+            action=decisions[:, decide.ACTION].astype(np.uint16),
+            prob=np.ascontiguousarray(decisions[:, decide.PROB]).view(np.float32),
+            visits=decisions[:, decide.ROOT_VISITS].copy(),
+            win=decisions[:, decide.WIN].astype(np.int64),
+            draw=decisions[:, decide.DRAW].astype(np.int64),
+            steps=decisions.view(np.int64)[:, decide.THOUGHT].copy(),
+            edge_offsets=_offsets([len(part) for part in edges]),
+            edge_action=(words & layout.ACTION_MASK).astype(np.uint16),
+            edge_visits=table[:, layout.EDGE_VISITS].copy(),
+            edge_q=np.ascontiguousarray(table[:, layout.EDGE_VALUE]).view(np.float32),
+            edge_prior=decode_priors(words >> 16),
+            target_offsets=_offsets(counts.tolist()),
+            target_action=(targets & 0xFFFF).astype(np.uint16),
+            target_prob=(targets >> 16).astype(np.uint16),
+        )
+
+    def _root_edges(self, tree: int) -> NDArray[np.int32]:
+        """int32[L, 4]: the edges of a tree's root (``layout``), opened ones first."""
+        node = self.forest.nodes[self.forest.records[tree, record.ROOT]]
+        first, count = int(node[layout.FIRST_EDGE]), int(node.view(np.uint16)[layout.NUM_EDGES])
+        return self.forest.edges[first : first + count]
+
+
+def _offsets(counts: list[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

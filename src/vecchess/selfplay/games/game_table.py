@@ -1,0 +1,226 @@
+"""Arrays of one mover: its games in progress, what decides their moves, and those just finished."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.history import MOST_POSITIONS, Pasts
+from vecchess.chess.rules import KEY_HISTORY
+from vecchess.config import GameConfig, TreeConfig, parse_temperature
+from vecchess.inference.requests import Requests
+from vecchess.search.kernels.sampling import LOG2_E
+from vecchess.selfplay.games.paged_log import NO_PAGE
+from vecchess.selfplay.games.ply_log import PLY_WORDS, num_tags
+from vecchess.shapes import POSITION_WORDS
+from vecchess.store.records import VALUE_UNIT
+
+VACANT = -1
+"""Number of a seat without a game."""
+(
+    ANCHOR_PLY, ANCHOR_TARGET_WORDS, ANCHOR_FINGERPRINT, ANCHOR_RESIGN, ANCHOR_LOW_TURNS,
+    ANCHOR_LEVEL_PLIES,
+) = range(6)  # fmt: skip
+"""Places of an anchor: what the table held then. Turns are White's, and Black's times 256."""
+ANCHOR_WORDS = 6
+
+
+class GameTable(NamedTuple):
+    """G games in progress, one a seat.
+
+    position: uint64[G, 8], keys: uint64[G, 102] since the last irreversible move, past:
+    uint64[G, 8, 8] the positions before (``chess.past``), uint64[G, 0, 8] where none is seen,
+    number: int64[G] (VACANT: none), start: int32[G] row of ``Rules.starts``, ply: int32[G] plies
+    logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
+    ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
+    colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
+    fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
+    target_words: int32[G] of the log of searches. Where moves are searched, anchors: int64[G, 6]
+    is where each game last stood with no tree (``ANCHOR_*``): from there it can be played again.
+    """
+
+    position: NDArray[np.uint64]
+    keys: NDArray[np.uint64]
+    past: Pasts
+    number: NDArray[np.int64]
+    start: NDArray[np.int32]
+    ply: NDArray[np.int32]
+    pages: NDArray[np.int32]
+    resign: NDArray[np.uint8]
+    low_turns: NDArray[np.uint8]
+    level_plies: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
+    target_pages: NDArray[np.int32]
+    target_words: NDArray[np.int32]
+    anchors: NDArray[np.int64]
+
+    @classmethod
+    def vacant(cls, num_games: int, history: int = 1) -> "GameTable":
+        """G = ``num_games`` empty seats, for a network that sees ``history`` positions."""
+        rows_of_past = MOST_POSITIONS if history > 1 else 0
+        return cls(
+            position=np.zeros((num_games, POSITION_WORDS), np.uint64),
+            keys=np.zeros((num_games, KEY_HISTORY), np.uint64),
+            past=np.zeros((num_games, rows_of_past, POSITION_WORDS), np.uint64),
+            number=np.full(num_games, VACANT, np.int64),
+            start=np.zeros(num_games, np.int32),
+            ply=np.zeros(num_games, np.int32),
+            pages=np.full((num_games, 2), NO_PAGE, np.int32),
+            resign=np.zeros(num_games, np.uint8),
+            low_turns=np.zeros((num_games, 2), np.uint8),
+            level_plies=np.zeros(num_games, np.uint8),
+            fingerprint=np.zeros(num_games, np.uint64),
+            target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
+            target_words=np.zeros(num_games, np.int32),
+            anchors=np.zeros((num_games, ANCHOR_WORDS), np.int64),
+        )
+
+
+class Desk(NamedTuple):
+    """One mover's part of ``Requests``: the rows from ``first`` on, one a seat."""
+
+    first: int
+    planes: NDArray[np.uint64]
+    legal: NDArray[np.uint16]
+    num_legal: NDArray[np.uint8]
+    policy: NDArray[np.int32]
+    wdl: NDArray[np.int32]
+    steps: NDArray[np.uint8]
+
+    @classmethod
+    def part(cls, requests: Requests, first: int, num_games: int) -> "Desk":
+        """Views of the rows first .. first + num_games."""
+        rows = slice(first, first + num_games)
+        return cls(first, **{name: array[rows] for name, array in vars(requests).items()})
+
+
+class Rules(NamedTuple):
+    """What decides every move of game n: the same for all movers and workers.
+
+    seed: uint64. starts: uint64[starts, 8], one drawn for each game. policy_scale:
+    float32[max_plies] log2 of the odds for one unit of accumulator over one time step, with the
+    temperature of that ply in it (0: take the best). value_scale: float32 likewise. The limits
+    are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once. most_steps: time
+    steps a logged ply may have, 0 where moves are searched; num_tags: see ``ply_log``. Where moves
+    are searched: temperature: float64[max_plies] by ply; simulations of full and fast searches;
+    how many of 2**64 random words make a search full.
+    """
+
+    seed: np.uint64
+    starts: NDArray[np.uint64]
+    policy_scale: NDArray[np.float32]
+    value_scale: np.float32
+    max_plies: int
+    random_plies: int
+    resign_below: int
+    resign_turns: int
+    playthrough: np.uint64
+    level_within: int
+    level_plies: int
+    temperature: NDArray[np.float64]
+    full_sims: int
+    fast_sims: int
+    full_share: np.uint64
+    most_steps: int
+    num_tags: int
+
+
+def make_rules(
+    config: GameConfig,
+    tree: TreeConfig,
+    seed: int,
+    starts: NDArray[np.uint64],
+    policy_scale: float,
+    value_scale: float,
+    time_steps: int,
+) -> Rules:
+    """Rules of the games of one run; the scales are the network's, logits per accumulator.
+
+    time_steps: T, the most that the network takes.
+    """
+    most_steps = time_steps if tree.search == "none" else 0
+    temperature = np.ones(config.max_plies)
+    for ply, value in parse_temperature(config.temperature):
+        temperature[ply:] = value
+    return Rules(
+        seed=np.uint64(seed),
+        starts=starts,
+        policy_scale=_policy_scale(temperature, policy_scale),
+        value_scale=_value_scale(value_scale),
+        max_plies=config.max_plies,
+        random_plies=config.random_plies,
+        resign_below=round(config.resign_below * 2 * VALUE_UNIT),
+        resign_turns=config.resign_turns,
+        playthrough=_words_below(config.resign_playthrough),
+        level_within=round(config.adjudicate_draw_within * VALUE_UNIT),
+        level_plies=config.adjudicate_draw_plies if config.adjudicate_draw_within else 0,
+        temperature=temperature,
+        full_sims=tree.sims,
+        fast_sims=tree.fast_sims,
+        full_share=_words_below(tree.full_share),
+        most_steps=most_steps,
+        num_tags=num_tags(most_steps),
+    )
+
+
+def rescaled(rules: Rules, policy_scale: float, value_scale: float, time_steps: int) -> Rules:
+    """The same rules with the scales of another network, logits per accumulator, and its T."""
+    most_steps = time_steps if rules.most_steps else 0
+    return rules._replace(
+        policy_scale=_policy_scale(rules.temperature, policy_scale),
+        value_scale=_value_scale(value_scale),
+        most_steps=most_steps,
+        num_tags=num_tags(most_steps),
+    )
+
+
+def _policy_scale(temperature: NDArray[np.float64], scale: float) -> NDArray[np.float32]:
+    """float32[max_plies]: the network's ``scale`` with the temperature of each ply in it."""
+    cold = temperature < 1e-3
+    inverse = np.where(cold, 0.0, 1.0 / np.where(cold, 1.0, temperature))
+    return (inverse * scale * float(LOG2_E)).astype(np.float32)
+
+
+def _value_scale(scale: float) -> np.float32:
+    return np.float32(scale * float(LOG2_E))
+
+
+def _words_below(share: float) -> np.uint64:
+    """How many of the 2**64 random words stand for a share of all cases."""
+    return np.uint64(min(int(share * 2**64), 2**64 - 1))
+
+
+class Finished(NamedTuple):
+    """Room for games that ended and were not collected yet.
+
+    logged: uint16[plies, 3] (``ply_log``), words: uint32[W] (``target_log``), and for each game
+    number: int64[n], start: int32[n], plies: int32[n], num_words: int32[n], result: int8[n]
+    White's, termination: uint8[n], resign: uint8[n], fingerprint: uint64[n].
+    """
+
+    logged: NDArray[np.uint16]
+    words: NDArray[np.uint32]
+    number: NDArray[np.int64]
+    start: NDArray[np.int32]
+    plies: NDArray[np.int32]
+    num_words: NDArray[np.int32]
+    result: NDArray[np.int8]
+    termination: NDArray[np.uint8]
+    resign: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
+
+    @classmethod
+    def with_room(cls, num_games: int, num_plies: int, num_words: int = 0) -> "Finished":
+        """Room for so many games of so many plies in all, and words of their searches."""
+        return cls(
+            logged=np.zeros((num_plies, PLY_WORDS), np.uint16),
+            words=np.zeros(num_words, np.uint32),
+            number=np.zeros(num_games, np.int64),
+            start=np.zeros(num_games, np.int32),
+            plies=np.zeros(num_games, np.int32),
+            num_words=np.zeros(num_games, np.int32),
+            result=np.zeros(num_games, np.int8),
+            termination=np.zeros(num_games, np.uint8),
+            resign=np.zeros(num_games, np.uint8),
+            fingerprint=np.zeros(num_games, np.uint64),
+        )

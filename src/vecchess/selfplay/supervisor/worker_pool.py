@@ -1,0 +1,120 @@
+"""The worker processes of a campaign: started, listened to, missed when they fall silent."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from multiprocessing.connection import wait
+from secrets import token_hex
+from time import monotonic, sleep
+
+from vecchess.config import SelfplayConfig
+from vecchess.runtime.devices import CPU, Device, Share
+from vecchess.selfplay.supervisor.worker_process import WorkerHandle
+from vecchess.selfplay.worker.messages import Message
+from vecchess.selfplay.worker.setup import FEWEST_SLOTS
+from vecchess.selfplay.worker.worker import WorkerPlan
+from vecchess.store.run_folder import RunFolder
+
+LOADING_S = 300.0
+"""A worker may be silent for so long before it plays: the first time, a GPU's kernels compile."""
+POLL_S = 0.1
+LISTEN_S = 0.5
+"""How often pulses are felt; whoever looks less often than ``UNATTENDED_S`` was held up itself."""
+PAUSES, PAUSE_S = 25, 0.1
+"""Between two rounds lies so many times what a round takes, but no more than these seconds."""
+
+
+class Crew:
+    """At most one worker a device, by the device's index."""
+
+    def __init__(self, config: SelfplayConfig, run: RunFolder, devices: list[Device]) -> None:
+        """Nobody is started."""
+        self.workers: dict[int, WorkerHandle] = {}
+        self._config = config
+        self._run = run
+        self._devices = devices
+        self._most_slots: dict[int, int] = {}
+        self._received = monotonic()
+        """When the last round began."""
+        self._next_listening = 0.0
+        self._session = _next_session(run)
+        self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
+
+    def start(self, index: int, net: str, share: Share) -> WorkerHandle:
+        """Start the worker of device ``index``, which is to have ``share`` of the work."""
+        prefix = f"{self._session:04d}-{index:03d}-{self._token}"
+        self._session += 1
+        slots = min(share.slots, self._most_slots.get(index, share.slots))
+        plan = WorkerPlan(
+            index=index,
+            device=self._devices[index],
+            config=self._config,
+            net=net,
+            games_folder=self._run.games,
+            live_folder=self._run.live,
+            inflight_folder=self._run.inflight,
+            shard_prefix=prefix,
+            share=replace(share, slots=slots),
+        )
+        self.workers[index] = WorkerHandle(plan)
+        return self.workers[index]
+
+    def lower_slots(self, plan: WorkerPlan) -> int:
+        """Half the slots of ``plan`` for whoever takes its place; returns how many that is."""
+        slots = max(plan.share.slots // 2, min(FEWEST_SLOTS, plan.share.slots))
+        self._most_slots[plan.index] = slots
+        return slots
+
+    def receive(self, timeout_s: float = POLL_S) -> Iterator[tuple[WorkerHandle, Message]]:
+        """Messages that have come; waits for one, or for a death, which closes the pipe.
+
+        Where many come, rounds that took long are followed by a pause, in which more of them come:
+        the parent's time goes to one round for all, not to one for each.
+        """
+        asked = monotonic()
+        pause_s = min(PAUSES * (asked - self._received), PAUSE_S)
+        workers = {worker.pipe.connection: worker for worker in self.workers.values()}
+        ready = set(wait(list(workers), timeout=timeout_s))
+        if ready and timeout_s and (left_s := asked + pause_s - monotonic()) > 0:
+            sleep(left_s)
+        self._received = monotonic()
+        for connection, worker in workers.items():
+            if connection in ready:
+                for message in worker.pipe.receive() or []:
+                    yield worker, message
+
+    def dead(self) -> list[tuple[WorkerHandle, str]]:
+        """Workers that have ended, or were silent for too long and are ended now, and why."""
+        found = []
+        listens = monotonic() >= self._next_listening
+        if listens:
+            self._next_listening = monotonic() + LISTEN_S
+        for worker in self.workers.values():
+            if not worker.is_alive:
+                found.append((worker, worker.reason_of_death()))
+            elif listens and worker.silent_s() > (patience := self.patience(worker)):
+                worker.kill()
+                reason = f'no sign of life for {patience:g} s while "{worker.stage}"'
+                found.append((worker, reason))
+        return found
+
+    def patience(self, worker: WorkerHandle) -> float:
+        """Seconds that ``worker`` may be silent."""
+        is_compiling = worker.stage == "loading the network" and worker.plan.device != CPU
+        return max(self._config.stall_timeout_s, LOADING_S if is_compiling else 0.0)
+
+    def rest(self) -> None:
+        """Let everybody wait for the next generation."""
+        for worker in self.workers.values():
+            worker.rest()
+
+    def kill(self) -> None:
+        """End everybody at once; they stay in the list, to be accounted for."""
+        for worker in self.workers.values():
+            worker.kill()
+
+
+def _next_session(run: RunFolder) -> int:
+    """A number no shard of the run carries yet."""
+    names = [name for name in os.listdir(run.games) if name[:4].isdecimal()]
+    return 1 + max((int(name.split("-")[0]) for name in names), default=-1)

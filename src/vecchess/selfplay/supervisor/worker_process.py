@@ -1,0 +1,139 @@
+"""The parent's side of one worker: its process, its pipe, its pulse, its figures."""
+
+import signal
+from collections.abc import MutableSequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from time import monotonic
+
+from vecchess.runtime.child_process import start_shielded
+from vecchess.runtime.signals import stop_signals
+from vecchess.selfplay.supervisor.worker_throughput import Meter
+from vecchess.selfplay.worker.messages import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
+
+KILL_WAIT_S = 5.0
+UNATTENDED_S = 2.0
+"""A parent that looks less often than this was held up itself."""
+
+
+class WorkerHandle:
+    """A running worker. Making one starts the process."""
+
+    def __init__(self, plan: WorkerPlan) -> None:
+        """Start ``plan`` in a process of its own (spawned: torch and numba do not survive fork)."""
+        context = get_context("spawn")
+        self.plan = plan
+        self.meter = Meter()
+        self.failure: Message | None = None
+        self.gpu = ""
+        """UUID of its GPU, once it has said so."""
+        self.net = plan.net
+        """The network it plays with."""
+        self.recorded = 0
+        """Games of this generation it recorded."""
+        self.is_resting = False
+        self.is_told_to_stop = False
+        self._pulse: MutableSequence[int] = context.RawArray("q", 2)
+        mine, theirs = context.Pipe()
+        self.pipe = Pipe(mine)
+        self._process = self._start(plan, theirs)
+        theirs.close()
+        self._last_beats = 0
+        self._last_beat_time = self._last_look = monotonic()
+
+    def _start(self, plan: WorkerPlan, connection: Connection) -> BaseProcess:
+        """The worker's process, which holds the other end of the pipe."""
+        process = get_context("spawn").Process(
+            target=run_worker,
+            args=(plan, connection, self._pulse),
+            name=f"vecchess-worker-{plan.index}",
+            daemon=True,
+        )
+        start_shielded(process, stop_signals())
+        return process
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"worker {self.plan.index} ({self.plan.device.label})"
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid or 0
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the process has ended."""
+        return self._process.is_alive()
+
+    @property
+    def stage(self) -> str:
+        """What the worker is at, as it last noted itself."""
+        return STAGES[self._pulse[PULSE_STAGE]]
+
+    @property
+    def has_played(self) -> bool:
+        """False as long as it is getting ready, for its first game or with another network: then it
+        holds no game that is finished."""
+        return self._pulse[PULSE_STAGE] >= STAGES.index("playing")
+
+    @property
+    def games(self) -> int:
+        """Games of this generation it finished so far, as it last reported."""
+        return self.meter.games
+
+    def silent_s(self) -> float:
+        """Seconds since its central loop last turned; 0 while it rests, as it is to do."""
+        if self.is_resting:
+            return 0.0
+        now = monotonic()
+        if now - self._last_look > UNATTENDED_S:  # this process was stopped: the worker was too
+            self._last_beat_time += now - self._last_look
+        self._last_look = now
+        beats = self._pulse[PULSE_BEATS] * len(STAGES) + self._pulse[PULSE_STAGE]
+        if beats != self._last_beats:
+            self._last_beats = beats
+            self._last_beat_time = now
+        return now - self._last_beat_time
+
+    def begin(self, net: str) -> None:
+        """Begin a generation, which ``net`` plays. Its games follow."""
+        self.meter.begin()
+        self.recorded = 0
+        if net != self.net:
+            self.net = net
+            self.pipe.send("net", file=net)
+
+    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
+        """Numbers of games to play, as half-open ranges, and the files in which some are saved."""
+        self.is_resting = False
+        self.pipe.send("games", ranges=ranges, saved=saved)
+
+    def rest(self) -> None:
+        """Ask it to wait, which takes no time of the processor."""
+        self.is_resting = True
+        self.pipe.send("rest")
+
+    def stop(self) -> None:
+        """Ask it to write what is finished and end."""
+        if not self.is_told_to_stop:
+            self.is_told_to_stop = True
+            self.pipe.send("stop")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.join(KILL_WAIT_S)
+
+    def reason_of_death(self) -> str:
+        """One line: the error it reported, or the signal or exit code it ended with."""
+        if self.failure is not None:
+            return str(self.failure["error"])
+        self._process.join(KILL_WAIT_S)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return f"exit code {code}"

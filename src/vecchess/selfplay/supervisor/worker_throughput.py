@@ -1,0 +1,185 @@
+"""Speed and load from the counters that workers send: differences of two readings."""
+
+from collections import deque
+from dataclasses import dataclass, fields
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from vecchess.inference.engine import NUM_AGE_BUCKETS, age_percentile_ms
+from vecchess.selfplay.worker.messages import Message
+
+WINDOW_S = 5.0
+"""Recent figures are taken over about so many seconds."""
+STARVED_BELOW = 0.5
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one worker, or several together, did in a stretch of time."""
+
+    plies_per_s: float = 0.0
+    games_per_s: float = 0.0
+    evals_per_s: float = 0.0
+    """Positions the network answered, per second."""
+    sims_per_s: float = 0.0
+    """Simulations of searches, per second."""
+    cache_hit_rate: float = 0.0
+    """Share of the positions that searches came to which the cache knew."""
+    mean_time_steps: float = 0.0
+    batch_fill: float = 0.0
+    """Occupied share of the slots, averaged over batches."""
+    full_batches: float = 0.0
+    """Share of batches with every slot occupied; the others ran because nothing more waited."""
+    device_busy: float = 0.0
+    """Share of the time in which the network was computed."""
+    mover_busy: float = 0.0
+    """Share of the time in which a mover was at work, averaged over movers."""
+    queue_age_p99_ms: float = 0.0
+    """99 of 100 positions waited less than this for a slot."""
+
+    games_mb: float = 0.0
+    """Memory of the games and their trees, in MB, at the end of that time."""
+
+    @property
+    def verdict(self) -> str:
+        """Which side limits the speed."""
+        if max(self.device_busy, self.mover_busy) < STARVED_BELOW:
+            return "starved"
+        return "device-bound" if self.device_busy >= self.mover_busy else "mover-bound"
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Load":
+        """The same from ``to_dict``'s values."""
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and the verdict, for JSON."""
+        return {name: round(value, 4) for name, value in vars(self).items()} | {
+            "verdict": self.verdict
+        }
+
+
+def load_between(first: Message, last: Message, seconds: float) -> Load:
+    """The load between two ``stats`` messages of one worker, ``seconds`` apart."""
+
+    def grown(key: str) -> int:
+        return int(last[key] - first.get(key, 0))
+
+    def searched(key: str) -> int:
+        return int(last.get("search", {}).get(key, 0) - first.get("search", {}).get(key, 0))
+
+    seconds = max(seconds, 1e-9)
+    batches, positions = grown("batches"), grown("positions")
+    before = first.get("steps", {})
+    steps = sum(int(t) * (n - before.get(t, 0)) for t, n in last["steps"].items())
+    return Load(
+        plies_per_s=grown("plies") / seconds,
+        games_per_s=grown("games") / seconds,
+        evals_per_s=positions / seconds,
+        sims_per_s=searched("simulations") / seconds,
+        cache_hit_rate=searched("cache_hits") / max(searched("cache_probes"), 1),
+        mean_time_steps=steps / max(positions, 1),
+        batch_fill=grown("slot_steps") / max(batches * last["slots"], 1),
+        full_batches=grown("full_batches") / max(batches, 1),
+        device_busy=grown("device_ns") / seconds / 1e9,
+        mover_busy=grown("mover_busy_ns") / seconds / 1e9 / last["movers"],
+        queue_age_p99_ms=_queue_age_p99_ms(first.get("queue_age", {}), last["queue_age"]),
+        games_mb=last["game_bytes"] / 1e6,
+    )
+
+
+def together(loads: list[Load]) -> Load:
+    """Rates add up, shares and times are averaged; the longest wait counts."""
+    if not loads:
+        return Load()
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(load, name) for load in loads]))
+
+    evals = sum(load.evals_per_s for load in loads)
+    steps = sum(load.mean_time_steps * load.evals_per_s for load in loads)
+    return Load(
+        plies_per_s=sum(load.plies_per_s for load in loads),
+        games_per_s=sum(load.games_per_s for load in loads),
+        evals_per_s=evals,
+        sims_per_s=sum(load.sims_per_s for load in loads),
+        cache_hit_rate=mean("cache_hit_rate"),
+        mean_time_steps=steps / evals if evals else 0.0,
+        batch_fill=mean("batch_fill"),
+        full_batches=mean("full_batches"),
+        device_busy=mean("device_busy"),
+        mover_busy=mean("mover_busy"),
+        queue_age_p99_ms=max(load.queue_age_p99_ms for load in loads),
+        games_mb=sum(load.games_mb for load in loads),
+    )
+
+
+class Meter:
+    """Readings of one worker's counters: the recent load, and the load since it began to play."""
+
+    def __init__(self) -> None:
+        """Nothing read yet."""
+        self._readings: deque[tuple[float, Message]] = deque()
+        self._first: tuple[float, Message] | None = None
+        self._games_before = 0
+        self._recent: Load | None = None
+
+    def begin(self) -> None:
+        """Count from now on: what was done before belongs to an earlier generation."""
+        if self._readings:
+            self._first = (monotonic(), self.last)
+            self._readings = deque([self._first])
+            self._recent = None
+            self._games_before = int(self.last["games"])
+
+    @property
+    def games(self) -> int:
+        """Games finished since the beginning, as last reported."""
+        return int(self.last["games"]) - self._games_before if self._readings else 0
+
+    def read(self, message: Message) -> None:
+        """Note a ``stats`` message. Its own time counts: several may be read at once."""
+        reading = (float(message["time_s"]), message)
+        self._first = self._first or reading
+        self._readings.append(reading)
+        self._recent = None
+        while len(self._readings) > 2 and reading[0] - self._readings[1][0] >= WINDOW_S:
+            self._readings.popleft()
+
+    @property
+    def last(self) -> Message:
+        """The newest message; empty before the first."""
+        return self._readings[-1][1] if self._readings else {}
+
+    @property
+    def games_per_s(self) -> float:
+        """Games finished a second, over the last seconds."""
+        if len(self._readings) < 2:
+            return 0.0
+        (since, first), (now, last) = self._readings[0], self._readings[-1]
+        return float(last["games"] - first["games"]) / max(now - since, 1e-9)
+
+    def recent(self) -> Load:
+        """Load over the last seconds."""
+        if self._recent is None:
+            self._recent = self._load(self._readings[0] if self._readings else None)
+        return self._recent
+
+    def overall(self) -> Load:
+        """Load since the first message."""
+        return self._load(self._first)
+
+    def _load(self, since: tuple[float, Message] | None) -> Load:
+        if since is None or len(self._readings) < 2:
+            return Load()
+        now, message = self._readings[-1]
+        return load_between(since[1], message, now - since[0])
+
+
+def _queue_age_p99_ms(first: dict[str, int], last: dict[str, int]) -> float:
+    ages = np.zeros(NUM_AGE_BUCKETS, np.int64)
+    for bucket, count in last.items():
+        ages[int(bucket)] = count - first.get(bucket, 0)
+    return age_percentile_ms(ages, 99)

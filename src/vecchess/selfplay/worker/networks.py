@@ -1,0 +1,75 @@
+"""The network a run plays with: found by name, made if it is new, kept in the run's folder."""
+
+from pathlib import Path
+
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
+from vecchess.errors import NetworkError
+from vecchess.safe_parse import contents, json_object
+from vecchess.snn.create import create_network, is_recipe, sizes_of
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.presets import PRESETS
+from vecchess.store.run_folder import RunFolder
+
+
+def load_net(net: str, seed: int) -> IntegerNet:
+    """The network in file ``net``; a new one, weights from the seed, for a preset or a TOML file.
+
+    Raises NetworkError where there is none of these, ConfigError for sizes that will not do.
+    """
+    if _is_new(net):
+        return create_network(net, seed)
+    if not Path(net).is_file():
+        raise NetworkError(
+            f"there is no network file {net}, nor a preset of that name ({', '.join(PRESETS)})"
+        )
+    return IntegerNet.load(Path(net))
+
+
+def check_net(net: str) -> None:
+    """Raise what ``load_net`` would, without making a new network, which takes seconds."""
+    if _is_new(net):
+        sizes_of(net)
+    elif net not in BUILT_IN_NETS:
+        load_net(net, seed=0)
+
+
+def _is_new(net: str) -> bool:
+    """True where the network has yet to be made; a file named like a preset is a file."""
+    return is_recipe(net) and not (net in PRESETS and Path(net).is_file())
+
+
+def keep_net(network: IntegerNet, run: RunFolder) -> Path:
+    """Put ``network`` into the run's folder, named by its hash, and make it the latest."""
+    file = run.nets / f"{network.sha256[:16]}.safetensors"
+    if not file.exists():
+        network.save(file)
+    run.write_json("nets/latest.json", {"schema": 1, "file": file.name, "sha256": network.sha256})
+    return file
+
+
+def kept_net(run: RunFolder) -> IntegerNet | None:
+    """The network the run was played with so far, None for one that is built in.
+
+    Raises NetworkError where the run's own copy is missing or is not what was kept.
+    """
+    latest = run.nets / "latest.json"
+    if not latest.exists():
+        return None
+    try:
+        facts = json_object(contents(latest))
+        network = IntegerNet.load(run.nets / Path(facts["file"]).name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NetworkError(f"{latest} does not say which network to go on with: {error}") from None
+    if network.sha256 != facts.get("sha256"):
+        raise NetworkError(f"{run.nets} does not hold the network this run was played with")
+    return network
+
+
+def obtain_net(config: SelfplayConfig, network: IntegerNet | None, run: RunFolder) -> str:
+    """What workers are told to load: the file kept in the run, or the name of a built-in one."""
+    return config.net if network is None else str(keep_net(network, run))
+
+
+def network_of(config: SelfplayConfig) -> IntegerNet | None:
+    """The network ``config`` asks for, None for one that is built in."""
+    return None if config.net in BUILT_IN_NETS else load_net(config.net, config.seed)

@@ -1,0 +1,149 @@
+"""Compiles what self-play needs, once per version and machine, before any worker starts.
+
+Two helpers share the work: one compiles the rules and the movers while this process makes the
+network, the other the kernels of that. Workers then find the machine code in the cache. This
+process stays free: compiling takes minutes on a busy machine, and other ranks wait for its pulse.
+"""
+
+import sys
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from time import monotonic
+from typing import Self
+
+import numpy as np
+
+from vecchess.chess.chess960 import start_positions
+from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
+from vecchess.config.backend import behind
+from vecchess.errors import VecchessError
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.requests import Requests
+from vecchess.jit import cache_dir
+from vecchess.runtime.child_process import end_with_parent, ignore, start_shielded
+from vecchess.runtime.devices import CPU, Share
+from vecchess.runtime.signals import stop_signals
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.setup import assemble_server, open_net
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.store.inflight import SavedGames
+
+_MARK = "selfplay-{}-{}.compiled"
+COMPILED_HERE = ("auto", "cpu")
+"""Backends with numba kernels; those of a GPU are compiled by the workers."""
+LOOK_S = 0.2
+_SHARE = Share(slots=2, games=2, movers=1, threads=1)
+
+
+class Warmup:
+    """Compiling on the way: made as early as possible, finished once the network is there.
+
+    Use it in a ``with``: whoever is stopped meanwhile leaves no helper behind.
+    """
+
+    def __init__(self, config: SelfplayConfig, say: Callable[[str], object]) -> None:
+        """Start a helper if there is anything to compile, and say so: it takes seconds."""
+        backend = behind(config.backend)
+        self._config = config.model_copy(update={"backend": backend})
+        self._say = say
+        self._start = monotonic()
+        kind = config.net if config.net in BUILT_IN_NETS else backend
+        searches = config.tree.search != "none"
+        self._mark = cache_dir("selfplay") / _MARK.format(kind, "trees" if searches else "policy")
+        self._helpers: list[SpawnProcess] = []
+        if not self._mark.exists():
+            say("compiling the rules, the movers and the network (once per version) ...")
+            self._start_helper(_compile_movers, searches)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End helpers that were not waited for."""
+        for helper in self._helpers:
+            if helper.is_alive():
+                helper.kill()
+            helper.join()
+
+    def finish(self, net: str, must_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Compile the kernels of the network in file ``net``; wait for the helpers.
+
+        ``must_stop`` is asked several times a second meanwhile; False where it said so.
+        """
+        if not self._helpers:
+            return True
+        if self._config.backend in COMPILED_HERE:
+            self._start_helper(_compile_backend, self._config, net)
+        while any(helper.is_alive() for helper in self._helpers):
+            if must_stop():
+                return False
+            wait([helper.sentinel for helper in self._helpers if helper.is_alive()], LOOK_S)
+        if all(helper.exitcode == 0 for helper in self._helpers):
+            self._mark.touch()
+        spent = monotonic() - self._start
+        self._say(f"compiled in {spent:.1f} s, kept in {cache_dir('selfplay')}")
+        return True
+
+    def _start_helper(self, work: Callable[..., None], *arguments: object) -> None:
+        helper = get_context("spawn").Process(
+            target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
+        )
+        try:
+            start_shielded(helper, stop_signals())
+            self._helpers.append(helper)
+        except BaseException:  # a signal, as soon as it is let in
+            if helper.pid is not None:
+                helper.kill()
+                helper.join()
+            raise
+
+
+def _help(work: Callable[..., None], *arguments: object) -> None:
+    """Body of a helper."""
+    ignore(stop_signals())
+    end_with_parent()
+    try:
+        work(*arguments)
+    except VecchessError as error:  # workers meet it too, and tell it
+        sys.exit(error.exit_code)
+
+
+def _compile_movers(searches: bool) -> None:
+    """Play very short games with the constant network: runs every kernel of the movers."""
+    numbers = NumberPool()
+    tree = TreeConfig(search="puct", sims=2, cache_mb=1) if searches else TreeConfig()
+    config = SelfplayConfig(game=GameConfig(max_plies=2), tree=tree)
+    server = assemble_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
+    server.start()
+    _play_two(server)
+    finished = server.take_finished()[0]
+    none = np.empty(0, np.int64)
+    turns = np.empty((0, 2), np.uint8)
+    numbers.add_saved(SavedGames(finished.take(none), turns, turns[:, 0]))
+    _play_two(server)
+    server.close()
+
+
+def _play_two(server: SelfplayServer) -> None:
+    server.numbers.add([(0, 2)])
+    while not server.is_idle:
+        server.turn()
+
+
+def _compile_backend(config: SelfplayConfig, net: str) -> None:
+    """Ask the network about the start position, on the processor."""
+    built_in = net in BUILT_IN_NETS
+    num_planes = NUM_PLANES if built_in else IntegerNet.load(Path(net)).config.num_planes
+    requests = Requests.empty(1, num_planes)
+    requests.planes[:] = encode_planes(start_positions(1), history=history_of(num_planes))
+    requests.num_legal[:] = 2
+    engine = SlotEngine(open_net(config, net, CPU, _SHARE)[0], requests)
+    engine.submit(np.zeros(1, np.int32))
+    while not engine.is_idle:
+        engine.step()

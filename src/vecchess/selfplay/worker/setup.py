@@ -1,0 +1,175 @@
+"""From a configuration to a server ready to start: network, backend, start positions, rules."""
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.chess.planes import NUM_PLANES, history_of
+from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, SelfplayConfig, TreeConfig
+from vecchess.errors import DeviceError, NetworkError
+from vecchess.inference.backend import Backend
+from vecchess.inference.backend_registry import behind_fake, choose_backend, open_backend
+from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.runtime.devices import Device, Share
+from vecchess.search.forest import ForestPlan
+from vecchess.search.kernels.evaluation_cache import EvaluationCache
+from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree_limits import TreeLimits
+from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_table import make_rules
+from vecchess.selfplay.games.mover import Mover
+from vecchess.selfplay.games.openings import start_table
+from vecchess.selfplay.games.ply_log import MAX_STEPS
+from vecchess.selfplay.games.search_mover import Thinker
+from vecchess.selfplay.games.server import MakeMover, SelfplayServer
+from vecchess.snn.integer.integer_net import IntegerNet
+
+FEWEST_SLOTS = 16
+"""Where the device has no memory for so many, it is of no use."""
+
+Say = Callable[[str], object]
+"""Hears lines for people."""
+
+
+def assemble_server(
+    config: SelfplayConfig,
+    net: str,
+    device: Device,
+    share: Share,
+    numbers: NumberPool,
+    say: Say = lambda line: None,
+) -> SelfplayServer:
+    """A server that plays ``numbers`` with the network file ``net`` (or "constant").
+
+    Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
+    DeviceError where the device fails.
+    """
+    network = None if net in BUILT_IN_NETS else IntegerNet.load(Path(net))
+    if network is None:
+        backend, sha256 = open_net(config, net, device, share, say)
+    else:
+        backend, sha256 = open_network(config, network, net, device, share, say)
+    make_mover = mover_maker(config, backend, sha256, share)
+    num_planes = NUM_PLANES if network is None else network.config.num_planes
+    games, movers = share.games, share.movers
+    return SelfplayServer(backend, make_mover, num_planes, games, movers, numbers, network)
+
+
+def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
+    """What makes the movers of a server: those that draw moves, or those that search them.
+
+    Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
+    """
+    tree = config.tree
+    policy_scale, value_scale = backend.policy_scale, backend.value_scale
+    starts = start_table(config.game)
+    rules = make_rules(
+        config.game, tree, config.seed, starts, policy_scale, value_scale, backend.time_steps
+    )
+    if tree.search == "none":
+        return partial(Mover, rules, sha256)
+    limits = TreeLimits.of(tree)
+    plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
+    cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
+
+    def make(requests: Requests, first: int, num_games: int, numbers: NumberPool) -> Mover:
+        return Thinker(rules, sha256, requests, first, num_games, numbers, tree, plan, cache)
+
+    return make
+
+
+def check_search(tree: TreeConfig, share: Share, num_workers: int) -> None:
+    """Raise ConfigError where trees or caches of all workers exceed the memory, or there are no
+    tablebases."""
+    if tree.search == "none":
+        return
+    games_a_mover = -(-share.games // share.movers)
+    limits = TreeLimits.of(tree)
+    limits.check(tree, share.games, games_a_mover)
+    if not tree.tree_mb:
+        limits.check(tree, share.games * num_workers, games_a_mover)
+    if tree.cache_mb:
+        EvaluationCache(tree.cache_mb * num_workers)
+    if tree.syzygy:
+        Tablebase(tree.syzygy)
+
+
+def open_net(
+    config: SelfplayConfig,
+    net: str,
+    device: Device,
+    share: Share,
+    say: Say = lambda line: None,
+) -> tuple[Backend, str]:
+    """The backend that computes ``net``, and the network's sha256, or name. Raises as above.
+
+    ``say`` hears when the backend is not the one to be expected, or has fewer slots.
+    """
+    if net not in BUILT_IN_NETS:
+        return open_network(config, IntegerNet.load(Path(net)), net, device, share, say)
+
+    def open_with(slots: int) -> Backend:
+        return behind_fake(config.backend, _built_in(net, slots))
+
+    return open_what_fits(open_with, share.slots, say), net
+
+
+def _built_in(net: str, slots: int) -> Backend:
+    if net == CONSTANT_NET:
+        return ConstantBackend(slots)
+    return MaterialBackend(slots, MATERIAL_WEIGHTS)
+
+
+def open_network(
+    config: SelfplayConfig,
+    network: IntegerNet,
+    name: str,
+    device: Device,
+    share: Share,
+    say: Say = lambda line: None,
+) -> tuple[Backend, str]:
+    """The same for a network that is loaded, or new; messages call it ``name``."""
+    require_playable(network, name)
+    rule = exit_rule_of(config, network)
+    choice = choose_backend(config.backend, network.config, device.name)
+    if choice.reason:
+        say(choice.reason)
+
+    def open_with(slots: int) -> Backend:
+        return open_backend(choice.name, network, slots, rule, device.name, share.threads)
+
+    return open_what_fits(open_with, share.slots, say), network.sha256
+
+
+def exit_rule_of(config: SelfplayConfig, network: IntegerNet) -> ExitRule:
+    """The rule that positions leave ``network`` by; raises NetworkError for one not understood."""
+    return ExitRule.from_metadata(network.exit_rule) if config.exits else ExitRule.never()
+
+
+def open_what_fits(open_with: Callable[[int], Backend], slots: int, say: Say) -> Backend:
+    """``open_with(slots)``, with half as many and half again where the device has no memory."""
+    while True:
+        try:
+            return open_with(slots)
+        except DeviceError as error:
+            if not error.out_of_memory or slots // 2 < FEWEST_SLOTS:
+                raise
+        gc.collect()  # what was allocated before memory ran out
+        say(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
+        slots //= 2
+
+
+def require_playable(network: IntegerNet, name: str) -> None:
+    """Raise NetworkError for a network whose input or time steps self-play cannot do with."""
+    try:
+        history_of(network.config.num_planes)
+    except NetworkError as error:
+        raise NetworkError(f"{name} takes {error}") from None
+    steps = network.config.time_steps
+    if steps > MAX_STEPS:
+        raise NetworkError(f"{name} takes {steps} steps; records hold {MAX_STEPS}")

@@ -1,0 +1,177 @@
+"""Slot counts in self-play: measured for a device and a network, remembered, taken up again."""
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vecchess.chess.planes import history_of
+from vecchess.config import SelfplayConfig
+from vecchess.inference.backend import Backend
+from vecchess.inference.backend_registry import choose_backend, open_backend
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.tune.slot_search import Limits, Rung, choose, climb, held_bytes, ladder
+from vecchess.inference.tune.tuning_cache import Place, recall, remember
+from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
+from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.setup import require_playable
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.presets import NetConfig
+
+CPU_LADDER = ladder(32, 2048)
+GPU_LADDER = ladder(512, 1 << 16)
+NUM_QUESTIONS, QUESTION_SEED = 1024, 0
+LONGEST_MS = 2000.0
+"""Answers that take longer are of no use to anybody, however many come at once."""
+SHARE_OF_GPU, SHARE_OF_HOST = 0.8, 0.25
+"""What of the free memory of a GPU, and of all memory of the host, slots may take by default."""
+MANY_GAMES = 1 << 40
+
+Tell = Callable[[Rung], object]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was measured and chosen for one device and network."""
+
+    device: str
+    rungs: list[Rung]
+    chosen: Rung
+    limits: Limits
+    remembered: bool
+    """False where the user's cache directory cannot be written to."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about it, ready for JSON."""
+        return {
+            "device": self.device,
+            "memory_bytes": self.limits.nbytes,
+            "limit_ms": self.limits.latency_ms,
+            "ladder": [rung.to_dict() for rung in self.rungs],
+            "slots": self.chosen.slots,
+            "remembered": self.remembered,
+        }
+
+
+def tune(
+    config: SelfplayConfig,
+    network: IntegerNet,
+    devices: list[Device],
+    limits: Limits | None = None,
+    tell: Tell = lambda rung: None,
+) -> Tuned:
+    """Measure slot counts on the first of ``devices`` in this process; remember the one to use.
+
+    Where ``limits`` leave it open, those of this machine hold. Raises NetworkError or ConfigError
+    for a network or backend that will not do, ConfigError where no count keeps to the limits.
+    """
+    device, share = devices[0], share_out(config, devices, MANY_GAMES)
+    defaults, limits = default_limits(device), limits or Limits()
+    limits = Limits(limits.nbytes or defaults.nbytes, limits.latency_ms or defaults.latency_ms)
+
+    def open_with(slots: int) -> Backend:
+        rule = None if config.exits else ExitRule.never()
+        name, threads = config.backend, share.threads
+        return open_backend(name, network, slots, rule, device.name, threads)
+
+    require_playable(network, config.net)
+
+    sizes = CPU_LADDER if device == CPU else GPU_LADDER
+    history = history_of(network.config.num_planes)
+    questions = random_questions(NUM_QUESTIONS, QUESTION_SEED, history)
+    rungs = climb(open_with, questions, sizes, limits, tell, _held(device))
+    chosen = choose(rungs, limits)
+    place = _place(config, network.config, device, share)
+    return Tuned(place.device, rungs, chosen, limits, remember(place, chosen))
+
+
+def with_remembered_slots(
+    config: SelfplayConfig, sizes: NetConfig | None, devices: list[Device]
+) -> SelfplayConfig:
+    """``config`` with the slot count remembered for this processor, where it leaves it open.
+
+    sizes: the network's; None of one that is built in. GPUs are looked at by their workers:
+    asking one for its name starts CUDA in this process.
+    """
+    if config.slots or sizes is None or devices[0] != CPU:
+        return config
+    share = share_out(config, devices, MANY_GAMES)
+    slots = recall(_place(config, sizes, CPU, share))
+    return config if slots is None else config.model_copy(update={"slots": slots})
+
+
+def tuned_share(
+    config: SelfplayConfig,
+    net: str,
+    device: Device,
+    share: Share,
+    say: Callable[[str], object],
+    tell: Tell,
+) -> Share:
+    """A GPU worker's share with the number of slots that suits its device and network.
+
+    Takes the count that is remembered, else measures, which takes seconds: ``say`` hears of it,
+    ``tell`` of every rung. A share that was chosen by the user, or that is smaller than usual
+    because there are few games or little memory, stays as it is.
+    """
+    if device == CPU or config.slots or share.slots < GPU_SLOTS or not Path(net).is_file():
+        return share
+    network = IntegerNet.load(Path(net))
+    slots = recall(_place(config, network.config, device, share))
+    if slots is None:
+        say("trying how many slots suit this device and network (once) ...")
+        tuned = tune(config, network, [device], None, tell)
+        slots, speed = tuned.chosen.slots, tuned.chosen.positions_per_s
+        say(f"{slots:,} slots, {speed:,.0f} positions/s on {tuned.device}")
+    games = config.concurrent_games or 2 * slots
+    return replace(share, slots=min(slots, games), games=games)
+
+
+def default_limits(device: Device) -> Limits:
+    """What tuning may use where nobody says: most of a free GPU, a quarter of the host."""
+    if device == CPU:
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if _has_pages() else 0
+        return Limits(int(pages * SHARE_OF_HOST) or None, LONGEST_MS)
+    import torch
+
+    free, _ = torch.cuda.mem_get_info()
+    return Limits(int(free * SHARE_OF_GPU), LONGEST_MS)
+
+
+def _has_pages() -> bool:
+    return hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
+
+
+def _held(device: Device) -> Callable[[Backend], int]:
+    """How to learn what a backend holds: on a GPU from the allocator, graphs' pools included."""
+    if device == CPU:
+        return held_bytes
+
+    def allocated(backend: Backend) -> int:
+        import torch
+
+        return max(torch.cuda.memory_allocated(), held_bytes(backend))
+
+    return allocated
+
+
+def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Share) -> Place:
+    backend = choose_backend(config.backend, sizes, device.name).name
+    return Place.of(_model(device, share.threads), backend, sizes)
+
+
+def _model(device: Device, threads: int) -> str:
+    """The device as its maker calls it; a processor with the threads it may use."""
+    if device != CPU:
+        import torch
+
+        return str(torch.cuda.get_device_name())
+    name = platform.processor() or platform.machine()
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        lines = facts.read_text(errors="replace").splitlines()
+        models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        name = models[0] if models else name
+    return f"{name}, {threads} thread{'s' if threads > 1 else ''}"

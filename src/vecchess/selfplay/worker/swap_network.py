@@ -1,0 +1,58 @@
+"""Another network in a worker that lives on: between two generations, when no game goes on."""
+
+import gc
+from pathlib import Path
+
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
+from vecchess.errors import NetworkError
+from vecchess.inference.backend import Backend
+from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.runtime.devices import Device, Share
+from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.setup import Say, exit_rule_of, open_network, require_playable
+from vecchess.snn.integer.integer_net import IntegerNet
+
+
+def swap_network(
+    server: SelfplayServer,
+    config: SelfplayConfig,
+    net: str,
+    device: Device,
+    threads: int,
+    say: Say = lambda line: None,
+) -> None:
+    """Let ``server`` play the games to come with the network file ``net``.
+
+    The weights are replaced where they are; a backend that cannot, or that leaves by another exit
+    rule, is opened anew, on ``threads`` threads. Raises NetworkError for a file that will not do,
+    one of other sizes than before, and where either network is built in.
+    """
+    old = server.network
+    if old is None or net in BUILT_IN_NETS:
+        raise NetworkError(f"{net}: only a network file can take the place of another")
+    network = IntegerNet.load(Path(net))
+    require_playable(network, net)
+    if network.config != old.config:
+        raise NetworkError(
+            f"{net} has other sizes than the network played so far: start a run of its own with it"
+        )
+    server.come_to_rest()
+    backend = server.engine.backend
+    same_rule = exit_rule_of(config, network) == exit_rule_of(config, old)
+    if not (same_rule and _is_replaced(backend, network)):
+        slots = backend.num_slots
+        server.take_network(ConstantBackend(slots), network)
+        del backend  # its memory is wanted for the one that follows
+        gc.collect()
+        share = Share(slots, server.requests.num_rows, len(server.movers), threads)
+        backend, _ = open_network(config, network, net, device, share, say)
+    server.take_network(backend, network)
+
+
+def _is_replaced(backend: Backend, network: IntegerNet) -> bool:
+    """Put the weights of ``network`` into ``backend``; False where it has to be opened anew."""
+    try:
+        backend.replace_network(network)
+    except NetworkError:  # not proved for this backend's types; opening chooses others, or refuses
+        return False
+    return True

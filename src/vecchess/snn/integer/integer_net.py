@@ -1,0 +1,128 @@
+"""A network as integers: what is stored, hashed, proved exact and deployed. numpy only.
+
+Every layer maps integer inputs, units 2^-b, to currents on the grid of 2^-F (F = ``grid_bits``):
+
+    current[o] = (sum over i of weight[o, i] * input[i]) << (F - shift[o]) >> b
+               + (bias[o] << (F - weight_bits))
+
+The shift to the right is arithmetic: it rounds down. Spikes and planes are 0 or 1 and b is 0.
+
+    layer               inputs K                      outputs O
+    stem                9 * P   (tap, plane)          C
+    block<i>.first      9 * C   (tap, channel)        C
+    block<i>.second     9 * C   (tap, channel)        C
+    policy              C                             73 move planes
+    value.squeeze       C                             value_channels
+    value.outcome       64 * value_channels           3: win, draw, loss
+                        (square, channel)
+
+The ReLU twin is the same with activations min(max(x, 0) >> (F - 6), 127) for spikes, b = 6.
+A plain network has conv<i> (9 * widths[i - 1] -> widths[i]) for blocks, and its heads, policy
+(C -> 4672) and value.outcome (C -> 3), read the number of spikes on the board, b = 6: the mean.
+
+A tap is (rank step + 1) * 3 + (file step + 1), each step -1, 0 or 1: where the input square lies
+as seen from the output square. Squares off the board are silent.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.snn.integer.bounds import Report, check_bounds
+from vecchess.snn.presets import NetConfig
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Layer:
+    """weight: int8[O, K], shift: uint8[O] (k of 2^-k), bias: int32[O] (units 2^-weight_bits)."""
+
+    weight: NDArray[np.int8]
+    shift: NDArray[np.uint8]
+    bias: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class IntegerNet:
+    """Layers by name, in forward order, and what turns accumulators into logits.
+
+    logit after t steps = accumulator / t * scale; scales are float64 and include 2^-F.
+    ``exit_rule`` is stored for ``vecchess.inference.exit_rule``, ``calibration`` (how the rule was
+    found, and what it costs) for people; neither is looked into here.
+    """
+
+    config: NetConfig
+    layers: dict[str, Layer]
+    policy_scale: float
+    value_scale: float
+    exit_rule: dict[str, Any] | None = field(default=None)
+    calibration: dict[str, Any] | None = field(default=None, compare=False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the description and of every tensor: two nets of one hash answer alike."""
+        digest = hashlib.sha256(_canonical(describe(self)).encode())
+        for name, tensor in tensors_of(self).items():
+            digest.update(f"{name}:{tensor.dtype.str}:{tensor.shape}".encode())
+            digest.update(np.ascontiguousarray(tensor).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def num_weights(self) -> int:
+        """Synapses and biases together."""
+        return sum(layer.weight.size + layer.bias.size for layer in self.layers.values())
+
+    def check(self) -> Report:
+        """Bounds of every value the network can ever produce; see ``bounds``."""
+        return check_bounds(self.config, self.layers)
+
+    def info(self) -> dict[str, Any]:
+        """What there is to know about the network without running it, ready for JSON."""
+        facts = describe(self)
+        facts |= {"sha256": self.sha256, "weights": self.num_weights}
+        facts |= {"leak_exact": self.config.leak_exact, "exact": self.check().exact}
+        return facts
+
+    def save(self, path: Path) -> None:
+        """Write atomically: temporary name, fsync, replace. ``NetworkError`` if it cannot."""
+        from vecchess.snn.integer.net_file import save_net
+
+        save_net(self, path)
+
+    @classmethod
+    def load(cls, path: Path) -> "IntegerNet":
+        """Read and verify; ``NetworkError`` with one line if anything is wrong with the file."""
+        from vecchess.snn.integer.net_file import load_net
+
+        return load_net(path)
+
+
+def describe(net: IntegerNet) -> dict[str, Any]:
+    """All that decides the answers, but the tensors, as JSON stores it."""
+    return {
+        "schema": SCHEMA,
+        "config": net.config.facts(),
+        "policy_scale": net.policy_scale,
+        "value_scale": net.value_scale,
+        "exit_rule": net.exit_rule,
+    }
+
+
+def tensors_of(net: IntegerNet) -> dict[str, NDArray[Any]]:
+    """``<layer>.weight|shift|bias`` -> array, in forward order."""
+    return {
+        f"{name}.{part}": getattr(layer, part)
+        for name, layer in net.layers.items()
+        for part in ("weight", "shift", "bias")
+    }
+
+
+def _canonical(description: dict[str, Any]) -> str:
+    return json.dumps(description, sort_keys=True, separators=(",", ":"))

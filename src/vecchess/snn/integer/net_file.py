@@ -1,0 +1,141 @@
+"""Network files: safetensors with one metadata entry, ``vecchess``, holding a JSON object.
+
+    {"schema", "config", "policy_scale", "value_scale", "exit_rule", "sha256", "calibration"}
+
+The calibration is left out where there is none, and is no part of the hash.
+
+One entry only: safetensors orders several at random, and equal networks should be equal files.
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from vecchess.errors import NetworkError, refused
+from vecchess.safe_parse import MOST_BYTES, clipped, json_object, json_of, regular
+from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe, tensors_of
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import layer_shapes
+
+METADATA_KEY = "vecchess"
+DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
+
+
+def save_net(net: IntegerNet, path: Path) -> None:
+    """Write the file whole or not at all; raises ``NetworkError``, or ``DataError`` where the disk
+    refuses."""
+    from safetensors.numpy import save
+
+    path = Path(path)
+    description = describe(net) | {"sha256": net.sha256}
+    if net.calibration is not None:
+        description["calibration"] = net.calibration
+    data = save(tensors_of(net), {METADATA_KEY: json.dumps(description, sort_keys=True)})
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise refused(f"cannot write network {path}", error, NetworkError) from None
+
+
+def load_net(path: Path) -> IntegerNet:
+    """Read, then check schema, names, dtypes, shapes, ranges and hash; raises ``NetworkError``."""
+    path = Path(path)
+    try:
+        with regular(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise NetworkError(f"cannot read network {path}: {error.strerror}") from error
+    try:
+        return _parse(data)
+    except NetworkError as error:
+        raise NetworkError(f"network {path} {error}") from error
+
+
+def _parse(data: bytes) -> IntegerNet:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        if int.from_bytes(data[:8], "little") > MOST_BYTES:
+            raise ValueError("its header is longer than ours")
+        tensors = load(data)
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NetworkError("is truncated or no safetensors file; copy it again") from error
+    description = _description(data)
+    config = _config(description)
+    net = IntegerNet(
+        config=config,
+        layers=_layers(config, tensors),
+        policy_scale=_positive(description, "policy_scale"),
+        value_scale=_positive(description, "value_scale"),
+        exit_rule=description.get("exit_rule"),
+        calibration=description.get("calibration"),
+    )
+    if net.sha256 != description.get("sha256"):
+        raise NetworkError("is corrupt: its content does not match its sha256; copy it again")
+    return net
+
+
+def _description(data: bytes) -> dict[str, Any]:
+    """The JSON object of our metadata entry; the header is a length and a JSON object."""
+    try:
+        header = json_of(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        description = json_object(header["__metadata__"][METADATA_KEY])
+        schema = description["schema"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise NetworkError("was not written by vecchess: it has no description") from error
+    if schema != SCHEMA:
+        raise NetworkError(f"has schema {clipped(schema)}, this vecchess reads {SCHEMA}")
+    return description
+
+
+def _config(description: dict[str, Any]) -> NetConfig:
+    try:
+        return NetConfig.model_validate(description.get("config"))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"])) or "config"
+        raise NetworkError(clipped(f"has a wrong size, {where}: {fault['msg']}")) from error
+
+
+def _layers(config: NetConfig, tensors: dict[str, NDArray[Any]]) -> dict[str, Layer]:
+    shapes = layer_shapes(config)
+    expected = {f"{name}.{part}" for name in shapes for part in DTYPES}
+    if odd := sorted(expected ^ set(tensors)):
+        raise NetworkError(f"lacks tensor {clipped(odd[0])} or has it too many")
+    layers = {}
+    for name, (outputs, inputs) in shapes.items():
+        wanted = {"weight": (outputs, inputs), "shift": (outputs,), "bias": (outputs,)}
+        for part, shape in wanted.items():
+            _check_tensor(f"{name}.{part}", tensors[f"{name}.{part}"], shape, DTYPES[part])
+        layers[name] = Layer(**{part: tensors[f"{name}.{part}"] for part in DTYPES})
+        if layers[name].shift.max() > config.weight_bits:
+            raise NetworkError(f"has a shift beyond weight_bits in layer {name}")
+    return layers
+
+
+def _check_tensor(
+    name: str, tensor: NDArray[Any], shape: tuple[int, ...], dtype: type[np.generic]
+) -> None:
+    if tensor.shape != shape or tensor.dtype != dtype:
+        found = f"{tensor.dtype}{list(tensor.shape)}"
+        raise NetworkError(f"has {name} as {found}, not {np.dtype(dtype)}{list(shape)}")
+
+
+def _positive(description: dict[str, Any], key: str) -> float:
+    value = description.get(key)
+    if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
+        raise NetworkError(f"has no positive {key}")
+    return value

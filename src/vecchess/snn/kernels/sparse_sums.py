@@ -1,0 +1,285 @@
+"""Sums over spikes on 8x8 boards, and nothing else: what a tenth of the neurons did costs a tenth.
+
+    bits:  uint64[n, I]           the spikes of a board and time step, a bitboard per channel
+    masks: uint32[n, 64 * I / 32] the same, 32 channels of a square a word
+
+reach is 1 for a 3x3 convolution, 0 for a linear map of every square by itself. A sum is
+
+    sums[square, o] = bias[o] + sum over spikes (i, square + tap) of weight[tap, i, o]
+
+Spikes of a rank lie side by side in a list, and so do the taps of a kernel rank in the weights, so
+the spikes that a square hears from one rank are one stretch of the list, and the total stays in
+vector registers. The gradient of a weight turns it round,
+
+    of_weight[tap, i, o] = sum over spikes (i, square) of upstream[square - tap, o]
+
+and there the taps of a kernel rank stay in registers while the spikes of channel i are walked
+through. Boards of gradients have an empty margin: no test inside the loop.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from vecchess.chess.bitboards.bits import instruction, tz
+from vecchess.jit import inline, kernel
+
+RUN = 96
+"""Numbers of a gradient that are added at a time; (2 * reach + 1) * O is a multiple of it."""
+TILE = 32
+"""The fewest outputs that are summed at a time; O is a multiple of it."""
+_LANES = 16
+_I64 = ir.IntType(64)
+_VECTOR = ir.VectorType(ir.FloatType(), _LANES)
+_U = np.uint64
+
+
+def _number(value: int) -> Any:
+    return ir.Constant(_I64, value)
+
+
+def _first(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Pointer to the first element."""
+    return context.make_array(kind)(context, builder, array).data
+
+
+def _places(builder: Any, first: Any, offset: Any, width: int) -> list[Any]:
+    """Pointers to the vectors of ``width`` numbers from ``first[offset]`` on."""
+    offsets = [builder.add(offset, _number(_LANES * lane)) for lane in range(width // _LANES)]
+    return [builder.bitcast(builder.gep(first, [at]), _VECTOR.as_pointer()) for at in offsets]
+
+
+class _Loop:
+    """A loop that adds rows to vectors in registers, as long as a word is not 0.
+
+    The word is a bitboard, or how many rows are left.
+    """
+
+    def __init__(self, builder: Any, word: Any, targets: list[Any]) -> None:
+        self._builder, self._word, self._targets = builder, word, targets
+        self._before = [builder.load(target, align=4) for target in targets]
+        self._entry = builder.block
+        self._body, self._done = (builder.append_basic_block(name) for name in ("body", "done"))
+        builder.cbranch(builder.icmp_unsigned("!=", word, _number(0)), self._body, self._done)
+        builder.position_at_end(self._body)
+        self.word = builder.phi(_I64)
+        self._totals = [builder.phi(_VECTOR) for _ in targets]
+
+    def close(self, rows: list[Any], following: Any) -> None:
+        """Add the vectors at ``rows``, go on with the word ``following``, in the end store."""
+        builder = self._builder
+        added = [
+            builder.fadd(total, builder.load(row, align=4))
+            for total, row in zip(self._totals, rows, strict=True)
+        ]
+        for phi, initial, again in zip(
+            [self.word, *self._totals], [self._word, *self._before], [following, *added],
+            strict=True,
+        ):  # fmt: skip
+            phi.add_incoming(initial, self._entry)
+            phi.add_incoming(again, self._body)
+        builder.cbranch(builder.icmp_unsigned("!=", following, _number(0)), self._body, self._done)
+        builder.position_at_end(self._done)
+        results = [builder.phi(_VECTOR) for _ in self._targets]
+        for target, result, initial, again in zip(
+            self._targets, results, self._before, added, strict=True
+        ):
+            result.add_incoming(initial, self._entry)
+            result.add_incoming(again, self._body)
+            builder.store(result, target, align=4)
+
+
+@instruction
+def _add_spikes(  # type: ignore[no-untyped-def]
+    typing, sums, at, boards, first, word, stride, margin
+):
+    """``sums[at : at + RUN] += boards[first + place(square) :]`` for every bit of ``word``.
+
+    ``place``: of a square on a board with ``margin`` more files, ``stride`` numbers a square.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, at, boards, first, word, stride, margin = arguments
+        kinds = signature.args
+        targets = _places(builder, _first(context, builder, kinds[0], sums), at, RUN)
+        loop = _Loop(builder, word, targets)
+        square = builder.cttz(loop.word, ir.Constant(ir.IntType(1), 1))
+        skipped = builder.mul(builder.lshr(square, _number(3)), margin)
+        place = builder.mul(builder.add(square, skipped), stride)
+        boards = _first(context, builder, kinds[2], boards)
+        rows = _places(builder, boards, builder.add(first, place), RUN)
+        loop.close(rows, builder.and_(loop.word, builder.sub(loop.word, _number(1))))
+        return context.get_dummy_value()
+
+    u = types.uint64
+    return types.void(sums, u, boards, u, u, u, u), generate
+
+
+def _row_adder(width: int) -> Any:
+    """``totals[at : at + width] += weight[base + rows[i] :]`` for ``count`` rows from ``first``."""
+
+    @instruction
+    def add_rows(typing, totals, at, weight, base, rows, first, count):  # type: ignore[no-untyped-def]
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            totals, at, weight, base, rows, first, count = arguments
+            kinds = signature.args
+            targets = _places(builder, _first(context, builder, kinds[0], totals), at, width)
+            loop = _Loop(builder, count, targets)
+            following = builder.sub(loop.word, _number(1))
+            rows = _first(context, builder, kinds[4], rows)
+            row = builder.gep(rows, [builder.add(first, following)])
+            offset = builder.add(base, builder.sext(builder.load(row), _I64))
+            weight = _first(context, builder, kinds[2], weight)
+            loop.close(_places(builder, weight, offset, width), following)
+            return context.get_dummy_value()
+
+        u, i = types.uint64, types.int64
+        return types.void(totals, u, weight, i, rows, u, u), generate
+
+    return add_rows
+
+
+_add_32, _add_64, _add_96 = (_row_adder(width) for width in (32, 64, 96))
+
+
+@inline
+def _list_spikes(masks: Any, channels: Any, outputs: Any, rows: Any, starts: Any) -> None:
+    """Spikes of ``masks: uint32[64 * I / 32]``: those of square s are rows[starts[s] :
+    starts[s + 1]], each as (file * I + channel) * O."""
+    words = channels // 32
+    count = 0
+    for square in range(64):
+        starts[square] = count
+        for k in range(words):
+            word = _U(masks[square * words + k])
+            first = (square & 7) * channels + k * 32
+            while word != _U(0):
+                rows[count] = (first + np.int64(tz(word))) * outputs
+                count += 1
+                word &= word - _U(1)
+    starts[64] = count
+
+
+@kernel
+def sum_boards(  # type: ignore[no-untyped-def]
+    masks, weight, bias, channels, reach, begin, end, rows, starts, sums
+):
+    """Currents of boards begin..end.
+
+    masks: uint32[n, 64 * I / 32]; weight: float32[taps * I * O] in the order tap, channel, output;
+    bias: float32[O]; rows: int32[64 * I] and starts: int64[65], to work in; sums:
+    float32[n, 64 * O], written.
+    """
+    outputs = bias.shape[0]
+    across = 2 * reach + 1
+    size = channels * outputs
+    for n in range(begin, end):
+        _list_spikes(masks[n], channels, outputs, rows, starts)
+        for square in range(64):
+            rank, file = square >> 3, square & 7
+            at = square * outputs
+            for o in range(outputs):
+                sums[n, at + o] = bias[o]
+            left, right = max(file - reach, 0), min(file + reach, 7)
+            for heard in range(max(rank - reach, 0), min(rank + reach, 7) + 1):
+                first, last = starts[heard * 8 + left], starts[heard * 8 + right + 1]
+                base = (heard - rank + reach) * across * size + (reach - file) * size
+                count = _U(last - first)
+                if outputs % 96 == 0:
+                    for o in range(0, outputs, 96):
+                        _add_96(sums[n], _U(at + o), weight, base + o, rows, _U(first), count)
+                elif outputs % 64 == 0:
+                    for o in range(0, outputs, 64):
+                        _add_64(sums[n], _U(at + o), weight, base + o, rows, _U(first), count)
+                else:
+                    for o in range(0, outputs, 32):
+                        _add_32(sums[n], _U(at + o), weight, base + o, rows, _U(first), count)
+
+
+@kernel
+def pack_boards(boards, begin, end, bits):  # type: ignore[no-untyped-def]
+    """``boards: float32[n, 64, I]`` of 0 and 1 -> ``bits: uint64[n, I]``, of begin..end."""
+    for board in range(begin, end):
+        for i in range(bits.shape[1]):
+            bits[board, i] = _U(0)
+        for square in range(64):
+            place = _U(square)
+            for i in range(bits.shape[1]):
+                bits[board, i] |= _U(boards[board, square, i] != np.float32(0)) << place
+
+
+@kernel
+def add_weight_gradients(  # type: ignore[no-untyped-def]
+    bits, upstream, reach, part, begin, end, padded, sums
+):
+    """Weight gradients of parts begin..end, ``part`` boards each (the last may have fewer).
+
+    bits: uint64[n, I]; upstream: float32[n, 64 * O]; padded: float32[parts, boards with a margin of
+    ``reach``], zeros; sums: float32[parts, I * taps * O] in the order channel, tap from the last to
+    the first, output; zeros, added to.
+    """
+    num_boards, channels = bits.shape
+    outputs = upstream.shape[1] // 64
+    side, across = 8 + 2 * reach, 2 * reach + 1
+    run, edge = _U(across * outputs), _U(side * outputs)
+    for p in range(begin, end):
+        for n in range(p * part, min((p + 1) * part, num_boards)):
+            for rank in range(8):
+                first = ((rank + reach) * side + reach) * outputs
+                for i in range(8 * outputs):
+                    padded[p, first + i] = upstream[n, rank * 8 * outputs + i]
+            for channel in range(channels):
+                at = _U(channel * across) * run
+                for rank in range(_U(across)):
+                    for offset in range(_U(0), run, _U(RUN)):
+                        _add_spikes(
+                            sums[p], at + rank * run + offset, padded[p], rank * edge + offset,
+                            bits[n, channel], _U(outputs), _U(2 * reach),
+                        )  # fmt: skip
+
+
+@kernel
+def spread_heads(sums, moves, begin, end, policy, squeezed):  # type: ignore[no-untyped-def]
+    """Sums of both heads over boards begin..end -> policy added up over time, and the rest.
+
+    sums: float32[T, B, 64 * O], of a square ``moves`` for the policy, then V for the value; policy:
+    float32[T, B, moves * 64]; squeezed: float32[T, B, 64 * V].
+    """
+    num_steps = sums.shape[0]
+    outputs, values = sums.shape[2] // 64, squeezed.shape[2] // 64
+    for b in range(begin, end):
+        for t in range(num_steps):
+            for move in range(moves):
+                for square in range(64):
+                    policy[t, b, move * 64 + square] = sums[t, b, square * outputs + move]
+            if t > 0:
+                for i in range(moves * 64):
+                    policy[t, b, i] += policy[t - 1, b, i]
+            for square in range(64):
+                for v in range(values):
+                    squeezed[t, b, square * values + v] = sums[t, b, square * outputs + moves + v]
+
+
+@kernel
+def gather_heads(of_policy, of_squeezed, moves, begin, end, row, upstream):  # type: ignore[no-untyped-def]
+    """Gradients of ``spread_heads``; row: float32[moves * 64], to work in; upstream:
+    float32[T, B, 64 * O], zeros where nobody hears."""
+    num_steps = upstream.shape[0]
+    outputs, values = upstream.shape[2] // 64, of_squeezed.shape[2] // 64
+    for b in range(begin, end):
+        for i in range(moves * 64):
+            row[i] = np.float32(0)
+        for step in range(num_steps):
+            t = num_steps - 1 - step
+            for i in range(moves * 64):
+                row[i] += of_policy[t, b, i]
+            for square in range(64):
+                at = square * outputs
+                for move in range(moves):
+                    upstream[t, b, at + move] = row[move * 64 + square]
+                for v in range(values):
+                    upstream[t, b, at + moves + v] = of_squeezed[t, b, square * values + v]
+                for o in range(moves + values, outputs):
+                    upstream[t, b, at + o] = np.float32(0)

@@ -1,0 +1,86 @@
+"""3x3 convolutions over boards [..., 8, 8, I], three ways, with the weights [O, 9 * I] of a layer.
+
+``gathered``: one matrix product over patches. Exact for weights, spikes and activations on their
+grids, in whatever order it is summed, on every device.
+``convolve``: torch's convolution. On the processor that is oneDNN's direct algorithm, which sums
+products as they are and so is exact too (tested); a GPU's may be Winograd's, which is not.
+``convolve_planes``: the same for few inputs of 0 and 1 on the processor, with a weight gradient
+that looks at the ones only. For packed spikes there is ``spike_sums``.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.nn import functional
+
+from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.sparse_sums import pack_boards
+from vecchess.snn.modules.sparse_weight_gradient import weight_gradient
+from vecchess.snn.topology import NUM_TAPS
+
+
+def patches(boards: Tensor) -> Tensor:
+    """[..., 8, 8, I] -> [..., 8, 8, 9 * I], tap by tap, squares off the board silent."""
+    padded = functional.pad(boards, (0, 0, 1, 1, 1, 1))
+    taps = [padded[..., r : r + 8, f : f + 8, :] for r in range(3) for f in range(3)]
+    return torch.cat(taps, dim=-1)
+
+
+def gathered(boards: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """[..., 8, 8, I] -> [..., 8, 8, O] by a matrix product."""
+    return functional.linear(patches(boards), weight, bias)
+
+
+def convolve(boards: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """[..., 8, 8, I] -> [..., 8, 8, O] by torch's convolution."""
+    kernel = weight.unflatten(1, (3, 3, -1)).permute(0, 3, 1, 2)
+    return _convolve(boards, kernel, bias)
+
+
+def convolve_planes(boards: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """[..., 8, 8, I] of 0 and 1 -> [..., 8, 8, O], on the processor, float32."""
+    return _ConvolvePlanes.apply(  # type: ignore[no-untyped-call, no-any-return]
+        boards, weight, bias
+    )
+
+
+class _ConvolvePlanes(Function):
+    """``convolve`` of float32 spikes; keeps a bit of each for the backward."""
+
+    @staticmethod
+    def forward(ctx: Any, boards: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(_packed(boards), weight)
+        return convolve(boards, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        bits, weight = ctx.saved_tensors
+        upstream = gradients[0].contiguous()
+        of_boards = convolve_back(upstream, weight) if ctx.needs_input_grad[0] else None
+        of_bias = upstream.flatten(0, -2).sum(0) if ctx.needs_input_grad[2] else None
+        return of_boards, weight_gradient(bits, upstream, reach=1), of_bias
+
+
+def convolve_back(upstream: Tensor, weight: Tensor) -> Tensor:
+    """The gradient [..., 8, 8, I] of what ``convolve`` heard, given that of its sums."""
+    turned = weight.unflatten(1, (NUM_TAPS, -1)).flip(1).unflatten(1, (3, 3))
+    return _convolve(upstream, turned.permute(3, 0, 1, 2), None)
+
+
+def _convolve(boards: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
+    """[..., 8, 8, I] with ``kernel: [O, I, 3, 3]``; channels stay last in memory."""
+    flat = boards.reshape(-1, 8, 8, boards.shape[-1]).permute(0, 3, 1, 2)
+    kernel = kernel.contiguous(memory_format=torch.channels_last)
+    sums = functional.conv2d(flat, kernel, bias, padding=1)
+    return sums.permute(0, 2, 3, 1).reshape(*boards.shape[:-1], len(kernel))
+
+
+def _packed(boards: Tensor) -> Tensor:
+    """[..., 8, 8, I] -> int64[n, I]: a bitboard per board and channel."""
+    values = boards.detach().contiguous().view(-1, 64, boards.shape[-1])
+    bits = torch.empty(len(values), boards.shape[-1], dtype=torch.int64)
+    arrays = values.numpy(), bits.numpy().view("u8")
+    in_shares(lambda begin, end: pack_boards(arrays[0], begin, end, arrays[1]), len(values))
+    return bits

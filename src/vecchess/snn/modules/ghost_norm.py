@@ -1,0 +1,160 @@
+"""Ghost batch norm: statistics of small groups of boards instead of the whole batch.
+
+Hoffer et al. 2017, "Train longer, generalize better", algorithm 1. A group is ``group`` consecutive
+boards with all their time steps and squares, so what a batch gives does not depend on how it is
+split over ranks and micro-batches, as long as the parts are multiples of the group. Running
+statistics are sums until ``absorb`` is called, once per optimiser step, for the same reason.
+"""
+
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from vecchess.snn.kernels.ghost_norm_cpu import normalise_groups, normalise_groups_backward
+from vecchess.snn.kernels.parallel_for import in_shares
+
+GROUP = 32
+"""Boards whose statistics normalise each other."""
+MOMENTUM = 0.1
+"""Weight of the newest statistics."""
+EPSILON = 1e-5
+"""Added to the variance."""
+
+
+class GhostNorm(nn.Module):
+    """Currents float32[T, B, 8, 8, C] -> the same shape, per channel mean 0 and variance 1, then
+    ``weight`` and ``bias``; by the running statistics in evaluation."""
+
+    def __init__(self, num_channels: int, gain: float, bias: float, group: int = GROUP) -> None:
+        """``gain`` and ``bias``: first values of weight and bias of every channel."""
+        super().__init__()
+        self.group = group
+        self.weight = nn.Parameter(torch.full((num_channels,), gain))
+        self.bias = nn.Parameter(torch.full((num_channels,), bias))
+        self.running_mean: Tensor
+        self.running_var: Tensor
+        self._seen: Tensor
+        self.register_buffer("running_mean", torch.zeros(num_channels))
+        self.register_buffer("running_var", torch.ones(num_channels))
+        # sums over boards of their group's mean and variance, and at the end the number of boards
+        self.register_buffer("_seen", torch.zeros(2 * num_channels + 1), persistent=False)
+
+    def forward(self, currents: Tensor, compiled: bool) -> Tensor:
+        """``compiled``: by kernels of ours on the processor; equal but for rounding."""
+        if not self.training:
+            gain, bias = self.as_affine()
+            return currents * gain + bias
+        currents = currents.float()
+        if compiled and currents.device.type == "cpu":
+            normed, mean, variance = _Normalise.apply(  # type: ignore[no-untyped-call]
+                currents, self.weight, self.bias, self.group
+            )
+            self._note(mean, variance, currents.shape[1])
+            return cast(Tensor, normed)
+        whole = currents.shape[1] // self.group * self.group
+        parts = currents.split([whole, currents.shape[1] - whole], dim=1)
+        normed = [self._normalise(part) for part in parts if part.shape[1]]
+        return normed[0] if len(normed) == 1 else torch.cat(normed, dim=1)
+
+    def _normalise(self, currents: Tensor) -> Tensor:
+        """Groups of the same size, in torch operators."""
+        size = min(self.group, currents.shape[1])
+        grouped = currents.unflatten(1, (-1, size)).flatten(2, -2)
+        variance, mean = torch.var_mean(grouped, dim=(0, 2), correction=0)
+        self._note(mean.detach(), variance.detach(), currents.shape[1])
+        apart = (grouped - mean[:, None]) * self._inverse(variance)[:, None]
+        normed: Tensor = apart * self.weight + self.bias
+        return normed.view(currents.shape)
+
+    def _inverse(self, variance: Tensor) -> Tensor:
+        return torch.rsqrt(variance + EPSILON)
+
+    @torch.no_grad()
+    def _note(self, mean: Tensor, variance: Tensor, num_boards: int) -> None:
+        """Add statistics [groups, C] of ``num_boards`` boards to the sums, all in float32."""
+        sizes = _group_sizes(num_boards, self.group, mean)
+        with torch.autocast(mean.device.type, enabled=False):
+            sums = [sizes @ mean.float(), sizes @ variance.float(), sizes.sum()[None]]
+        self._seen += torch.cat(sums)
+
+    @torch.no_grad()
+    def absorb(self, momentum: float = MOMENTUM) -> None:
+        """Move the running statistics to the mean over all boards seen since the last call.
+
+        momentum: weight of what was seen; 1 forgets what was before. Where nothing was seen it is
+        0: to ask whether, would be to wait for the device.
+        """
+        num_boards = self._seen[-1]
+        mean, variance = (self._seen[:-1] / num_boards.clamp(min=1)).chunk(2)
+        weight = (num_boards > 0) * momentum
+        self.running_mean.lerp_(mean, weight)
+        self.running_var.lerp_(variance, weight)
+        self._seen.zero_()
+
+    @torch.no_grad()
+    def as_affine(self) -> tuple[Tensor, Tensor]:
+        """Gain [C] and bias [C] that do in evaluation what the norm does."""
+        gain = self.weight * self._inverse(self.running_var)
+        return gain, self.bias - self.running_mean * gain
+
+    @property
+    def pending(self) -> Tensor:
+        """float32[2 C + 1]: sums that ``absorb`` will take, to be added up over ranks in place."""
+        return self._seen
+
+
+class _Normalise(Function):
+    """Currents [T, B, ..., C], weight and bias [C] -> normed; mean and variance [groups, C]."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, currents: Tensor, weight: Tensor, bias: Tensor, group: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        currents = currents.contiguous()
+        normed = torch.empty_like(currents)
+        num_groups, channels = -(-currents.shape[1] // group), len(weight)
+        mean, variance = np.empty((2, num_groups, channels))
+        values, out = _by_board(currents), _by_board(normed)
+        rows = np.empty((num_groups, 3, values.shape[2]), np.float32)
+        read = values, weight.detach().double().numpy(), bias.detach().double().numpy()
+        shape, written = (EPSILON, group), (rows, mean, variance, out)
+        in_shares(
+            lambda begin, end: normalise_groups(*read, *shape, begin, end, *written), num_groups
+        )
+        statistics = torch.from_numpy(mean), torch.from_numpy(variance)
+        ctx.save_for_backward(currents, weight, *statistics)
+        ctx.group = group
+        ctx.mark_non_differentiable(*statistics)
+        return normed, *statistics
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        currents, weight, mean, variance = ctx.saved_tensors
+        upstream = gradients[0].contiguous()
+        out = torch.empty_like(currents)
+        of_gain, of_bias = np.empty((2, *mean.shape))
+        values = _by_board(currents)
+        rows = np.empty((len(mean), 3, values.shape[2]), np.float32)
+        statistics = mean.numpy(), torch.rsqrt(variance + EPSILON).numpy()
+        read = values, _by_board(upstream), weight.detach().double().numpy(), *statistics
+        written = rows, of_gain, of_bias, _by_board(out)
+        in_shares(
+            lambda begin, end: normalise_groups_backward(*read, ctx.group, begin, end, *written),
+            len(mean),
+        )
+        gain, bias = (torch.from_numpy(part.sum(0)).float() for part in (of_gain, of_bias))
+        return out, gain, bias, None
+
+
+def _group_sizes(num_boards: int, group: int, like: Tensor) -> Tensor:
+    """float32[groups]: boards in each group of ``num_boards`` boards."""
+    firsts = torch.arange(0, num_boards, group, device=like.device)
+    return (num_boards - firsts).clamp(max=group).float()
+
+
+def _by_board(boards: Tensor) -> Any:
+    """float32[T, B, N] in numpy; the same memory."""
+    return boards.detach().view(*boards.shape[:2], -1).numpy()

@@ -1,0 +1,144 @@
+"""The weights of a layer: float with ghost batch norm, or folded and quantised."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from vecchess.snn.integer.bounds import INT16_LIMIT
+from vecchess.snn.modules.convolution import convolve, convolve_planes, gathered
+from vecchess.snn.modules.ghost_norm import GhostNorm
+from vecchess.snn.modules.neuron import Spikes, floor_on_grid, quantise
+from vecchess.snn.modules.sparse_convolution import convolve_spikes
+from vecchess.snn.presets import WEIGHT_LIMIT
+
+BIAS_LIMIT = 2.0**24
+"""In units of 2^-weight_bits; int32 holds it."""
+
+
+class Wiring(NamedTuple):
+    """What a layer is besides its weights.
+
+    taps: 9 for a 3x3 convolution over boards [..., 8, 8, I], 1 for a linear map of the last axis;
+    hears_spikes: inputs are 0 or 1; floor_bits: the grid currents are rounded down to where they
+    are not, None otherwise.
+    """
+
+    taps: int
+    hears_spikes: bool
+    floor_bits: int | None
+
+
+class Synapses(nn.Module):
+    """A linear map of K inputs to O currents."""
+
+    def __init__(
+        self,
+        num_inputs: int,
+        num_outputs: int,
+        weight_bits: int,
+        norm: tuple[float, float] | None,
+        wiring: Wiring,
+    ) -> None:
+        """``norm``: first gain and bias of the batch norm, None for a plain bias."""
+        super().__init__()
+        self.weight_bits = weight_bits
+        self.wiring = wiring
+        self.folded = False
+        self.weight = nn.Parameter(torch.randn(num_outputs, num_inputs) / num_inputs**0.5)
+        self.bias = nn.Parameter(torch.zeros(num_outputs))
+        self.norm = None if norm is None else GhostNorm(num_outputs, *norm)
+        self.shift: Tensor
+        self.register_buffer("shift", torch.zeros(num_outputs))
+
+    def forward(self, inputs: Tensor, compiled: bool = True) -> Tensor:
+        """Currents; exact whenever folded, because autocast and Winograd are kept away.
+
+        compiled: by the fastest way on this device; without it by torch's plain operators. Folded,
+        both give the same bits.
+        """
+        if self.folded:
+            with torch.autocast(inputs.device.type, enabled=False):
+                weight, bias = self.quantised()
+                if self.wiring.floor_bits is None:
+                    return self._sums(inputs.float(), weight, bias, compiled)
+                sums = self._sums(inputs.float(), weight, None, compiled)
+                return floor_on_grid(sums, self.wiring.floor_bits) + bias
+        return self.normed(self._sums(inputs, *self.in_use(), compiled), compiled)
+
+    def hear(self, spikes: Spikes) -> Tensor:
+        """``forward`` of a 3x3 layer for packed spikes."""
+        return self.normed(convolve_spikes(spikes, *self.in_use()), compiled=True)
+
+    def in_use(self) -> tuple[Tensor, Tensor | None]:
+        """Weight [O, K] and bias [O] to compute with; no bias where a norm follows."""
+        if self.folded:
+            return self.quantised()
+        return self.weight, self.bias if self.norm is None else None
+
+    def normed(self, currents: Tensor, compiled: bool) -> Tensor:
+        """What is left to be done to sums of weights in use: the norm, if there is one yet."""
+        if self.norm is None:
+            return currents
+        if currents.dim() == 4:  # no time steps
+            return self.norm(currents[None], compiled)[0]  # type: ignore[no-any-return]
+        return self.norm(currents, compiled)  # type: ignore[no-any-return]
+
+    def _sums(self, inputs: Tensor, weight: Tensor, bias: Tensor | None, compiled: bool) -> Tensor:
+        if self.wiring.taps == 1:
+            return functional.linear(inputs, weight, bias)
+        if inputs.device.type != "cpu":
+            way = gathered if self.folded else convolve
+            return way(inputs, weight, bias)
+        with torch.autocast("cpu", enabled=False):  # 16 bits do not pay here, and would round
+            if not (compiled and torch.backends.mkldnn.is_available()):
+                return gathered(inputs.float(), weight, bias)
+            way = convolve_planes if self.wiring.hears_spikes else convolve
+            return way(inputs.float(), weight, bias)
+
+    def quantised(self) -> tuple[Tensor, Tensor]:
+        """The deployed weight [O, K] and bias [O], still attached to their parameters."""
+        weight = quantise(self.weight, torch.exp2(self.shift)[:, None], WEIGHT_LIMIT)
+        return weight, quantise(self.bias, 2.0**self.weight_bits, BIAS_LIMIT)
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Take the batch norm's running statistics into weight and bias, and choose the grid."""
+        if self.folded:
+            return
+        if self.norm is not None:
+            gain, bias = self.norm.as_affine()
+            self.weight.mul_(gain[:, None])
+            self.bias.copy_(bias)
+        self.shift.copy_(self._finest_shift())
+        self.mark_folded()
+
+    @torch.no_grad()
+    def adopt(self, weight: Tensor, bias: Tensor, shift: Tensor) -> None:
+        """Become a folded layer with these values, on the grid already."""
+        self.weight.copy_(weight)
+        self.bias.copy_(bias)
+        self.shift.copy_(shift)
+        self.mark_folded()
+
+    def mark_folded(self) -> None:
+        """Compute with quantised weights from now on; for a state that was folded when saved."""
+        self.norm = None
+        self.folded = True
+
+    @torch.no_grad()
+    def settle_grid(self) -> None:
+        """Coarsen the grid of rows that have outgrown it, and keep weights where int8 reaches."""
+        self.shift.copy_(torch.minimum(self.shift, self._finest_shift()))
+        limit = WEIGHT_LIMIT * torch.exp2(-self.shift)[:, None]
+        self.weight.copy_(torch.minimum(torch.maximum(self.weight, -limit), limit))
+
+    def _finest_shift(self) -> Tensor:
+        """[O]: the largest k for which int8 holds the weights of a row and int16 its sums."""
+        largest = self.weight.abs().amax(dim=1, keepdim=True)
+        sides = torch.maximum(self.weight.relu().sum(1), (-self.weight).relu().sum(1))[:, None]
+        powers = 2.0 ** torch.arange(1, self.weight_bits + 1, device=largest.device)
+        room = INT16_LIMIT - self.weight.shape[1] / 2  # rounding may add half a unit a weight
+        fits = (largest * powers <= WEIGHT_LIMIT) & (sides * powers < room)
+        return fits.sum(dim=1)

@@ -1,0 +1,240 @@
+"""The spiking residual tower as a torch module (MS-ResNet: only spikes enter a convolution).
+
+Two phases. A new module trains with ghost batch norm. ``fold()`` freezes the statistics into
+weights and biases; from then on the forward uses weights int8 * 2^-k and biases on 2^-weight_bits
+(straight-through gradients), so what is trained is, to the bit, what is deployed. No neuron sees
+another time step than through its membrane, so the layers run one by one, each over all steps.
+
+A training loop calls, after each optimiser step, ``absorb_statistics`` in the first phase and
+``settle_grid`` in the second.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from vecchess.shapes import NUM_SQUARES
+from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, surrogate_named
+from vecchess.snn.modules.ghost_norm import MOMENTUM, GhostNorm
+from vecchess.snn.modules.layers import Synapses, Wiring
+from vecchess.snn.modules.neuron import Fire, Spikes, fire
+from vecchess.snn.modules.neuron_dispatch import Neurons, fastest
+from vecchess.snn.modules.sparse_convolution import read_heads
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import (
+    NUM_TAPS,
+    hidden_layers,
+    input_bits,
+    layer_shapes,
+    neuron_layers,
+)
+
+FIRST_BIAS = -0.6
+"""Where batch norm centres the current of a new neuron: with spread 1 it fires at about 10 %."""
+
+
+class Output(NamedTuple):
+    """What T steps add up to. Accumulators are real numbers here, integers times 2^-F if folded.
+
+    policy: float32[T, B, 4672] and wdl: float32[T, B, 3] after each step; membranes: one per
+    neuron layer, to go on from; rates: float32[] per neuron layer, spikes per neuron and step (of
+    the twin: share of active neurons).
+    """
+
+    policy: Tensor
+    wdl: Tensor
+    membranes: list[Tensor]
+    rates: list[Tensor]
+
+
+class SpikingNet(nn.Module):
+    """planes float32[B, 8, 8, P] of 0 and 1 -> policy and win/draw/loss accumulators.
+
+    Planes are float32[T, B, 8, 8, P] where the network is rate-coded; see ``coding``. Bitboards,
+    int64[B, P] or [T, B, P], do as well.
+    """
+
+    compiled: bool = True
+    """Layers run by the fastest way there is on their device; False leaves all of it to torch's
+    plain operators. The same to the bit once folded, and but for rounding before."""
+    fire: Fire | None = None
+    """How neurons are computed, where that is not to follow from ``compiled`` and the device."""
+
+    def __init__(self, config: NetConfig, surrogate: str = DEFAULT_SURROGATE) -> None:
+        """Unfolded, with torch's current random generator; ``surrogate`` is a name of SURROGATES.
+
+        Raises ``ConfigError`` for a surrogate that there is not.
+        """
+        super().__init__()
+        self.config = config
+        self.surrogate = surrogate_named(surrogate)
+        self._hidden = hidden_layers(config)
+        self.layers = nn.ModuleDict(
+            {
+                module_key(name): Synapses(
+                    inputs, outputs, config.weight_bits, _first_norm(config, name),
+                    _wiring(config, name),
+                )
+                for name, (outputs, inputs) in layer_shapes(config).items()
+            }
+        )  # fmt: skip
+        self.policy_gain = nn.Parameter(torch.tensor(1.0))
+        self.value_gain = nn.Parameter(torch.tensor(1.0))
+
+    def layer(self, name: str) -> Synapses:
+        """The layer called ``name`` in ``integer_net``."""
+        module = self.layers[module_key(name)]
+        assert isinstance(module, Synapses)
+        return module
+
+    def _every_layer(self) -> Iterable[Synapses]:
+        return (self.layer(name) for name in layer_shapes(self.config))
+
+    @property
+    def folded(self) -> bool:
+        """True once the forward is the deployed one."""
+        return self.layer("stem").folded
+
+    def fold(self) -> None:
+        """Enter the second phase: batch norm folded and frozen, weights quantised.
+
+        A folded state loads only into a folded module: fold first, whatever its weights are.
+        """
+        for layer in self._every_layer():
+            layer.fold()
+
+    def absorb_statistics(
+        self, sum_over_ranks: Callable[[list[Tensor]], None], momentum: float = MOMENTUM
+    ) -> None:
+        """Move the running statistics by what the forwards since the last call have seen.
+
+        Once per optimiser step, on every rank: ``sum_over_ranks`` gets the sums of this rank,
+        float32, and adds those of the others in place; one rank alone does nothing to them.
+        ``momentum``: weight of what was seen.
+        """
+        norms = self._norms()
+        if norms:
+            sum_over_ranks([norm.pending for norm in norms])
+        for norm in norms:
+            norm.absorb(momentum)
+
+    def forget_statistics(self) -> None:
+        """Take back what forwards since ``absorb_statistics`` have seen: their step is repeated."""
+        for norm in self._norms():
+            norm.pending.zero_()
+
+    def _norms(self) -> list[GhostNorm]:
+        return [layer.norm for layer in self._every_layer() if layer.norm is not None]
+
+    def settle_grid(self) -> None:
+        """Keep a folded network exportable while its weights grow; once per optimiser step.
+
+        Where a row's weights no longer fit int8 at their 2^-shift, or its sums int16, the shift is
+        lowered by as much as is needed; it never rises. Before folding there is no grid.
+        """
+        if self.folded:
+            for layer in self._every_layer():
+                layer.settle_grid()
+
+    def forward(self, planes: Tensor, num_steps: int | None = None) -> Output:
+        """``num_steps`` (T by default) steps from rest."""
+        steps = self.config.time_steps if num_steps is None else num_steps
+        inflow = self.inflow(planes)
+        return self.advance(inflow, self.at_rest(inflow.shape[-4]), steps)
+
+    def inflow(self, planes: Tensor) -> Tensor:
+        """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
+        if not planes.is_floating_point():
+            planes = unpack_bitboards(planes)
+        return self._currents("stem", planes)
+
+    def _currents(self, name: str, inputs: Tensor) -> Tensor:
+        return self.layer(name)(inputs, self.compiled)  # type: ignore[no-any-return]
+
+    def at_rest(self, num_boards: int) -> list[Tensor]:
+        """Membranes of B boards before the first step, one per neuron layer; none of the twin."""
+        if self.config.neuron == "relu":
+            return []
+        device = self.policy_gain.device
+        sizes = neuron_layers(self.config).values()
+        return [torch.zeros(num_boards, 8, 8, size // NUM_SQUARES, device=device) for size in sizes]
+
+    def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> Output:
+        """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
+        way = self.fire or (fastest(inflow.device) if self.compiled else fire)
+        neurons = Neurons(self.config, membranes, self.surrogate, way)
+        if self.config.is_rate_coded:
+            per_step = inflow[:num_steps]
+        else:
+            per_step = inflow.expand(num_steps, *inflow.shape)
+        buffers = [per_step, per_step]
+        plain = self.config.kind == "plain"
+        for index, layer in enumerate(self._hidden):
+            source, target = index % 2, 1 - index % 2
+            current = self._hear(layer.name, neurons.fire(buffers[source], packed=True))
+            buffers[target] = buffers[target] + current if layer.adds else current
+        last = buffers[len(self._hidden) % 2]
+        policy, wdl = self._pooled_heads(last, neurons) if plain else self._heads(last, neurons)
+        return Output(policy, wdl.cumsum(0), neurons.after, neurons.rates)
+
+    def _pooled_heads(self, current: Tensor, neurons: Neurons) -> tuple[Tensor, Tensor]:
+        """As ``_heads``, of the mean over the board."""
+        pooled = neurons.fire(current, packed=False).values.mean((2, 3))
+        policy = self._currents("policy", pooled)
+        return policy.cumsum(0), self._currents("value.outcome", pooled)
+
+    def _heads(self, current: Tensor, neurons: Neurons) -> tuple[Tensor, Tensor]:
+        """Policy [T, B, 4672] added up, and currents of win/draw/loss [T, B, 3] at each step."""
+        spikes = neurons.fire(current, packed=True)
+        if spikes.bits is None:
+            policy = self._currents("policy", spikes.values)
+            policy = policy.permute(0, 1, 4, 2, 3).flatten(2).cumsum(0)
+            squeezed = self._currents("value.squeeze", spikes.values)
+        else:
+            policy, squeezed = self._heads_at_once(spikes)
+        fired = neurons.fire(squeezed, packed=False).values
+        return policy, self._currents("value.outcome", fired.flatten(2))
+
+    def _heads_at_once(self, spikes: Spikes) -> tuple[Tensor, Tensor]:
+        squeeze = self.layer("value.squeeze")
+        (moves, of_moves), (values, of_values) = self.layer("policy").in_use(), squeeze.in_use()
+        assert of_moves is not None
+        if of_values is None:
+            of_values = of_moves.new_zeros(len(values))
+        weight, bias = torch.cat([moves, values]), torch.cat([of_moves, of_values])
+        policy, squeezed = read_heads(spikes, weight, bias, len(moves))
+        return policy, squeeze.normed(squeezed, compiled=True)
+
+    def _hear(self, name: str, spikes: Spikes) -> Tensor:
+        if spikes.bits is None:
+            return self._currents(name, spikes.values)
+        return self.layer(name).hear(spikes)
+
+
+def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
+    """First gain and bias of a layer's batch norm; None for the outputs, which have none."""
+    if name in ("policy", "value.outcome"):
+        return None
+    if name.endswith(".second"):
+        return config.blocks**-0.5, 0.0
+    return 1.0, FIRST_BIAS if config.neuron == "lif" else 0.0
+
+
+def _wiring(config: NetConfig, name: str) -> Wiring:
+    heads = ("policy", "value.squeeze", "value.outcome")
+    inexact = config.grid_bits if input_bits(config, name) else None
+    return Wiring(1 if name in heads else NUM_TAPS, inexact is None, inexact)
+
+
+def module_key(name: str) -> str:
+    """A layer's name as torch allows it."""
+    return name.replace(".", "_")
+
+
+def unpack_bitboards(words: Tensor) -> Tensor:
+    """int64[..., P] (or uint64) -> float32[..., 8, 8, P] of 0 and 1, on the same device."""
+    squares = torch.arange(NUM_SQUARES, device=words.device)[:, None]
+    bits: Tensor = (words.view(torch.int64)[..., None, :] >> squares) & 1
+    return torch.unflatten(bits.float(), -2, (8, 8))

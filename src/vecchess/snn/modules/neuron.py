@@ -1,0 +1,250 @@
+"""The neuron, in torch: float32 on the grid of 2^-F, so exact, and differentiable by surrogate.
+
+    u  = floor(v / 2) + x        floor on the grid; nothing is lost while F >= k_max + T - 1
+    s  = u > 1                   u > 2 if v, left over from the step before, was itself above 1
+    v <- u - s
+
+That is snntorch.Leaky with beta 0.5, threshold 1, reset by subtraction and reset_delay=False
+(tested bit for bit), with the floor as the definition for longer T. A membrane that is above the
+threshold even after its reset is rare; snntorch 1.0 takes the reset off before it compares the
+next time, and gives it back if there is no spike. So do we, on every device.
+
+``leaky`` says so in torch operators, for any device. ``fire_compiled`` is the same on the
+processor, faster; on a GPU ``leak_triton`` has it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from vecchess.snn.kernels.lif_cpu import fire_boards, fire_boards_backward
+from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, SURROGATES, Surrogate
+from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
+
+ATAN = SURROGATES[DEFAULT_SURROGATE]
+MASK_CHANNELS = 32
+"""Channels of a square in a word of packed spikes."""
+
+
+class Spikes(NamedTuple):
+    """Spikes of a layer, as numbers or packed.
+
+    values: float32[T, B, ...] as the currents, 0 or 1. Packed, it has no memory and only gradients
+    pass through it; the spikes are in bits: int64[T * B, C], a bitboard per channel, and masks:
+    int32[T * B, 64 * C / 32], 32 channels of a square a word.
+    """
+
+    values: Tensor
+    bits: Tensor | None = None
+    masks: Tensor | None = None
+
+
+class Firing(NamedTuple):
+    """Of one layer of neurons over T steps.
+
+    membrane: [B, ...] after the last step; rate: float32[], spikes per neuron and step. Spikes,
+    membrane and rate are differentiable.
+    """
+
+    spikes: Spikes
+    membrane: Tensor
+    rate: Tensor
+
+
+Fire = Callable[[Tensor, Tensor, int, Surrogate, bool], Firing]
+"""Currents, membrane, grid_bits, surrogate, whether spikes are wanted packed: as ``fire``."""
+
+
+class _Fire(Function):
+    """Heaviside forward; backward the surrogate."""
+
+    @staticmethod
+    def forward(ctx: Any, excess: Tensor, surrogate: Surrogate) -> Tensor:
+        ctx.save_for_backward(excess)
+        ctx.surrogate = surrogate
+        return (excess > 0).to(excess.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (excess,) = ctx.saved_tensors
+        return gradients[0] * ctx.surrogate.derivative(excess), None
+
+
+class _FireOverTime(Function):
+    """``leaky`` and the rate on the processor, one pass over the neurons; see ``leak_kernels``."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        currents: Tensor,
+        membrane: Tensor,
+        grid_bits: int,
+        surrogate: Surrogate,
+        packed: bool,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        num_steps, num_boards = currents.shape[:2]
+        same = num_steps > 1 and currents.stride(0) == 0
+        read = _by_board(currents[:1] if same else currents)
+        excess, after = torch.empty(currents.shape), torch.empty(membrane.shape)
+        bits, masks = _room(currents) if packed else _no_room()
+        counts = np.empty(num_boards, np.int64)
+        before = membrane.detach().contiguous().view(num_boards, -1).numpy()
+        written = _by_board(excess), after.view(num_boards, -1).numpy(), counts
+        words = bits.numpy().view(np.uint64), masks.numpy().view(np.uint32)
+        scale = np.float32(2.0 ** (grid_bits - 1))
+        in_shares(
+            lambda begin, end: fire_boards(read, before, scale, begin, end, *written, *words),
+            num_boards,
+        )
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(excess)
+        ctx.surrogate = surrogate
+        values = torch.zeros(()).expand(excess.shape) if packed else (excess > 0).float()
+        rate = torch.tensor(counts.sum() / max(1, excess.numel()), dtype=torch.float32)
+        ctx.mark_non_differentiable(bits, masks)
+        return values, after, rate, bits, masks
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, Tensor, None, None, None]:
+        (excess,) = ctx.saved_tensors
+        upstream, of_membrane, of_rate = gradients[:3]
+        if upstream is None:
+            upstream = torch.zeros_like(excess)
+        currents, carried = torch.empty_like(excess), torch.zeros(excess.shape[1:])
+        if of_membrane is not None:
+            carried += of_membrane
+        share = np.float32(0.0 if of_rate is None else of_rate.item() / max(1, excess.numel()))
+        read = (_by_board(excess), _by_board(upstream), share)
+        kind = ctx.surrogate.number, np.float32(ctx.surrogate.slope)
+        written = _by_board(currents), carried.view(len(carried), -1).numpy()
+        in_shares(
+            lambda begin, end: fire_boards_backward(*read, *kind, begin, end, *written),
+            excess.shape[1],
+        )
+        return currents, carried, None, None, None
+
+
+class _HalveOnGrid(Function):
+    """floor(v / 2) on the grid of 2^-F; backward as if it were v / 2."""
+
+    @staticmethod
+    def forward(ctx: Any, membrane: Tensor, grid_bits: int) -> Tensor:
+        return torch.floor(membrane * 2.0 ** (grid_bits - 1)) * 2.0**-grid_bits
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0] / 2, None
+
+
+class _FloorOnGrid(Function):
+    """floor on the grid of 2^-bits; backward as if it were nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bits: int) -> Tensor:
+        return torch.floor(values * 2.0**bits) * 2.0**-bits
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+class _Quantise(Function):
+    """Nearest multiple of 1 / scale within +-limit multiples; backward straight through."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, scale: Tensor | float, limit: float) -> Tensor:
+        return torch.round(values * scale).clamp(-limit, limit) / scale
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return gradients[0], None, None
+
+
+def quantise(values: Tensor, scale: Tensor | float, limit: float) -> Tensor:
+    """``values`` on the grid of 1 / scale (powers of two), gradients straight through."""
+    return _Quantise.apply(values, scale, limit)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def floor_on_grid(values: Tensor, bits: int) -> Tensor:
+    """``values`` rounded down to multiples of 2^-bits, gradients straight through."""
+    return _FloorOnGrid.apply(values, bits)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def clipped_relu(currents: Tensor) -> Tensor:
+    """The ReLU twin's neuron: 0 to ACTIVATION_LIMIT multiples of 2^-ACTIVATION_BITS."""
+    highest = ACTIVATION_LIMIT * 2.0**-ACTIVATION_BITS
+    return floor_on_grid(currents, ACTIVATION_BITS).clamp(0.0, highest)
+
+
+def leaky_step(
+    membrane: Tensor, current: Tensor, grid_bits: int, surrogate: Surrogate = ATAN
+) -> tuple[Tensor, Tensor]:
+    """One time step: spikes (0 or 1) and the membrane after reset, shapes as ``current``."""
+    limit = 1 + (membrane > 1).to(membrane.dtype)
+    halved: Tensor = _HalveOnGrid.apply(membrane, grid_bits)  # type: ignore[no-untyped-call]
+    charged = halved + current
+    spikes: Tensor = _Fire.apply(charged - limit, surrogate)  # type: ignore[no-untyped-call]
+    return spikes, charged - spikes.detach()
+
+
+def leaky(
+    currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate = ATAN
+) -> tuple[Tensor, Tensor]:
+    """Steps over the first axis: ``currents[T, ...]``, ``membrane[...]`` -> spikes, membrane."""
+    steps = []
+    for current in currents:
+        spikes, membrane = leaky_step(membrane, current, grid_bits, surrogate)
+        steps.append(spikes)
+    return torch.stack(steps), membrane
+
+
+def fire(
+    currents: Tensor,
+    membrane: Tensor,
+    grid_bits: int,
+    surrogate: Surrogate,
+    packed: bool = False,
+) -> Firing:
+    """``leaky`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32.
+
+    packed: no matter, spikes are numbers.
+    """
+    spikes, membrane = leaky(currents.float(), membrane, grid_bits, surrogate)
+    return Firing(Spikes(spikes), membrane, spikes.mean())
+
+
+def fire_compiled(
+    currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate, packed: bool
+) -> Firing:
+    """``fire`` on the processor by a kernel of ours: the same bits.
+
+    packed: spikes for ``spike_sums``; C has to be a multiple of 32, boards 8 x 8.
+    """
+    values, after, rate, bits, masks = _FireOverTime.apply(  # type: ignore[no-untyped-call]
+        currents.float(), membrane, grid_bits, surrogate, packed
+    )
+    return Firing(Spikes(values, bits, masks) if packed else Spikes(values), after, rate)
+
+
+def _room(currents: Tensor) -> tuple[Tensor, Tensor]:
+    """Memory for the packed spikes of ``currents[T, B, ..., C]``."""
+    num, channels = currents.shape[0] * currents.shape[1], currents.shape[-1]
+    words = 64 * channels // MASK_CHANNELS
+    return (
+        torch.empty(num, channels, dtype=torch.int64),
+        torch.empty(num, words, dtype=torch.int32),
+    )
+
+
+def _no_room() -> tuple[Tensor, Tensor]:
+    return torch.empty(0, 0, dtype=torch.int64), torch.empty(0, 0, dtype=torch.int32)
+
+
+def _by_board(boards: Tensor) -> Any:
+    """float32[T, B, N] in numpy, without a copy where the memory allows it."""
+    return boards.detach().contiguous().view(*boards.shape[:2], -1).numpy()

@@ -1,0 +1,65 @@
+"""The neuron layers of a forward, each by the fastest way there is on its device.
+
+On the processor that is ``fire_compiled``, on an NVIDIA GPU ``fire_triton``, elsewhere ``fire``
+itself. All give the same bits.
+"""
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from vecchess.snn.kernels.surrogate import Surrogate
+from vecchess.snn.kernels.triton_support import obstacle_to_triton
+from vecchess.snn.modules.neuron import Fire, Spikes, clipped_relu, fire, fire_compiled
+from vecchess.snn.presets import NetConfig
+
+
+@cache
+def fastest(device: torch.device) -> Fire:
+    """How neurons on ``device`` are computed."""
+    if device.type == "cpu":
+        return fire_compiled
+    if obstacle_to_neurons(device):
+        return fire
+    from vecchess.snn.modules.lif_triton import fire_triton
+
+    return fire_triton
+
+
+def obstacle_to_neurons(device: torch.device) -> str:
+    """Why neurons on ``device`` have to do with torch's plain operators, for people; "" if not."""
+    if device.type == "cpu":
+        return ""
+    if device.type != "cuda":
+        return f"there are no kernels for {device.type} devices"
+    return obstacle_to_triton(str(device))
+
+
+class Neurons:
+    """The neuron layers of one forward, in order: each takes its membrane and leaves it behind."""
+
+    def __init__(
+        self, config: NetConfig, membranes: list[Tensor], surrogate: Surrogate, way: Fire
+    ) -> None:
+        self._config = config
+        self._before = membranes
+        self._surrogate = surrogate
+        self._way = way
+        self.after: list[Tensor] = []
+        self.rates: list[Tensor] = []
+
+    def fire(self, current: Tensor, packed: bool) -> Spikes:
+        """Spikes (or the twin's activations) of the next layer, shaped as ``current``.
+
+        packed: as the processor's kernels read them, where those are in use.
+        """
+        if self._config.neuron == "relu":
+            activations = clipped_relu(current)
+            self.rates.append((activations > 0).float().mean())
+            return Spikes(activations)
+        before = self._before[len(self.after)]
+        fired = self._way(current, before, self._config.grid_bits, self._surrogate, packed)
+        self.after.append(fired.membrane)
+        self.rates.append(fired.rate)
+        return fired.spikes

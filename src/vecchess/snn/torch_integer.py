@@ -1,0 +1,78 @@
+"""Between the torch module and the integers: export, and the deployed forward of a stored net."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vecchess.errors import NetworkError
+from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE
+from vecchess.snn.modules.layers import Synapses
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.topology import layer_shapes
+
+
+def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:
+    """The integers a folded module computes with, proved exact; ``NetworkError`` otherwise."""
+    if not module.folded:
+        raise NetworkError("only a folded network has integer weights; call fold() first")
+    config = module.config
+    unit = 1.0 / (1 << config.grid_bits)
+    net = IntegerNet(
+        config=config,
+        layers={name: _layer(module.layer(name)) for name in layer_shapes(config)},
+        policy_scale=module.policy_gain.item() * unit,
+        value_scale=module.value_gain.item() * unit,
+        exit_rule=exit_rule,
+    )
+    net.check().require_exact()
+    return net
+
+
+def exported(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:
+    """The network a module would be deployed as now: of a copy, folded, if it is not folded yet.
+
+    The module stays as it is. Raises ``NetworkError`` if the network cannot be exact.
+    """
+    if module.folded:
+        return to_integers(module, exit_rule)
+    copy = deepcopy(module)
+    copy.fold()
+    return to_integers(copy, exit_rule)
+
+
+@torch.no_grad()
+def from_integers(net: IntegerNet, surrogate: str = DEFAULT_SURROGATE) -> SpikingNet:
+    """A folded module whose forward gives the bits of ``net``, ready to be trained further."""
+    module = SpikingNet(net.config, surrogate)
+    for name, layer in net.layers.items():
+        scale = np.exp2(-layer.shift.astype(np.float32))
+        bias = layer.bias.astype(np.float32) * np.float32(2.0**-net.config.weight_bits)
+        module.layer(name).adopt(
+            torch.from_numpy(layer.weight * scale[:, None]),
+            torch.from_numpy(bias),
+            torch.from_numpy(layer.shift.astype(np.float32)),
+        )
+    unit = 1.0 / (1 << net.config.grid_bits)
+    module.policy_gain.fill_(net.policy_scale / unit)
+    module.value_gain.fill_(net.value_scale / unit)
+    return module
+
+
+def unpack_planes(planes: NDArray[np.uint64], device: torch.device | str = "cpu") -> torch.Tensor:
+    """Bitboards uint64[B, P] -> float32[B, 8, 8, P] of 0 and 1 on ``device``."""
+    return unpack_bitboards(torch.from_numpy(planes.view(np.int64)).to(device))
+
+
+@torch.no_grad()
+def _layer(synapses: Synapses) -> Layer:
+    weight, bias = synapses.quantised()
+    integers = weight * torch.exp2(synapses.shift)[:, None]
+    return Layer(
+        weight=integers.to(torch.int8).cpu().numpy(),
+        shift=synapses.shift.to(torch.uint8).cpu().numpy(),
+        bias=(bias * 2.0**synapses.weight_bits).to(torch.int32).cpu().numpy(),
+    )

@@ -1,0 +1,81 @@
+"""Recorded games from where a user says they are: a run, a folder of shards, a shard."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vecchess.errors import ConfigError, DataError
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import Say, ShardFile, read_shards
+
+
+def read_games(places: Sequence[Path], say: Say | None = None) -> GameRecords:
+    """The games of all ``places``, one after another; needs at least one place.
+
+    Raises ConfigError where there is nothing to read. A shard of a run or folder that cannot be
+    read is left out, and ``say`` hears of it; without ``say`` it raises DataError, as a place does
+    of which nothing can be read.
+    """
+    return concatenate([part for place in places for part in _parts(place, say)])
+
+
+def find_shards(places: Sequence[Path]) -> list[ShardFile]:
+    """The shards of all ``places``, one place after another, in order; none of them is read.
+
+    Raises ConfigError where a place is none, or holds no games.
+    """
+    return [shard for place in places for shard in _shards(place)]
+
+
+def check_place(place: Path) -> None:
+    """Raise ConfigError where ``place`` is none, holds no games, or is a file that is no shard."""
+    shards = find_shards([place])
+    if place.is_file():
+        _named(shards[0])
+
+
+def _shards(place: Path) -> list[ShardFile]:
+    if RunFolder(place).config.is_file():
+        return _some(RunFolder(place).manifest().shards, place, "has no recorded games yet")
+    if place.is_dir():
+        return _in_folder(place)
+    if not place.is_file():
+        raise ConfigError(f"there is no run, folder or shard {place}")
+    return [ShardFile(place)]
+
+
+def _in_folder(folder: Path) -> list[ShardFile]:
+    """What the folder's manifest lists if it has one, else every shard in it by name."""
+    if (folder / MANIFEST_NAME).is_file():
+        return _some(Manifest(folder).shards, folder, "has no recorded games yet")
+    files = [f for f in sorted(folder.glob("*.npz")) if not f.name.startswith(PARTIAL_PREFIX)]
+    shards = [ShardFile(file) for file in files]
+    return _some(shards, folder, "is neither a run nor a folder of shards (*.npz)")
+
+
+def _some(shards: list[ShardFile], place: Path, lack: str) -> list[ShardFile]:
+    if not shards:
+        raise ConfigError(f"{place} {lack}")
+    return shards
+
+
+def _parts(place: Path, say: Say | None) -> list[GameRecords]:
+    if RunFolder(place).config.is_file():
+        return [RunFolder(place).records(say)]
+    shards = _shards(place)
+    if not place.is_dir():
+        return [_named(shards[0])]
+    parts = list(read_shards(shards, say))
+    if not parts:
+        raise DataError(f"{place} has no shard that can be read")
+    return parts
+
+
+def _named(shard: ShardFile) -> GameRecords:
+    """The games of a file that the user named; ConfigError where it is no shard."""
+    try:
+        return shard.read()
+    except DataError as error:
+        raise ConfigError(str(error)) from None

@@ -1,0 +1,131 @@
+"""Where a run stands, for whoever looks into its folder: ``status.json``, replaced every second.
+
+    {"schema": 2, "kind": "selfplay", "state": "playing", "why": "", "pid": 4711, "host": "name",
+     "started_unix": 1790000000.0, "updated_unix": 1790000012.3, "games": 120, "target": 4096, ...,
+     "notes": [{"time_unix": 1790000003.0, "line": "..."}]}
+
+docs/formats.md names every key. A run that was killed says "playing" for ever: it goes on only
+while ``updated_unix`` is fresh, or its process is there.
+"""
+
+import json
+import os
+import socket
+import time
+from collections import deque
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from typing import Any, Literal, Self
+
+from vecchess.errors import DataError, VecchessError
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.store.run_folder import RunFolder
+
+SCHEMA = 2
+STATUS_FILE = "status.json"
+INTERVAL_S = 1.0
+NUM_NOTES = 20
+State = Literal["starting", "playing", "learning", "evaluating", "done", "stopped", "failed"]
+
+
+class StatusFile:
+    """The status of one machine's part of a run, from the ``with`` on until ``finish``.
+
+    A thread writes it, so that a slow disk holds nobody up; nobody minds if the disk refuses, but
+    for the last word. An error that leaves the ``with`` is noted as what the run failed of.
+    """
+
+    def __init__(self, run: RunFolder, kind: Literal["selfplay", "train"]) -> None:
+        """Nothing is written yet."""
+        self._run = run
+        self._lock = Lock()
+        self._notes: deque[dict[str, Any]] = deque(maxlen=NUM_NOTES)
+        self._facts: dict[str, Any] = {
+            "schema": SCHEMA,
+            "kind": kind,
+            "state": "starting",
+            "why": "",
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started_unix": round(time.time(), 3),
+            "net": "",
+            "iteration": 0,
+            "iterations": 0,
+            "games": 0,
+            "target": 0,
+            "eta_s": None,
+            "load": {},
+            "workers": [],
+            "learning": {},
+            "stats": {},
+            "restarts": 0,
+        }
+        self._ended = Event()
+        self._thread = Thread(target=self._beat, name="status", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Tell from now on; what a killed run left of its games in progress is taken away."""
+        self._run.clear_live()
+        self._thread.start()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Say why the run failed, unless it was finished."""
+        if not self._ended.is_set() and error is not None:
+            state: State = "failed" if isinstance(error, Exception) else "stopped"
+            with suppress(DataError):
+                self._end(state, _reason(error))
+        self._ended.set()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What would be written now."""
+        with self._lock:
+            notes = list(self._notes)
+            return self._facts | {"updated_unix": round(time.time(), 3), "notes": notes}
+
+    def tell(self, **facts: Any) -> None:
+        """Note ``facts``, plain values, under their names; they are written within a second."""
+        with self._lock:
+            unknown = facts.keys() - self._facts.keys()
+            assert not unknown, unknown
+            self._facts = self._facts | facts
+
+    def note(self, line: str) -> None:
+        """Something happened that people want to know."""
+        with self._lock:
+            self._notes.append({"time_unix": round(time.time(), 3), "line": line})
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """The last word on a run that ended well: by itself, or stopped by a signal.
+
+        ``summary`` is what ``--json`` prints. Raises DataError where the disk refuses.
+        """
+        self.tell(load={}, learning={}, eta_s=None)
+        with self._lock:
+            self._facts = self._facts | {"summary": summary}
+        stopped_by = str(summary["stopped_by"])
+        self._end("stopped" if stopped_by else "done", stopped_by)
+
+    def _end(self, state: State, why: str) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.tell(state=state, why=why, workers=[])
+        self._write(durably=True)
+
+    def _beat(self) -> None:
+        while True:
+            with suppress(DataError):
+                self._write(durably=False)
+            if self._ended.wait(INTERVAL_S):
+                return
+
+    def _write(self, durably: bool) -> None:
+        data = (json.dumps(self.facts) + "\n").encode()
+        write_atomically(self._run.path / STATUS_FILE, data, durably)
+
+
+def _reason(error: BaseException) -> str:
+    """One line for people."""
+    text = str(error) if isinstance(error, VecchessError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())

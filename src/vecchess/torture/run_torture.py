@@ -1,0 +1,300 @@
+"""Self-play under faults, for as long as wanted: ``vecchess doctor --torture MINUTES``.
+
+Runs of three workers are killed, stopped, starved and robbed of their disk at random moments and at
+named points, and gone on with until they are complete. Then every game has to be there once, the
+same as it is played in peace. All choices follow from a seed, which is told; the moments do not
+quite: the machine has a say in them.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from vecchess.errors import VecchessError
+from vecchess.runtime.signals import Stopped, StopSignals
+from vecchess.store.run_folder import RunFolder
+from vecchess.torture import processes
+from vecchess.torture.injector import POINTS, VARIABLE
+from vecchess.torture.invariants import broken_in_progress, broken_invariants
+from vecchess.torture.processes import Victims
+
+SCHEMA = 1
+LONGEST_S = 600.0
+"""A run that does not come to its end within so long has lost its way. After half of it there are
+no more faults."""
+EXIT_CODES = {0, 1, -signal.SIGKILL}
+"""Of a supervisor: complete, a disk that refuses (one line says so), killed."""
+FAULTS = {
+    "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill everybody": 1,
+    "pause a worker": 2, "pause the supervisor": 1, "slow a worker": 1, "no room": 2,
+    "starve a worker": 1,
+}  # fmt: skip
+"""What may happen at a random moment, and how often against the others."""
+TOTALS = ("runs", "starts", "games", "kills")
+"""What is counted beside the faults; "kills" are processes, of which some faults end several."""
+GAPS_S = (0.15, 0.5, 1.5)
+"""Mean times between faults, one of them for each start."""
+SHARE_AT_POINTS = 0.3
+"""Share of the starts with a fault at a named point."""
+SHARE_TAMPERED = 0.3
+"""Share of the restarts before which a file is damaged that anybody may lose."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One kind of run."""
+
+    name: str
+    num_games: int
+    flags: tuple[str, ...]
+
+
+COMMON = (
+    "--net=tiny", "--seed=5", "--slots=16", "--concurrent-games=40", "--threads=1", "--movers=1",
+    "--max-plies=60", "--random-plies=2", "--shard-interval-s=0.2", "--inflight-interval-s=0.2",
+    "--stall-timeout-s=20",
+)  # fmt: skip
+SETTINGS = (
+    Setting("constant", 20_000, ("--net=constant", "--concurrent-games=500")),
+    Setting("policy", 1200, ()),
+    Setting("gumbel", 300, ("--search=gumbel", "--sims=4", "--cache-mb=1")),
+    Setting("puct", 300, ("--search=puct", "--sims=6", "--cache-mb=1")),
+)
+
+
+class Torture:
+    """Cycle after cycle: a run is begun, tortured, completed and looked through."""
+
+    def __init__(
+        self,
+        seed: int,
+        say: Callable[[str], object],
+        settings: tuple[Setting, ...] = SETTINGS,
+        folder: Path | None = None,
+        longest_s: float = LONGEST_S,
+    ) -> None:
+        """``say`` hears how it goes. ``folder``: where runs lie; None: a temporary one.
+        longest_s: for each run."""
+        self._random = random.Random(seed)
+        self._seed, self._say, self._settings = seed, say, settings
+        self._folder, self._longest_s = folder, longest_s
+        self._digests: dict[str, str] = {}
+        self._count: Counter[str] = Counter()
+        self._broken: list[str] = []
+
+    def run(self, minutes: float, kills: int | None = None) -> dict[str, Any]:
+        """Torture for so long, or until there were so many ``kills``, or a signal asks to stop.
+
+        The report: what was counted, "faults" by name, what it was "stopped_by", "" by itself, and
+        what is "broken", hopefully nothing.
+        """
+        start = time.monotonic()
+        with (
+            tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder,
+            StopSignals() as stop,
+            suppress(Stopped),
+            stop.interrupting(),
+        ):
+            while not self._broken and (time.monotonic() - start < 60 * minutes):
+                self._cycle(Path(folder))
+                self._say(f"{self._count['runs']} runs, {self._count['kills']} kills: {self}")
+                if kills is not None and kills <= self._count["kills"]:
+                    break
+        kinds = sorted({*self._count, *FAULTS}.difference(TOTALS))
+        return {
+            "schema": SCHEMA,
+            "seed": self._seed,
+            "seconds": round(time.monotonic() - start, 1),
+            **{name: self._count[name] for name in TOTALS},
+            "faults": {name: self._count[name] for name in kinds},
+            "stopped_by": stop.reason,
+            "broken": self._broken,
+        }
+
+    def __str__(self) -> str:
+        return "; ".join(self._broken) or "nothing is lost"
+
+    def _cycle(self, folder: Path) -> None:
+        """One run, from its first start to the look at what is there."""
+        setting = self._random.choice(self._settings)
+        if setting.name not in self._digests:
+            self._digests[setting.name] = self._digest_in_peace(folder, setting)
+        run = RunFolder(folder / f"run-{self._count['runs']}")
+        start = time.monotonic()
+        while not self._broken and not self._session(run, setting, start):
+            self._broken += broken_in_progress(run, setting.num_games) if run.is_there else []
+            if run.is_there and self._random.random() < SHARE_TAMPERED:
+                self._tamper(run)
+        if not self._broken:
+            digest = self._digests[setting.name]
+            self._broken += broken_invariants(run, setting.num_games, digest)
+        self._count["runs"] += 1
+        self._count["games"] += setting.num_games
+        if self._broken and run.path.exists():
+            kept = Path(tempfile.mkdtemp(prefix="vecchess-broken-")) / run.path.name
+            shutil.copytree(run.path, kept)
+            self._broken.append(f"the run is kept in {kept}")
+        shutil.rmtree(run.path, ignore_errors=True)
+
+    def _digest_in_peace(self, folder: Path, setting: Setting) -> str:
+        run = RunFolder(folder / f"peace-{setting.name}")
+        with tempfile.TemporaryFile("w+") as words:
+            with _ended(self._start(run, setting, "", "cpu:1", words)) as supervisor:
+                code = supervisor.wait()
+            words.seek(0)
+            if code:
+                raise VecchessError(f"self-play fails without any fault: {_last_line(words)}")
+        return run.records().digest()
+
+    def _session(self, run: RunFolder, setting: Setting, start: float) -> bool:
+        """One life of the supervisor of a run that began at ``start``; True where that is complete
+        then."""
+        is_late = time.monotonic() - start > self._longest_s / 2
+        calm = is_late or self._random.random() < 0.1  # somebody has to come to the end
+        fault = "" if is_late else self._fault_at_point()
+        gap_s = self._random.choice(GAPS_S)
+        starved = self._count["starve a worker"]
+        with tempfile.TemporaryFile("w+") as words:
+            with _ended(self._start(run, setting, fault, "cpu:3", words)) as supervisor:
+                while supervisor.poll() is None:
+                    time.sleep(self._random.expovariate(1 / gap_s))
+                    if not calm and supervisor.poll() is None:
+                        self._strike(Victims.of(supervisor))
+                    if time.monotonic() - start > self._longest_s:
+                        self._broken.append(f"not complete after {self._longest_s:g} s")
+                        break
+            code = supervisor.wait()
+            words.seek(0)
+            said = words.read()
+        self._count["starts"] += 1
+        # what a process without memory says is not in our hands
+        if num_tracebacks(said, code) and self._count["starve a worker"] == starved:
+            self._broken.append(f"a traceback: {said}")
+        if code not in EXIT_CODES:
+            self._broken.append(f"exit code {code}: {said}")
+        return code == 0
+
+    def _start(
+        self, run: RunFolder, setting: Setting, fault: str, devices: str, words: TextIO
+    ) -> subprocess.Popen[str]:
+        """A supervisor; what it has to say goes to the file ``words``."""
+        resume = ["--resume"] if run.is_there else []
+        arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
+        program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", "--quiet"]
+        environment = {"OMP_NUM_THREADS": "1", VARIABLE: f"{fault};{run.path}" if fault else ""}
+        return subprocess.Popen(
+            [*program, f"--run-dir={run.path}", *resume, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=words,
+            text=True,
+            env=os.environ | environment,
+        )
+
+    def _fault_at_point(self) -> str:
+        """A fault for the environment of a start; "" for none."""
+        if self._random.random() > SHARE_AT_POINTS:
+            return ""
+        point = self._random.choice(sorted(POINTS))
+        number = self._random.randint(1, 200 if point == "any" else 12)
+        action = self._random.choice(("kill", "kill", "full", "broken"))
+        self._count[f"{action} at a point"] += 1
+        lasting = "" if action == "kill" else f" for {self._random.uniform(0.01, 2.0):.2f}"
+        return f"{action} at {point} {number}{lasting}"
+
+    def _strike(self, victims: Victims) -> None:
+        """One fault at this moment."""
+        what = self._random.choices(list(FAULTS), list(FAULTS.values()))[0]
+        if not victims.workers and "worker" in what:
+            return  # they are still to come
+        worker = self._random.choice(victims.workers) if victims.workers else victims.supervisor
+        everybody = (victims.supervisor, *victims.workers)
+        moment = self._random.uniform(0.01, 2.0)
+        self._count[what] += 1
+        if what.startswith("kill"):
+            chosen = {
+                "kill a worker": (worker,),
+                "kill all workers": victims.workers,
+                "kill the supervisor": (victims.supervisor,),
+                "kill everybody": everybody,
+            }[what]
+            self._count["kills"] += len(chosen)
+            for pid in chosen:
+                processes.kill(pid)
+        elif what.startswith("pause"):
+            pid = worker if what == "pause a worker" else victims.supervisor
+            processes.pause(pid)
+            time.sleep(moment)
+            processes.go_on(pid)
+        elif what == "slow a worker":
+            processes.slow(worker, moment)
+        elif what == "no room":
+            size = self._random.choice((0, 100, 5000, 50_000))
+            for pid in everybody:
+                processes.limit_files(pid, size)
+            time.sleep(moment)
+            for pid in everybody:
+                processes.limit_files(pid, -1)
+        else:
+            processes.starve(worker, 1 << 20)
+            time.sleep(moment)
+            processes.starve(worker, -1)
+
+    def _tamper(self, run: RunFolder) -> None:
+        """Damage what a crash of the machine may damage: the manifest's end, games in progress."""
+        self._count["tampered"] += 1
+        manifest = run.manifest().path
+        saved = sorted(run.inflight.glob("[!.]*.npz"))
+        if saved and self._random.random() < 0.7:
+            with suppress(FileNotFoundError):  # a worker that has lost its supervisor is at it too
+                self._damage(self._random.choice(saved))
+        elif manifest.exists():
+            line = json.dumps({"schema": 3, "file": "torn"})
+            with manifest.open("a") as file:
+                file.write(line[: self._random.randint(1, len(line))])
+
+    def _damage(self, path: Path) -> None:
+        """Turn a bit of a file round, or lose its end."""
+        data = bytearray(path.read_bytes())
+        if data and self._random.random() < 0.5:
+            data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+        else:
+            del data[self._random.randint(0, len(data)) :]
+        path.write_bytes(data)
+
+
+@contextmanager
+def _ended(supervisor: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """Nothing of a run is left after the block, also where somebody asks to stop."""
+    try:
+        yield supervisor
+    finally:
+        if supervisor.poll() is None:
+            processes.end(Victims.of(supervisor))
+            supervisor.wait()
+
+
+def num_tracebacks(said: str, code: int) -> int:
+    """How many of vecchess a supervisor that ended with ``code``, and its workers, have said.
+
+    A process that loses its supervisor before it has heard what it is to be says so in the words of
+    Python's multiprocessing, before anything of vecchess runs in it. Those do not count.
+    """
+    stillborn = said.count("reduction.pickle.load(from_parent)") if code == -signal.SIGKILL else 0
+    return said.count("Traceback") - stillborn
+
+
+def _last_line(words: TextIO) -> str:
+    return (words.read().strip().splitlines() or ["no word"])[-1]

@@ -1,0 +1,185 @@
+"""From drawn plies to rows of samples: the games are played again up to each of them.
+
+Every move was checked when its block was made, so on the way there nothing has to be generated:
+moves are made, and the keys noted that tell whether the position occurred before; and, where the
+network sees earlier positions, these.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.bits import load, load_f32, load_i32, load_u8, load_u16, store
+from vecchess.chess.history import PAST_WORDS, clear_unbatched, note_unbatched
+from vecchess.chess.make import make_unbatched
+from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.planes import (
+    encode_past_unbatched,
+    encode_planes_unbatched,
+    history_unbatched,
+)
+from vecchess.chess.position import clock_unbatched, colour_unbatched, key_unbatched
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, push_key_unbatched
+from vecchess.jit import inline, kernel
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
+from vecchess.store.targets import (
+    index_actions_unbatched,
+    place_of_unbatched,
+    target_weight_unbatched,
+)
+from vecchess.train.data.returns import value_unbatched
+from vecchess.train.data.shard_block import (
+    COLUMN,
+    HAS_POLICY,
+    HAS_TARGET,
+    HAS_VALUE,
+    NUM_GAMES_PLACE,
+)
+
+if TYPE_CHECKING:
+    from vecchess.train.data.samples import Samples
+
+_START, _RESULT, _OFFSETS = COLUMN["start"], COLUMN["result"], COLUMN["offsets"]
+_ACTION, _WIN, _DRAW = COLUMN["action"], COLUMN["win"], COLUMN["draw"]
+_PROB, _STEPS, _FACTS = COLUMN["prob"], COLUMN["steps"], COLUMN["facts"]
+_RETURNED, _TARGET_OFFSETS = COLUMN["returned"], COLUMN["target_offsets"]
+_TARGET_ACTION, _TARGET_PROB = COLUMN["target_action"], COLUMN["target_prob"]
+_LEGAL_BYTES = 2 * MAX_MOVES
+
+
+def fill_rows(
+    table: NDArray[np.int64],
+    which: NDArray[np.int64],
+    plies: NDArray[np.int64],
+    rows: "Samples[NDArray[Any]]",
+) -> None:
+    """Fill row i of ``rows`` with ply ``plies[i]`` of block ``which[i]``, both int64[B].
+
+    ``table``: int64[blocks, columns] of ``address_table``; the blocks are alive. The rows are zero
+    before: what a position does not have is not written.
+    """
+    columns = (
+        (rows.planes, rows.legal, rows.num_legal, rows.played, rows.policy, rows.has_policy),
+        (rows.outcome, rows.value, rows.has_value, rows.prob, rows.steps),
+        (rows.advantage, rows.returned),
+    )
+    room = (
+        np.empty(POSITION_WORDS, np.uint64),
+        np.empty(KEY_HISTORY, np.uint64),
+        np.empty(MOVE_BUFFER, np.uint16),
+        np.empty(NUM_ACTIONS, np.uint16),
+        np.empty(PAST_WORDS, np.uint64),
+    )
+    _fill(lookup.address(), table, which, plies, room, columns)
+
+
+@kernel
+def _fill(tables, blocks, which, plies, room, columns):  # type: ignore[no-untyped-def]
+    board, keys = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
+    moves, places = np.int64(room[2].ctypes.data), np.int64(room[3].ctypes.data)
+    past, history = np.int64(room[4].ctypes.data), history_unbatched(columns[0][0].shape[1])
+    for row in range(len(plies)):
+        block, ply = blocks[which[row]], plies[row]
+        game = _game_of(block[_OFFSETS], block[NUM_GAMES_PLACE], ply)
+        first = load_i32(block[_OFFSETS], game)
+        _play_up_to(tables, block, game, first, ply, (board, keys, past), history)
+        _ask(tables, block[_ACTION], ply, (board, keys, moves, places, past), columns[0], row)
+        _set_target(block, ply, places, columns[0], row)
+        outcome = np.int64(np.int8(load_u8(block[_RESULT], game)))
+        is_black = colour_unbatched(board) != np.uint64(0)
+        _judge(block, ply, -outcome if is_black else outcome, columns[1], columns[2], row)
+
+
+@inline
+def _game_of(offsets: Any, num_games: Any, ply: Any) -> Any:
+    """The last game that begins at ``ply`` or before."""
+    low, high = np.int64(0), np.int64(num_games)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if load_i32(offsets, middle) <= ply:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inline
+def _play_up_to(
+    tables: Any, block: Any, game: Any, first: Any, last: Any, room: Any, history: Any
+) -> None:
+    """Set up the game and make its moves ``first`` .. ``last`` - 1, noting keys on the way, and the
+    last ``history`` - 1 positions."""
+    board, keys, past = room
+    for word in range(POSITION_WORDS):
+        store(board, word, load(block[_START], game * POSITION_WORDS + word))
+    for index in range(KEY_HISTORY):
+        store(keys, index, np.uint64(0))
+    if history > 1:
+        clear_unbatched(past)
+    for ply in range(first, last):
+        if last - ply < history:
+            note_unbatched(board, past)
+        clock = clock_unbatched(board)
+        if clock <= FIFTY_MOVES_PLIES:
+            store(keys, clock, key_unbatched(board))
+        action = load_u16(block[_ACTION], ply)
+        make_unbatched(tables, board, action_to_move_unbatched(tables, board, action))
+
+
+@inline
+def _ask(tables: Any, actions: Any, ply: Any, room: Any, columns: Any, row: Any) -> None:
+    """The question: planes, legal moves, and which of them was played."""
+    planes, legal, num_legal, played, _, _ = columns
+    board, keys, moves, places, past = room
+    packed = generate_unbatched(tables, board, moves)
+    repetitions = push_key_unbatched(board, keys)
+    count = np.int64(packed & 0xFFFF)
+    listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
+    encode_actions_unbatched(tables, moves, count, listed)
+    seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
+    encode_planes_unbatched(board, repetitions, packed >> 16, seen)
+    encode_past_unbatched(board, past, history_unbatched(planes.shape[1]), seen)
+    index_actions_unbatched(listed, count, places)
+    num_legal[row] = count
+    played[row] = place_of_unbatched(listed, count, places, load_u16(actions, ply))
+
+
+@inline
+def _set_target(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> None:
+    """The policy: the recorded target, or all on the move played."""
+    _, legal, num_legal, played, policy, has_policy = columns
+    facts = load_u8(block[_FACTS], ply)
+    has_policy[row] = facts & HAS_POLICY != 0
+    if facts & HAS_TARGET == 0:
+        policy[row, played[row]] = 1.0
+        return
+    listed, count = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES, np.int64(num_legal[row])
+    actions, weights = block[_TARGET_ACTION], block[_TARGET_PROB]
+    first = load_i32(block[_TARGET_OFFSETS], ply)
+    end = load_i32(block[_TARGET_OFFSETS], ply + 1)
+    total = target_weight_unbatched(listed, count, places, (actions, weights, first, end))
+    for item in range(first, end):
+        place = place_of_unbatched(listed, count, places, load_u16(actions, item))
+        policy[row, place] = load_u16(weights, item) / total
+
+
+@inline
+def _judge(block: Any, ply: Any, mine: Any, judged: Any, returns: Any, row: Any) -> None:
+    """What came of the position, and what was thought of it; ``mine`` is the mover's result."""
+    outcome, value, has_value, prob, steps = judged
+    advantage, returned = returns
+    outcome[row] = mine
+    prob[row] = load_f32(block[_PROB], ply)
+    steps[row] = load_u8(block[_STEPS], ply)
+    win, loss = load_f32(block[_RETURNED], 2 * ply), load_f32(block[_RETURNED], 2 * ply + 1)
+    returned[row, 0], returned[row, 1], returned[row, 2] = win, 1.0 - win - loss, loss
+    if load_u8(block[_FACTS], ply) & HAS_VALUE == 0:
+        return
+    thought = value_unbatched(load_u16(block[_WIN], ply), load_u16(block[_DRAW], ply))
+    has_value[row] = True
+    for index in range(3):
+        value[row, index] = thought[index]
+    advantage[row] = win - loss - thought[0] + thought[2]

@@ -1,0 +1,198 @@
+"""The games of one shard in memory: checked, judged from their ends, and kept in few bytes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.make import make_unbatched
+from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.errors import DataError
+from vecchess.jit import kernel
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
+from vecchess.store.records import TARGET_COLUMNS, GameRecords
+from vecchess.store.targets import (
+    NOT_LEGAL,
+    index_actions_unbatched,
+    misfit,
+    place_of_unbatched,
+    target_weight_unbatched,
+)
+from vecchess.train.data.returns import judged, lambda_returns
+
+HAS_VALUE, HAS_POLICY, HAS_TARGET = 1, 2, 4
+"""Bits of ``facts``."""
+_GOOD, _ILLEGAL, _MISFIT = range(3)
+
+
+@dataclass(frozen=True)
+class Block:
+    """G games in narrow columns, every move known to be legal and every target to fit.
+
+    numbers: int64[G], start: uint64[G, 8], result: int8[G], offsets: int32[G + 1]   as in
+                               ``GameRecords``
+    action, win, draw: uint16[plies], prob: float32[plies], steps: uint8[plies]   the same
+    facts: uint8[plies]        bits HAS_VALUE, HAS_POLICY, HAS_TARGET
+    returned: float32[plies, 2]    win and loss of what followed, see ``returns.py``
+    target_offsets: int32[plies + 1], target_action, target_prob: uint16[E]   the same; no
+                               offsets where the shard has no target at all
+    trainable: int32[K]        the plies to learn from, ascending
+    """
+
+    numbers: NDArray[np.int64]
+    start: NDArray[np.uint64]
+    result: NDArray[np.int8]
+    offsets: NDArray[np.int32]
+    action: NDArray[np.uint16]
+    win: NDArray[np.uint16]
+    draw: NDArray[np.uint16]
+    prob: NDArray[np.float32]
+    steps: NDArray[np.uint8]
+    facts: NDArray[np.uint8]
+    returned: NDArray[np.float32]
+    target_offsets: NDArray[np.int32]
+    target_action: NDArray[np.uint16]
+    target_prob: NDArray[np.uint16]
+    trainable: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, records: GameRecords, trace: float) -> "Block":
+        """Check and narrow ``records``; ``trace`` is the lambda of the returns.
+
+        Raises DataError where a recorded move is illegal or a target does not fit.
+        """
+        _require_narrow(records)
+        _check(records)
+        return cls.narrowed(records, trace)
+
+    @classmethod
+    def narrowed(cls, records: GameRecords, trace: float) -> "Block":
+        """As ``of``, of games that are known to be right."""
+        counts = np.diff(records.target_offsets)
+        offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
+        kept = ("numbers", "start", "result", "action", "win", "draw", "prob", "steps")
+        columns: dict[str, Any] = {
+            n: np.ascontiguousarray(getattr(records, n)) for n in (*kept, *TARGET_COLUMNS)
+        }
+        return cls(
+            offsets=records.offsets.astype(np.int32),
+            facts=_facts(records, counts > 0),
+            returned=np.ascontiguousarray(lambda_returns(records, trace)[:, ::2]),
+            target_offsets=offsets.astype(np.int32),
+            trainable=trainable_plies(records).astype(np.int32),
+            **columns,
+        )
+
+    @property
+    def num_positions(self) -> int:
+        """K, how many there are to learn from."""
+        return len(self.trainable)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(getattr(self, field.name).nbytes for field in fields(self))
+
+
+COLUMN = {field.name: index for index, field in enumerate(fields(Block))}
+"""Places of the columns in a row of ``address_table``."""
+NUM_GAMES_PLACE = len(COLUMN)
+"""Place of G there."""
+
+
+def address_table(blocks: Sequence[Block]) -> NDArray[np.int64]:
+    """int64[blocks, columns + 1]: where each column lies, and G: for kernels.
+
+    It holds as long as the blocks live.
+    """
+    rows = [
+        [*(getattr(block, name).ctypes.data for name in COLUMN), len(block.result)]
+        for block in blocks
+    ]
+    return np.array(rows, np.int64).reshape(len(rows), NUM_GAMES_PLACE + 1)
+
+
+def trainable_plies(records: GameRecords) -> NDArray[np.int64]:
+    """int64[K], ascending: the plies to learn from.
+
+    Those at which somebody judged the position; of a game in which nobody ever did, all.
+    """
+    is_judged = judged(records)
+    before = np.concatenate([[0], np.cumsum(is_judged)])
+    nobody = before[records.offsets[1:]] == before[records.offsets[:-1]]
+    return np.flatnonzero(is_judged | np.repeat(nobody, records.lengths))
+
+
+def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    is_fast = (records.visits > 0) & (records.full == 0) & ~has_target
+    facts = np.zeros(len(is_fast), np.uint8)
+    for bit, has in (
+        (HAS_VALUE, judged(records)),
+        (HAS_POLICY, ~is_fast),
+        (HAS_TARGET, has_target),
+    ):
+        facts |= has * np.uint8(bit)
+    return facts
+
+
+def _require_narrow(records: GameRecords) -> None:
+    if max(len(records.target_action), len(records.action)) >= 2**31:
+        raise DataError("a shard of more than 2**31 plies or moves in targets is too large")
+
+
+def _check(records: GameRecords) -> None:
+    """Play all games; raises DataError at the first move or target that is not right."""
+    found = np.zeros(2, np.int64)
+    _play_through(
+        lookup.address(),
+        np.ascontiguousarray(records.start),
+        records.offsets,
+        records.action,
+        (records.target_offsets, records.target_action, records.target_prob),
+        (np.empty(POSITION_WORDS, np.uint64), np.empty(MOVE_BUFFER, np.uint16)),
+        (np.empty(MAX_MOVES, np.uint16), np.empty(NUM_ACTIONS, np.uint16)),
+        found,
+    )
+    verdict, ply = int(found[0]), int(found[1])
+    if verdict == _MISFIT:
+        raise misfit(records, ply)
+    if verdict == _ILLEGAL:
+        game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
+        raise DataError(
+            f"game {records.numbers[game]}: the move recorded at ply "
+            f"{ply - records.offsets[game]} is illegal"
+        )
+
+
+@kernel
+def _play_through(tables, starts, offsets, actions, targets, board, room, found):  # type: ignore[no-untyped-def]
+    """Write the verdict and the ply of the first fault into ``found``: int64[2]."""
+    target_offsets, target_actions, target_probs = targets
+    position, moves = np.int64(board[0].ctypes.data), np.int64(board[1].ctypes.data)
+    legal, places = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
+    codes, weights = np.int64(target_actions.ctypes.data), np.int64(target_probs.ctypes.data)
+    for game in range(len(offsets) - 1):
+        for word in range(POSITION_WORDS):
+            board[0][word] = starts[game, word]
+        for ply in range(offsets[game], offsets[game + 1]):
+            found[1] = ply
+            count = np.int64(generate_unbatched(tables, position, moves) & 0xFFFF)
+            found[0] = _ILLEGAL
+            if count > MAX_MOVES:
+                return
+            encode_actions_unbatched(tables, moves, count, legal)
+            index_actions_unbatched(legal, count, places)
+            if place_of_unbatched(legal, count, places, np.int64(actions[ply])) == NOT_LEGAL:
+                return
+            first, end = target_offsets[ply], target_offsets[ply + 1]
+            found[0] = _MISFIT
+            target = (codes, weights, first, end)
+            if first < end and target_weight_unbatched(legal, count, places, target) == 0:
+                return
+            move = action_to_move_unbatched(tables, position, actions[ply])
+            make_unbatched(tables, position, move)
+    found[0] = _GOOD

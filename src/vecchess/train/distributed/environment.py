@@ -1,0 +1,199 @@
+"""Which rank on which machine this process is: told by torchrun, by Slurm's srun, or by flags.
+
+    torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT
+    srun        SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_NODEID, and the node list
+    neither     this process is local rank 0 and has to start the other ranks of its machine
+
+srun may start a task for each device, or one for each machine, which then starts its ranks itself.
+A batch script without srun has SLURM_PROCID and SLURM_NTASKS too, although it is alone: only a step
+of several tasks, SLURM_STEP_NUM_TASKS, means that srun started us.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vecchess.errors import ConfigError
+from vecchess.runtime.devices import CPU, Device
+
+DEFAULT_PORT = 29500
+"""What torchrun takes as well, where there are several machines and no port is named."""
+FIRST_JOB_PORT, NUM_JOB_PORTS = 12000, 20000
+"""Below the ports that Linux hands out by itself, from 32768 on."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What the flags say of the machines."""
+
+    num_nodes: int = 1
+    """Machines that take part, ``--nnodes``."""
+    node_rank: int = 0
+    """Which of them this one is, ``--node-rank``."""
+    master_addr: str = ""
+    """Host name or address of machine 0, ``--master-addr``."""
+    master_port: int = 0
+    """Its port where ranks meet, ``--master-port``; 0 chooses."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One rank's place among all."""
+
+    rank: int = 0
+    world_size: int = 1
+    local_rank: int = 0
+    """Rank within the machine; 0 leads it."""
+    local_world_size: int = 1
+    node: int = 0
+    num_nodes: int = 1
+    master_addr: str = "127.0.0.1"
+    master_port: int = 0
+    """0: rank 0 chooses a free one, which it tells the ranks it starts."""
+    starter: str = "vecchess"
+    """ "torchrun", "srun" or "vecchess"."""
+
+
+def local_places(
+    devices: list[Device], cluster: Cluster, environ: Mapping[str, str]
+) -> list[Place]:
+    """The places this process has to fill: its own first, then one for each rank it has to start.
+
+    Raises ConfigError where variables, flags and ``devices`` contradict each other.
+    """
+    if "RANK" in environ or "LOCAL_RANK" in environ:
+        return [_checked(_from_torchrun(environ), cluster, devices)]
+    if _optional(environ, "SLURM_STEP_NUM_TASKS", 1) > 1 and cluster.num_nodes == 1:
+        place = _from_srun(environ)
+        if place.local_world_size > 1 or len(devices) == 1:
+            return [_checked(place, cluster, devices)]
+        cluster = Cluster(place.num_nodes, place.node, place.master_addr, place.master_port)
+    return _started_here(len(devices), cluster)
+
+
+def device_of(place: Place, devices: list[Device]) -> Device:
+    """The device of a rank. Where srun gave each task one GPU, every rank sees only its own."""
+    return devices[place.local_rank] if len(devices) > 1 else devices[0]
+
+
+def first_host(node_list: str) -> str:
+    """The first host of a Slurm node list: gpu[03-07,12],login1 -> gpu03."""
+    first = re.match(r"(?:[^\[,]|\[[^\]]*\])+", node_list.strip())
+    return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first.group()) if first else ""
+
+
+def _from_torchrun(environ: Mapping[str, str]) -> Place:
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        if not environ.get(name):
+            raise ConfigError(
+                f"{name} is missing from the environment, though another variable of torchrun is "
+                "there: start with torchrun, or unset RANK and LOCAL_RANK"
+            )
+    rank, world_size = _number(environ, "RANK"), _number(environ, "WORLD_SIZE")
+    local_world_size = _optional(environ, "LOCAL_WORLD_SIZE", world_size)
+    return Place(
+        rank=rank,
+        world_size=world_size,
+        local_rank=_number(environ, "LOCAL_RANK"),
+        local_world_size=local_world_size,
+        node=_optional(environ, "GROUP_RANK", rank // max(local_world_size, 1)),
+        num_nodes=_nodes(world_size, local_world_size, "torchrun"),
+        master_addr=environ["MASTER_ADDR"],
+        master_port=_number(environ, "MASTER_PORT"),
+        starter="torchrun",
+    )
+
+
+def _from_srun(environ: Mapping[str, str]) -> Place:
+    world_size = _number(environ, "SLURM_STEP_NUM_TASKS")
+    num_nodes = _optional(environ, "SLURM_STEP_NUM_NODES", _optional(environ, "SLURM_NNODES", 1))
+    if world_size % max(num_nodes, 1):
+        raise ConfigError(
+            f"srun started {world_size} tasks on {num_nodes} machines: every machine must have "
+            "as many; use --ntasks-per-node"
+        )
+    hosts = environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST", "")
+    addr = environ.get("MASTER_ADDR") or first_host(hosts)
+    if not addr:
+        raise ConfigError("srun gave no node list: set MASTER_ADDR to the host of its first task")
+    job = _optional(environ, "SLURM_JOB_ID", 0) + _optional(environ, "SLURM_STEP_ID", 0)
+    return Place(
+        rank=_number(environ, "SLURM_PROCID"),
+        world_size=world_size,
+        local_rank=_number(environ, "SLURM_LOCALID"),
+        local_world_size=world_size // num_nodes,
+        node=_number(environ, "SLURM_NODEID"),
+        num_nodes=num_nodes,
+        master_addr=addr,
+        master_port=_optional(environ, "MASTER_PORT", FIRST_JOB_PORT + job % NUM_JOB_PORTS),
+        starter="srun",
+    )
+
+
+def _started_here(num_local: int, cluster: Cluster) -> list[Place]:
+    """Places of the ranks of this machine, where nobody else starts any."""
+    if not 0 <= cluster.node_rank < cluster.num_nodes:
+        raise ConfigError(
+            f"--node-rank {cluster.node_rank}: with --nnodes {cluster.num_nodes} machines have "
+            f"the numbers 0 to {cluster.num_nodes - 1}"
+        )
+    if cluster.num_nodes > 1 and not cluster.master_addr:
+        raise ConfigError(
+            f"--nnodes {cluster.num_nodes} needs --master-addr: "
+            "the host name or address of the machine with --node-rank 0"
+        )
+    port = cluster.master_port or (DEFAULT_PORT if cluster.num_nodes > 1 else 0)
+    return [
+        Place(
+            rank=cluster.node_rank * num_local + local_rank,
+            world_size=cluster.num_nodes * num_local,
+            local_rank=local_rank,
+            local_world_size=num_local,
+            node=cluster.node_rank,
+            num_nodes=cluster.num_nodes,
+            master_addr=cluster.master_addr if cluster.num_nodes > 1 else "127.0.0.1",
+            master_port=port,
+        )
+        for local_rank in range(num_local)
+    ]
+
+
+def _checked(place: Place, cluster: Cluster, devices: list[Device]) -> Place:
+    """``place``, once it fits the flags; raises ConfigError where it does not."""
+    if cluster.num_nodes not in (1, place.num_nodes):
+        raise ConfigError(
+            f"{place.starter} started ranks on {place.num_nodes} machines, but --nnodes says "
+            f"{cluster.num_nodes}: leave --nnodes to {place.starter}"
+        )
+    if not 0 <= place.rank < place.world_size or place.local_rank >= place.local_world_size:
+        raise ConfigError(
+            f"{place.starter} calls this rank {place.rank} of {place.world_size}, local rank "
+            f"{place.local_rank} of {place.local_world_size}: there is no such rank"
+        )
+    is_alone = len(devices) == 1 and (devices[0] == CPU or place.starter == "srun")
+    if len(devices) != place.local_world_size and not is_alone:
+        raise ConfigError(
+            f"{place.starter} started {place.local_world_size} ranks on this machine, but --gpus "
+            f"names {len(devices)} devices: start as many ranks, or none, and leave it to --gpus"
+        )
+    return place
+
+
+def _nodes(world_size: int, local_world_size: int, starter: str) -> int:
+    if local_world_size < 1 or world_size % local_world_size:
+        raise ConfigError(
+            f"{starter} started {world_size} ranks in all, {local_world_size} on this machine: "
+            "every machine must have as many"
+        )
+    return world_size // local_world_size
+
+
+def _optional(environ: Mapping[str, str], name: str, default: int) -> int:
+    return _number(environ, name) if environ.get(name) else default
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    text = environ.get(name, "")
+    if not text.isdecimal():
+        raise ConfigError(f'environment: {name} must be a number, not "{text}"')
+    return int(text)

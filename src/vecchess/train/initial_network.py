@@ -1,0 +1,100 @@
+"""The network that a run starts with: new, or with the weights of another."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vecchess.chess.planes import history_of
+from vecchess.chess.sample import random_planes
+from vecchess.config import TrainConfig
+from vecchess.errors import ConfigError, NetworkError, VecchessError
+from vecchess.snn.create import create_sized, is_recipe, require_history, sizes_of
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.torch_integer import from_integers
+
+CALIBRATION_POSITIONS = 512
+CALIBRATION_SEED = 2718281828
+
+
+def first_sizes(config: TrainConfig) -> NetConfig:
+    """The sizes of the network that ``config`` starts with, without making it.
+
+    Raises ConfigError or NetworkError for what will not do.
+    """
+    given = None if config.init_from is None else _load(config.init_from).config
+    sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
+    if config.init_from is not None and given is not None:
+        _require_same_shapes(sizes, given, config.init_from)
+    return sizes
+
+
+def first_net(config: TrainConfig) -> SpikingNet:
+    """The network before the first update, on the processor, the same for the same settings.
+
+    One from a file is in the second phase and stays there; weights may be taken from a network of
+    another number of time steps. A new one begins with batch norm, its
+    statistics taken from positions of random games, or quantised at once where ``fold_at`` is 0.
+    """
+    sizes = first_sizes(config)
+    if config.init_from is not None:
+        weights = replace(_load(config.init_from), config=sizes)
+        return from_integers(weights, config.surrogate)
+    if not is_recipe(config.net):
+        return from_integers(_load(Path(config.net)), config.surrogate)
+    if config.fold_at == 0:
+        return from_integers(create_sized(sizes, config.seed), config.surrogate)
+    return _new(sizes, config)
+
+
+@torch.no_grad()
+def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        net = SpikingNet(sizes, config.surrogate)
+    history = history_of(sizes.num_planes)
+    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, history)
+    net.train()
+    net(unpack_bitboards(torch.from_numpy(planes.view(np.int64))))
+    net.absorb_statistics(lambda tensors: None, momentum=1.0)
+    return net
+
+
+def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
+    """Of a new network; it sees what the one whose weights it takes does, unless told."""
+    if config.history is None and given is not None:
+        return sizes_of(config.net, history_of(given.num_planes))
+    return sizes_of(config.net, config.history)
+
+
+def _existing_sizes(config: TrainConfig) -> NetConfig:
+    """Of the network file ``config.net``, which sees what it was made to see."""
+    sizes = _load(Path(config.net)).config
+    try:
+        require_history(sizes, config.history)
+    except VecchessError as error:
+        raise ConfigError(f"{config.net}: {error}") from None
+    return sizes
+
+
+def _load(file: Path) -> IntegerNet:
+    if not file.is_file():
+        raise NetworkError(f"there is no network file {file}")
+    return IntegerNet.load(file)
+
+
+def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:
+    if wanted.num_planes != found.num_planes:
+        raise ConfigError(
+            f"{file} holds a network that sees a history of {history_of(found.num_planes)} "
+            f"positions, --net and --history ask for {history_of(wanted.num_planes)}"
+        )
+    names = {"preset", "time_steps"}  # no weight belongs to a time step
+    if wanted.model_dump(exclude=names) != found.model_dump(exclude=names):
+        raise ConfigError(
+            f"{file} holds a network of other sizes ({found.preset}: {found.blocks} blocks of "
+            f"{found.channels}) than --net ({wanted.preset}: {wanted.blocks} of {wanted.channels})"
+        )

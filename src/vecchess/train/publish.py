@@ -1,0 +1,59 @@
+"""Networks as they leave training: named, hashed, in the run's folder, the newest marked.
+
+``<run>-s<samples>-d<positions>.safetensors``: the name says how much it learnt (samples) and from
+how many positions played so far, as KataGo names its networks.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vecchess.errors import DataError, NetworkError
+from vecchess.safe_parse import contents, json_object
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.store.run_folder import RunFolder
+
+LATEST = "nets/latest.json"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A network in a run's folder."""
+
+    name: str
+    file: Path
+    sha256: str
+
+
+def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Published:
+    """Write ``net``, durably, then make it the latest. The same again changes nothing.
+
+    Raises DataError where the disk refuses; the latest is what it was then.
+    """
+    name = f"{run.path.resolve().name}-s{samples}-d{positions}"
+    file = run.nets / f"{name}.safetensors"
+    if not _holds(file, net):
+        try:
+            net.save(file)
+        except NetworkError as error:  # the name is ours, so it is the disk's fault, not a user's
+            raise DataError(f"{error}; make room, then --resume") from None
+    run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": net.sha256, "name": name})
+    return Published(name, file, net.sha256)
+
+
+def _holds(file: Path, net: IntegerNet) -> bool:
+    """Whether ``net`` is there, whole."""
+    try:
+        return IntegerNet.load(file).sha256 == net.sha256
+    except NetworkError:
+        return False
+
+
+def latest(run: RunFolder) -> Published:
+    """The newest network of ``run``; raises NetworkError where there is none."""
+    path = run.path / LATEST
+    try:
+        facts = json_object(contents(path))
+        file = run.nets / Path(facts["file"]).name
+        return Published(file.stem, file, str(facts["sha256"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NetworkError(f"{path} does not name a network: {error}") from None

@@ -1,0 +1,236 @@
+"""One training run from settings to summary: what ``vecchess train`` does."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from vecchess.arena.ratings.sprt import Sprt
+from vecchess.chess.planes import history_of
+from vecchess.config import TrainConfig, build, read_toml, to_toml
+from vecchess.errors import ConfigError
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.devices import Device, parse_gpus, share_out
+from vecchess.runtime.prometheus import metrics_endpoint
+from vecchess.runtime.signals import Answer, StopSignals, exit_code
+from vecchess.selfplay.games.openings import start_table
+from vecchess.selfplay.worker.setup import check_search
+from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
+from vecchess.store.metrics import MetricsLog
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.status_file import StatusFile
+from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
+from vecchess.train.checkpoint.trainer_state import Memory
+from vecchess.train.data.dataset_files import check_data
+from vecchess.train.data.shared_buffers import Places
+from vecchess.train.distributed.environment import Cluster, local_places
+from vecchess.train.distributed.launch import run_ranks
+from vecchess.train.distributed.ranks import Ranks
+from vecchess.train.distributed.shared_settings import agreed, comparable
+from vecchess.train.gating import Gate
+from vecchess.train.initial_network import first_net, first_sizes
+from vecchess.train.open_sources import find_supply, open_loader, open_source
+from vecchess.train.progress_matches import Matches
+from vecchess.train.publish import latest
+from vecchess.train.selfplay_source import selfplay_config
+from vecchess.train.step.learner import Learner
+from vecchess.train.train_reporter import Reporter
+from vecchess.train.trainer import Trainer
+
+SCHEMA = 1
+FIXED = (
+    "objective", "net", "history", "seed", "games_per_iter", "data", "data_share", "game", "tree",
+)  # fmt: skip
+"""A run is only gone on with when these are what they were."""
+
+
+def train_run(
+    config: TrainConfig,
+    run_dir: Path | None,
+    resume: bool,
+    quiet: bool,
+    flags: Mapping[str, Any] | None = None,
+    stop: StopSignals | None = None,
+) -> dict[str, Any]:
+    """Train until the last iteration is done or somebody asks to stop; returns the summary.
+
+    It is ready for JSON. ``stop``: what ends it early, entered by the caller; None: nothing.
+    ``flags`` are given where the run's settings are not on this machine, and ``config`` is that of
+    ``before_meeting``: rank 0 then tells the rest.
+
+    Raises ConfigError, NetworkError or DataError before anything is written where the settings
+    will not do; RankLost where a rank is lost; what the disk or a worker cannot get over.
+    """
+    devices = parse_gpus(config.gpus)
+    if resume and run_dir is None:
+        raise ConfigError("--resume needs --run-dir: which run is to go on?")
+    folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
+    cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
+    place = local_places(devices, cluster, os.environ)[0]
+    if flags is None:
+        _check(config, devices, place.world_size)
+    elif place.node == 0:
+        raise ConfigError(
+            f"{folder} is not a run: it has no config.toml; only further machines can do without, "
+            "told --nnodes, --node-rank and --master-addr"
+        )
+    arguments = (config, folder, devices, resume, quiet, flags, stop or StopSignals())
+    return run_ranks(train_rank, arguments, devices, cluster, config.rank_timeout_s)
+
+
+def train_rank(
+    ranks: Ranks,
+    config: TrainConfig,
+    folder: Path,
+    devices: list[Device],
+    resume: bool,
+    quiet: bool,
+    flags: Mapping[str, Any] | None,
+    stop: StopSignals,
+) -> dict[str, Any]:
+    """One rank's part of a run; see ``train_run``. One that was spawned hears of signals from its
+    leader."""
+    stop.begin(Answer.NOTE)
+    config = agreed(config, flags, ranks)
+    if flags is not None:
+        _check(config, devices, ranks.world_size)
+    history = history_of(first_sizes(config).num_planes)
+    places = Places(config.batch_size // ranks.world_size, config.loaders, history=history)
+    ranks.require_same(comparable(config))
+    folder = _agreed(folder, config, resume, ranks)
+    run, console = _machine_folder(folder, ranks), _console(ranks)
+    with ExitStack() as stack:
+        stack.enter_context(ranks.patience(config.rank_timeout_s))  # rank 0's, whoever was told it
+        if ranks.leads_node:
+            run.create()
+            stack.enter_context(run.locked())
+        status = stack.enter_context(_telling(run, config)) if ranks.leads_node else None
+        ranks.wait_for_all()
+        reporter = Reporter(config, console if ranks.is_first else None, quiet, status)
+        learner = Learner(config, first_net(config).to(ranks.device), ranks)
+        if obstacle := obstacle_to_neurons(ranks.device):
+            reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
+        supply = find_supply(config, run, ranks, reporter)
+        loader = stack.enter_context(open_loader(config, supply, places, ranks, reporter))
+        matches = Matches(config, run, ranks, devices[0])
+        gate = Gate(config, run, ranks, devices[0])
+        trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
+        source = stack.enter_context(open_source(trainer, supply, devices, console, quiet))
+        checkpoints = _checkpoints(config, run) if ranks.is_first else None
+        memory = Memory(trainer, source, checkpoints)
+        has_gone_on = memory.restore()
+        if ranks.is_first:
+            _refuse_fewer_iterations(trainer)
+            write_atomically(run.config, to_toml(config).encode())
+            since = trainer.mark if has_gone_on else None
+            reporter.keep(stack.enter_context(closing(MetricsLog(run.path, since, reporter.say))))
+        trainer.train(source, memory.save)
+        summary = _summary(trainer, folder) if ranks.leads_node else {}
+        if status is not None:
+            status.finish(summary)
+    return summary
+
+
+@contextmanager
+def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusFile]:
+    """The status of this machine's part, for its folder and for Prometheus."""
+    with (
+        StatusFile(run, "train") as status,
+        metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
+    ):
+        yield status
+
+
+def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
+    """Raise what is wrong with the settings, as far as that can be seen before anything starts."""
+    first_sizes(config)
+    _require_even(config, num_ranks)
+    if config.gate:
+        Sprt.parse(config.gate)
+    check_data(config.data)
+    if config.objective != "supervised":
+        _check_play(config, devices)
+
+
+def _check_play(config: TrainConfig, devices: list[Device]) -> None:
+    """Raise what the games of a run could not do with."""
+    start_table(config.game)
+    share = share_out(selfplay_config(config, config.net), devices, config.games_per_iter)
+    check_search(config.tree, share, len(devices))
+
+
+def _console(ranks: Ranks) -> Console:
+    """Where people read; ranks that do not lead a machine have nothing to say there."""
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=not ranks.leads_node)
+
+
+def _agreed(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
+    """Rank 0's folder, on all ranks; raises ConfigError where this run may not write there."""
+    run = RunFolder(folder)
+    if ranks.is_first and resume:
+        _refuse_another_run(config, RunFolder.existing(folder))
+    elif ranks.is_first and run.is_there:
+        raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
+    return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
+
+
+def _refuse_another_run(config: TrainConfig, run: RunFolder) -> None:
+    values = read_toml(run.config)
+    if "objective" not in values:
+        raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
+    before = build(TrainConfig, values)
+    for key in FIXED:
+        old, new = getattr(before, key), getattr(config, key)
+        if old != new:
+            raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+
+
+def _refuse_fewer_iterations(trainer: Trainer) -> None:
+    done, wanted = trainer.standing.iteration, trainer.config.iterations
+    if wanted < done:
+        raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
+    if wanted == done:
+        trainer.reporter.say(f"all {done} iterations are done: --iterations asks for more")
+
+
+def _require_even(config: TrainConfig, num_ranks: int) -> None:
+    if config.batch_size % num_ranks:
+        raise ConfigError(
+            f"--batch-size {config.batch_size} cannot be split over {num_ranks} ranks: "
+            f"choose a multiple of {num_ranks}"
+        )
+
+
+def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
+    """Where a machine writes its games: the run itself for the first, a folder in it for others."""
+    return RunFolder(folder if ranks.node == 0 else folder / "machines" / str(ranks.node))
+
+
+def _checkpoints(config: TrainConfig, run: RunFolder) -> CheckpointFolder:
+    return CheckpointFolder(run.path / "checkpoints", config.keep_checkpoints, config.keep_every)
+
+
+def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
+    standing, stop = trainer.standing, trainer.stop
+    net = latest(trainer.run)
+    return {
+        "schema": SCHEMA,
+        "run_dir": str(folder),
+        "objective": trainer.config.objective,
+        "iterations": standing.iteration,
+        "target": trainer.config.iterations,
+        "steps": trainer.learner.progress.steps,
+        "samples": trainer.learner.progress.samples,
+        "positions": standing.positions,
+        "net": str(net.file),
+        "sha256": net.sha256,
+        "folded": trainer.learner.net.folded,
+        "matches": standing.matches,
+        "stopped_by": stop.reason,
+        "exit_code": exit_code(stop.reason),
+    }

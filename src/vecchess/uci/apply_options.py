@@ -1,0 +1,79 @@
+"""Settings that open something: tried out, and taken back where that fails."""
+
+import gc
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from vecchess.config import BUILT_IN_NETS, UciConfig
+from vecchess.errors import VecchessError
+from vecchess.uci.engine_options import Options
+
+if TYPE_CHECKING:
+    from vecchess.uci.engine_state import Engine
+
+MARK = "uci-{}.compiled"
+WARM_SIMS = 200
+OPENED = ("net", "gpus", "backend", "exits", "threads", "seed", "hash_mb", "lanes", "syzygy")
+
+
+class Loader:
+    """Remembers the settings that were good last: those of the defaults at first."""
+
+    def __init__(
+        self, options: Options, tell: Callable[[str], object], say: Callable[[str], object]
+    ) -> None:
+        """What fails is taken back in ``options``; ``tell`` hears why, ``say`` what takes long."""
+        self._options, self._tell, self._say = options, tell, say
+        self._good = UciConfig()
+
+    def load(self, engine: "Engine", config: UciConfig) -> UciConfig:
+        """Open what ``config`` names, and search with it once; returns it, or what is gone on
+        with."""
+        try:
+            engine.open(config)
+        except (VecchessError, MemoryError, OSError) as error:
+            reason = " ".join(str(error).split()) or "out of memory"
+            self._tell(f"error: {reason} (going on as before, with {self._good.net})")
+            self._options.config = self._without(self._options.config, config)
+            config = self._without(config, config)
+            engine.open(config)
+        self._good = config
+        if not engine.is_warm:
+            warm_up(engine, config, self._say)
+        return config
+
+    def _without(self, config: UciConfig, failed: UciConfig) -> UciConfig:
+        """``config`` with the good value of everything that did not change since it ``failed``."""
+        same = (name for name in OPENED if getattr(config, name) == getattr(failed, name))
+        return config.model_copy(update={name: getattr(self._good, name) for name in same})
+
+
+def warm_up(engine: "Engine", config: UciConfig, say: Callable[[str], object]) -> None:
+    """Search two positions of a game, so that the time of later searches is their own.
+
+    All kernels are then compiled, or read from where they are kept, and the speed is known.
+    """
+    from vecchess.jit import cache_dir
+    from vecchess.uci.go_command import Thinking
+    from vecchess.uci.parse_command import Go, Position
+    from vecchess.uci.uci_board import set_up
+
+    kind = config.net if config.net in BUILT_IN_NETS else config.backend
+    mark, start = cache_dir("search") / MARK.format(kind), monotonic()
+    if not mark.exists():
+        say("compiling the search and its network (once per version) ...")
+    plain = config.model_copy(update={"limit_strength": False, "search": "puct"})
+    for moves in ((), ("e2e4", "c7c5")):
+        game, go = set_up(Position(moves=moves)), Go(nodes=WARM_SIMS)
+        Thinking(go, game, plain, lambda _, ready: ready, monotonic(), lambda line: None).run(
+            engine
+        )
+    engine.session(plain).decide()
+    engine.clear()
+    engine.is_warm = True
+    gc.collect()
+    gc.freeze()  # a full collection over what numba and torch made takes 0.1 s, on the clock
+    if not mark.exists():
+        say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
+        mark.touch()

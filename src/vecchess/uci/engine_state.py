@@ -1,0 +1,160 @@
+"""The network and the tree: opened when they are first needed, and anew where settings say so."""
+
+from collections.abc import Callable
+from typing import Any
+
+import chess
+
+from vecchess.analysis.open_evaluator import Judge, open_judge
+from vecchess.chess.fen import from_board
+from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
+from vecchess.errors import ConfigError
+from vecchess.runtime.devices import CPU, parse_gpus
+from vecchess.search.game_search import SearchSession
+from vecchess.search.kernels.evaluation_cache import EvaluationCache
+from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree_limits import TreeLimits
+from vecchess.search.tree_memory import MEGABYTE, machine_bytes
+from vecchess.uci.uci_board import Game, to_move
+
+Say = Callable[[str], object]
+"""Hears lines for people."""
+CPU_LANES, GPU_LANES = 32, 256
+CACHE_SHARE = 4
+"""The cache of evaluations gets one part in so many of Hash."""
+USUAL_SIMS = 800
+FIRST_SPEED = 1000.0
+"""Simulations a second, until some were measured."""
+_TREE_FIELDS = (
+    "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction", "root_fpu_reduction",
+    "policy_temperature",
+)  # fmt: skip
+
+
+_NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes")
+
+
+class Engine:
+    """What searches, and the game it last searched. One thread owns it."""
+
+    def __init__(self, say: Say) -> None:
+        """Nothing is opened yet. ``say`` hears what is."""
+        self.speed = FIRST_SPEED
+        """Simulations a second, of late."""
+        self.is_warm = False
+        """Whether what there is has been searched with."""
+        self._say = say
+        self._judge: Judge | None = None
+        self._cache: EvaluationCache | None = None
+        self._tables: Tablebase | None = None
+        self._session: SearchSession | None = None
+        self._opened: tuple[object, object, object] = (None, None, None)
+        self._session_key: object = None
+        self._game: Game | None = None
+
+    def open(self, config: UciConfig) -> None:
+        """Have network, cache and tablebases ready: those there are, where settings are the same.
+
+        Raises ConfigError and NetworkError for what cannot be opened; what was open then still is.
+        """
+        network = tuple(getattr(config, name) for name in _NETWORK_FIELDS)
+        wanted = (network, config.hash_mb, config.syzygy)
+        if self._opened == wanted:
+            return
+        judge, cache, tables = self._judge, self._cache, self._tables
+        is_new = judge is None or network != self._opened[0]
+        if tables is None or config.syzygy != self._opened[2]:
+            tables = Tablebase(config.syzygy) if config.syzygy else None
+        if cache is None or config.hash_mb != self._opened[1]:
+            cache = _new_cache(config.hash_mb)
+        if is_new:
+            known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
+            judge = open_judge(build(AnalyseConfig, known), _lanes(config), self._say)
+            cache.clear()
+        self._session = self._session_key = None
+        self._judge, self._cache, self._tables = judge, cache, tables
+        self._opened, self.is_warm = wanted, self.is_warm and not is_new
+
+    def session(self, config: UciConfig, search: str = "puct", sims: int = 0) -> SearchSession:
+        """The tree to search in: the one there is, if the settings are the same.
+
+        sims: a "gumbel" search has to know them. Raises as ``open``.
+        """
+        self.open(config)
+        assert self._judge is not None
+        tree = tree_config(config, search, sims)
+        key = (tree, config.seed)
+        if self._session is None or key != self._session_key:
+            self._session, self._game = None, None  # its memory goes before there is more
+            limits = TreeLimits.of_memory((config.hash_mb - _cache_mb(config.hash_mb)) * MEGABYTE)
+            self._session = SearchSession(
+                tree, limits, self._judge.backend, _lanes(config), self._cache, self._tables,
+                self._judge.history, config.seed,
+            )  # fmt: skip
+            self._session_key = key
+        return self._session
+
+    def set_up(self, game: Game) -> SearchSession:
+        """Bring the tree to a game's position; what it knows of it is kept. After ``session``."""
+        assert self._session is not None
+        session, before = self._session, self._game
+        self._game = None  # unless all goes well
+        if before is None or not game.begins_with(before):
+            session.set_up(from_board(game.start))
+            done = 0
+        else:
+            done = len(before.moves)
+        white = (game.start.turn == chess.WHITE) == (done % 2 == 0)
+        for move in game.moves[done:]:
+            session.play(to_move(move, white))
+            white = not white
+        self._game = game
+        return session
+
+    def clear(self) -> None:
+        """Forget everything that was searched or evaluated."""
+        self._game = None
+        if self._session is not None:
+            self._session.forget()
+        if self._cache is not None:
+            self._cache.clear()
+
+    def close(self) -> None:
+        """Give everything back: after an error it is opened anew."""
+        self._session = self._judge = self._cache = self._tables = self._game = None
+        self._opened = (None, None, None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What judges positions."""
+        return self._judge.facts if self._judge else {}
+
+
+def _cache_mb(hash_mb: int) -> int:
+    return hash_mb // CACHE_SHARE
+
+
+def _new_cache(hash_mb: int) -> EvaluationCache:
+    """The cache's share of Hash. Raises ConfigError where all of it is beyond the memory."""
+    memory = machine_bytes()
+    if memory is not None and hash_mb * MEGABYTE > memory:
+        there = f"{memory // MEGABYTE:,} MB"
+        raise ConfigError(f"Hash {hash_mb:,} is more than this machine has, {there}")
+    return EvaluationCache(_cache_mb(hash_mb))
+
+
+def tree_config(config: UciConfig, search: str, sims: int) -> TreeConfig:
+    """How the trees of ``config`` are searched."""
+    known: dict[str, Any] = {name: getattr(config, name) for name in _TREE_FIELDS}
+    draw_score = 0.0 if config.analyse_mode else config.draw_score
+    known |= {"search": search, "sims": sims or USUAL_SIMS, "draw_score": draw_score}
+    return build(TreeConfig, known)
+
+
+def _lanes(config: UciConfig) -> int:
+    """Questions open at a time, at most."""
+    if config.lanes:
+        return config.lanes
+    if config.net in BUILT_IN_NETS or parse_gpus(config.gpus)[0] == CPU:
+        return CPU_LANES
+    return GPU_LANES

@@ -1,0 +1,229 @@
+"""One search, from ``go`` to ``bestmove``: when it ends, and that it answers once.
+
+The searcher's thread runs it; the thread that reads commands may stop it at any time and then
+answers itself, from the tree as it is: no answer waits for a step of the network.
+"""
+
+from collections.abc import Callable
+from math import inf
+from threading import Event, Lock
+from time import monotonic
+
+import chess
+
+from vecchess.config import UciConfig
+from vecchess.search.game_search import SearchSession
+from vecchess.uci.engine_state import Engine, Say
+from vecchess.uci.info import best_move
+from vecchess.uci.move_words import encode
+from vecchess.uci.parse_command import Go
+from vecchess.uci.search_snapshot import View
+from vecchess.uci.strength import strength_of
+from vecchess.uci.time_manager import Budget, is_enough
+from vecchess.uci.uci_board import Game, legal_move, write_move
+
+MOST_SIMS = 1 << 30
+MOST_PLANNED = 1 << 17
+"""A search that plans its simulations plans no more."""
+SIMS_A_LANE = 100
+LOOK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
+"""The clock is looked at so often; what is new is shown so often, and again what is not."""
+
+Load = Callable[[Engine, UciConfig], UciConfig]
+"""Opens what settings name; returns them, or what is gone on with."""
+
+
+class Thinking:
+    """One ``go``."""
+
+    def __init__(
+        self, go: Go, game: Game, config: UciConfig, load: Load, start_s: float, say: Say,
+        debug: bool = False,
+    ) -> None:  # fmt: skip
+        """The clock was started at ``start_s`` (``monotonic``). ``say`` hears lines for the GUI."""
+        self._go, self._game, self._config = go, game, config
+        self._load, self._say, self._debug = load, say, debug
+        self._start = self._clock_start = start_s
+        self._lock, self._woken = Lock(), Event()
+        self._is_stopped = self._is_answered = self._is_planned = False
+        self._is_pondering = go.ponder
+        self._sims = MOST_SIMS
+        self._session: SearchSession | None = None
+        self._view: View | None = None
+        self._next_look = self._next_show = self._shown_at = 0.0
+        self._shown: object = None
+        white = game.board.turn == chess.WHITE
+        self._budget = Budget.of(go, white, config.move_overhead_ms / 1000, config.ponder)
+        self._strength = strength_of(config)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether ``bestmove`` was said."""
+        return self._is_answered
+
+    def stop(self) -> None:
+        """Answer as soon as there is anything to say: at once, once the root is known."""
+        self._is_stopped = True
+        self._woken.set()
+        with self._lock:
+            if self._view is not None:
+                self._answer()
+
+    def ponder_hit(self, now_s: float) -> None:
+        """The move that was pondered on was played at ``now_s``: the clock runs."""
+        if self._is_pondering:
+            self._clock_start, self._is_pondering = now_s, False
+            self._woken.set()
+
+    def run(self, engine: Engine) -> None:
+        """Search and answer, in the searcher's thread. Raises what the network may raise."""
+        self._config = self._load(engine, self._config)
+        moves = self._moves()
+        if not moves:
+            self._hold()
+            self._answer_without_moves()
+            return
+        session = self._prepare(engine)
+        with self._lock:
+            self._begin(session, engine.speed, moves if self._go.search_moves else [])
+        while not session.is_over:
+            rows = session.compute()
+            with self._lock:
+                session.carry_on(rows)
+                self._look()
+        assert self._view is not None
+        engine.speed = self._view.speed
+        self._hold()
+        with self._lock:
+            self._answer()
+        if self._go.search_moves:
+            session.forget()
+
+    def give_up(self) -> None:
+        """Answer with any legal move, after an error."""
+        with self._lock:
+            if not self._is_answered:
+                self._is_answered = True
+                board = self._game.board
+                chess960 = self._config.chess960 or self._game.writes_chess960
+                moves = self._moves()[:1]
+                self._say(best_move([write_move(board, move, chess960) for move in moves]))
+
+    # before
+
+    def _moves(self) -> list[chess.Move]:
+        """The moves to be searched."""
+        board = self._game.board
+        if not self._go.search_moves:
+            return list(board.legal_moves)
+        found = (legal_move(board, uci) for uci in self._go.search_moves)
+        return list(dict.fromkeys(move for move in found if move is not None))
+
+    def _prepare(self, engine: Engine) -> SearchSession:
+        """The tree at the position, for a search that plans its simulations, or does not."""
+        given = self._go.nodes or 0
+        self._sims = min(given, MOST_SIMS) if given > 0 else MOST_SIMS
+        if self._strength is not None:
+            self._sims = min(self._sims, self._strength.sims)
+        planned = self._planned_sims(engine.speed)
+        self._is_planned = self._config.search == "gumbel" and planned > 0
+        if self._is_planned:
+            self._sims = planned
+        engine.session(self._config, "gumbel" if self._is_planned else "puct",
+                       planned if self._is_planned else 0)  # fmt: skip
+        return engine.set_up(self._game)
+
+    def _planned_sims(self, speed: float) -> int:
+        """Simulations of a search that has to know them; 0 where nobody can."""
+        if self._go.infinite or self._go.ponder:
+            return 0
+        sims = min(self._sims, self._budget.optimum_s * speed)
+        return int(min(max(sims, 1), MOST_PLANNED)) if sims < MOST_SIMS else 0
+
+    def _begin(self, session: SearchSession, speed: float, only: list[chess.Move]) -> None:
+        expected = int(min(self._sims, self._budget.most_s * speed))
+        lanes = min(max(1, expected // SIMS_A_LANE), session.most_lanes)
+        if self._debug:
+            budget = self._budget
+            plan = f"lanes {lanes} optimum {budget.optimum_s:.3f} most {budget.most_s:.3f} s"
+            self._say(f"info string {plan}")
+        session.begin(self._sims, lanes, [encode(self._game.board, move) for move in only])
+        self._session = session
+        self._view = View(session, self._game, self._config, self._start, speed)
+        if self._is_stopped:
+            self._answer()
+
+    # while it goes on
+
+    def _look(self) -> None:
+        """End the search if it is time, and tell how it stands."""
+        now, session, view = monotonic(), self._session, self._view
+        assert session is not None
+        assert view is not None
+        if self._is_stopped:
+            self._answer()
+        if self._is_answered or now < self._next_look or session.visits == 0:
+            return
+        self._next_look = now + LOOK_S
+        is_held = self._is_pondering or self._go.infinite
+        if not is_held and (self._is_deep_enough(view) or self._is_time(view, now)):
+            self._answer()
+        elif now >= self._next_show:
+            self._show(view, now)
+
+    def _is_deep_enough(self, view: View) -> bool:
+        depth = self._go.depth or 0
+        return 0 < depth <= view.progress.depth
+
+    def _is_time(self, view: View, now: float) -> bool:
+        if self._budget.most_s == inf:
+            return False
+        return is_enough(self._budget, view.standing, now - self._clock_start)
+
+    def _hold(self) -> None:
+        """Nothing is left to search, but the answer may have to wait for the GUI's word."""
+        if self._view is not None and (self._is_pondering or self._go.infinite):
+            with self._lock:
+                self._show(self._view, inf)
+        while not (self._is_answered or self._is_stopped):
+            if not (self._is_pondering or self._go.infinite):
+                return
+            self._woken.wait()
+            self._woken.clear()
+
+    # what is said
+
+    def _show(self, view: View, now: float) -> None:
+        """Say how the search stands, if there is something new."""
+        lines = view.lines()
+        state = (view.progress.depth, *(line.actions[0] for line in lines))
+        self._next_show = now + SHOW_S
+        if not self._is_answered and (state != self._shown or now >= self._shown_at + REPEAT_S):
+            self._shown, self._shown_at = state, now
+            for line in view.info(lines):
+                self._say(line)
+
+    def _answer(self) -> None:
+        """Say the last lines and the move, once; what is open comes to its end afterwards."""
+        if self._is_answered:
+            return
+        session, view = self._session, self._view
+        assert session is not None
+        assert view is not None
+        action = view.choice(self._is_planned, self._strength)
+        lines = view.lines(action)
+        session.end()
+        best = best_move(view.names(lines[0].actions if lines else (action,)))
+        for line in (*view.info(lines), best):
+            self._say(line)
+        self._is_answered = True
+        self._woken.set()
+
+    def _answer_without_moves(self) -> None:
+        """There is nothing to play: what Stockfish says then."""
+        with self._lock:
+            if not self._is_answered:
+                self._is_answered = True
+                mated = self._game.board.is_checkmate()
+                self._say(f"info depth 0 score {'mate' if mated else 'cp'} 0")
+                self._say(best_move(()))

@@ -1,0 +1,121 @@
+"""A search as it stands: its lines, its figures, and the move to play."""
+
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+
+from vecchess.config import UciConfig
+from vecchess.rng import random_word
+from vecchess.search.game_search import SearchSession
+from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
+from vecchess.search.tree import forest_layout as descriptor
+from vecchess.search.tree import node_layout as layout
+from vecchess.search.tree import tree_layout as record
+from vecchess.shapes import MAX_MOVES
+from vecchess.uci.info import Progress, info_line
+from vecchess.uci.move_words import names_of
+from vecchess.uci.strength import Strength
+from vecchess.uci.time_manager import Standing
+from vecchess.uci.uci_board import Game
+
+FEW_SIMS = 100
+"""Fewer say nothing of the speed."""
+COLD = 1e-3
+
+
+class View:
+    """Looks at one search from its begin on. The tree must not change meanwhile."""
+
+    def __init__(
+        self, session: SearchSession, game: Game, config: UciConfig, start_s: float, speed: float
+    ) -> None:
+        """The search was asked for at ``start_s``; ``speed``: simulations a second to expect."""
+        self._session, self._game, self._config = session, game, config
+        self._start, self._speed = start_s, speed
+        self._position = session.position
+        words = session.forest.words
+        self._kept = session.visits
+        self._simulations = int(words[descriptor.SIMULATIONS])
+        self._depths = int(words[descriptor.DEPTH])
+
+    @property
+    def speed(self) -> float:
+        """Simulations a second so far."""
+        done, seconds = self._session.visits - self._kept, monotonic() - self._start
+        return done / max(seconds, 1e-6) if done >= FEW_SIMS else self._speed
+
+    @property
+    def progress(self) -> Progress:
+        """The figures of an ``info`` line."""
+        session, words = self._session, self._session.forest.words
+        descents = int(words[descriptor.SIMULATIONS]) - self._simulations
+        descents += int(session.forest.records[0, record.IN_FLIGHT])
+        depth = max(1, round((int(words[descriptor.DEPTH]) - self._depths) / max(1, descents)))
+        return Progress(
+            depth=depth,
+            seldepth=max(depth, int(words[descriptor.DEEPEST])),
+            nodes=session.visits,
+            simulations=session.visits - self._kept,
+            hashfull=min(1000, round(1000 * session.fullness)),
+            tbhits=session.tablebase_hits,
+            seconds=monotonic() - self._start,
+        )
+
+    @property
+    def standing(self) -> Standing:
+        """What decides whether to go on."""
+        edges = self._session.root_edges
+        visits = edges[:, layout.EDGE_VISITS]
+        order = np.argsort(-visits, kind="stable")[:2]
+        values = edges[order, layout.EDGE_VALUE].copy().view(np.float32)
+        is_pair = len(order) > 1 and bool(visits[order[1]] > 0)
+        return Standing(
+            first=int(visits[order[0]]),
+            second=int(visits[order[1]]) if is_pair else 0,
+            moves=len(edges),
+            speed=self.speed,
+            is_overtaken=is_pair and bool(values[1] > values[0]),
+        )
+
+    def lines(self, first: int = NO_ACTION) -> list[Line]:
+        """The best lines, as many as are to be shown; ``first``: the action to begin with."""
+        return best_lines(self._session.forest, 0, self._config.multipv, first)
+
+    def info(self, lines: Sequence[Line]) -> list[str]:
+        """An ``info`` line for each."""
+        progress, config = self.progress, self._config
+        return [
+            info_line(
+                progress, line, rank, self.names(line.actions), config.score_type, config.show_wdl
+            )
+            for rank, line in enumerate(lines, 1)
+        ]
+
+    def names(self, actions: Sequence[int]) -> list[str]:
+        """Moves from the root on, as UCI writes them."""
+        return names_of(self._game, self._position, actions, self._config.chess960)
+
+    def choice(self, is_planned: bool, strength: Strength | None) -> int:
+        """The action to play; without any simulation, what the network likes best.
+
+        is_planned: the search planned its simulations, and knows what they lead to once they are
+        made. strength: what it is limited to.
+        """
+        session = self._session
+        if is_planned and session.is_over and session.visits:
+            return session.decide()
+        lines = best_lines(session.forest, 0, MAX_MOVES)
+        if not lines:
+            words = session.root_edges[:, layout.PRIOR_ACTION].copy().view(np.uint32)
+            return int(words.max()) & layout.ACTION_MASK
+        if strength is not None and strength.temperature > COLD and lines[0].outcome == 0:
+            return self._drawn(lines, strength.temperature)
+        return lines[0].actions[0]
+
+    def _drawn(self, lines: Sequence[Line], temperature: float) -> int:
+        """An action drawn by visits: another in another position, or with another seed."""
+        weights = np.array([line.visits for line in lines], np.float64) ** (1 / temperature)
+        word = random_word(self._config.seed, len(self._game.moves), int(self._position[0] >> 1))
+        place = np.searchsorted(np.cumsum(weights), word / 2**64 * weights.sum(), side="right")
+        return lines[min(int(place), len(lines) - 1)].actions[0]

@@ -1,0 +1,131 @@
+"""A run as plain lines, for logs, pipes and terminals that can do no better."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from vecchess.monitor.charts import interval_of
+from vecchess.monitor.run_status import Standing
+from vecchess.monitor.run_view import RunView
+from vecchess.monitor.status_reader import number
+from vecchess.monitor.timestamps import clock_of
+from vecchess.selfplay.supervisor.selfplay_progress import as_clock
+from vecchess.watch.follow import Follower
+
+LOOK_S = 0.5
+"""So often a run is looked at; lines are said less often."""
+EXIT_DONE, EXIT_NOT_DONE = 0, 3
+LOSSES = (
+    ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("top-1", "top1"),
+    ("spikes", "spike_rate"),
+)  # fmt: skip
+Say = Callable[[str], object]
+
+
+def watch_lines(follower: Follower, interval_s: float, say: Say) -> int:
+    """Say where the run stands every ``interval_s`` seconds, and what happens meanwhile, until it
+    is over; returns 0 where it was done, 3 where it ended otherwise."""
+    news, due, has_waited = _News(), 0.0, False
+    while True:
+        follower.refresh()
+        view = follower.view
+        if view is None and not has_waited:
+            say(f"no run in {follower.runs} yet: waiting for one")
+            has_waited = True
+        if view is not None:
+            for line in news.of(view):
+                say(line)
+            if view.standing.is_over:
+                return _say_the_end(view, say)
+            if time.monotonic() >= due:
+                say(standing_line(view.standing))
+                due = time.monotonic() + interval_s
+        time.sleep(min(LOOK_S, interval_s))
+
+
+def standing_line(now: Standing) -> str:
+    """Where a run stands."""
+    parts = [f"{as_clock(now.seconds):>8}"]
+    if now.iterations:
+        parts.append(f"[{now.iteration}/{now.iterations}]")
+    parts.append(now.state)
+    if now.state == "learning":
+        parts += _learning(now.learning)
+    elif now.target:
+        parts.append(f"{now.games:,}/{now.target:,} games")
+    if now.load:
+        parts += _load(now.load)
+    if now.eta_s is not None:
+        parts.append(f"ETA {as_clock(now.eta_s)}")
+    if now.verdict.words:
+        parts.append(now.verdict.words)
+    if now.state == "unknown":
+        parts.append(now.why)
+    return "  ".join(parts)
+
+
+class _News:
+    """What happened since the last look: another run, notes, matches."""
+
+    def __init__(self) -> None:
+        self._path: Any = None
+        self._noted = 0.0
+        self._matched = 0
+
+    def of(self, view: RunView) -> Iterator[str]:
+        """Lines about it, each once."""
+        matches = view.series.kinds.get("eval", 0)
+        if view.path != self._path:
+            self._path, self._noted, self._matched = view.path, 0.0, matches
+            net = f" with {view.standing.net}" if view.standing.net else ""
+            yield f"{view.path}: {view.standing.kind}{net}"
+        for note in view.standing.notes:
+            if note["time_unix"] > self._noted:
+                yield f"{clock_of(note['time_unix'])}  {note['line']}"
+                self._noted = note["time_unix"]
+        if matches > self._matched:
+            for match in view.series.lines("eval")[self._matched - matches :]:
+                yield match_line(match)
+        self._matched = matches
+
+
+def match_line(match: dict[str, Any]) -> str:
+    """How a match for progress ended."""
+    found = interval_of(match, "score")
+    interval = f" [{found[0]:.1%}, {found[1]:.1%}]" if found else ""
+    return (
+        f"[{match.get('iteration', 0)}]  {match.get('player')} against {match.get('opponent')}: "
+        f"{number(match, 'score'):.1%}{interval}"
+    )
+
+
+def _say_the_end(view: RunView, say: Say) -> int:
+    now, stats = view.standing, view.stats
+    say(f"{view.path}: {now.why}")
+    if stats.games:
+        say(
+            f"{stats.games:,} games  White {stats.white_wins / stats.games:.0%} "
+            f"draws {stats.draws / stats.games:.0%} Black {stats.black_wins / stats.games:.0%}  "
+            f"mean {stats.mean_length:.0f} plies"
+        )
+    if now.go_on:
+        say(f"to go on: {now.go_on}")
+    return EXIT_DONE if now.state == "done" else EXIT_NOT_DONE
+
+
+def _learning(learning: dict[str, Any]) -> Iterator[str]:
+    yield f"{number(learning, 'step'):,.0f}/{number(learning, 'steps'):,.0f} updates"
+    yield f"{number(learning, 'samples_per_s'):,.0f} samples/s"
+    for name, key in LOSSES:
+        if key in learning:
+            yield f"{name} {number(learning, key):.3g}"
+
+
+def _load(load: dict[str, Any]) -> Iterator[str]:
+    yield f"{number(load, 'plies_per_s'):,.0f} plies/s"
+    if number(load, "sims_per_s"):
+        yield f"{number(load, 'sims_per_s'):,.0f} sims/s"
+    yield f"fill {number(load, 'batch_fill'):.0%}"
+    yield f"network {number(load, 'device_busy'):.0%}"
+    yield f"movers {number(load, 'mover_busy'):.0%}"
+    yield f"{number(load, 'mean_time_steps'):.2f} steps"

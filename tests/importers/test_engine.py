@@ -1,0 +1,163 @@
+"""Games of an engine: legal, seeded, resumable, with what the engine thought of them."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.selfplay.playing import replay
+from tests.system.commands import start
+from vecchess.errors import ConfigError, WorkerDied
+from vecchess.importers.engine_games import EngineGames, gather_engine_games
+from vecchess.store.manifest import Manifest
+from vecchess.store.sources import read_games
+from vecchess.train.data.samples import make_samples
+from vecchess.train.data.shard_block import trainable_plies
+
+# An engine that plays the first legal move by name, dies when it is told to, and makes a file after
+# 130 moves: more than two games of 61 plies.
+ENGINE = """
+import os, sys, chess
+board, moves = chess.Board(), 0
+for line in sys.stdin:
+    words = line.split()
+    if words[0] == "uci":
+        print("id name Alphabetical"); print("option name UCI_ShowWDL type check default false")
+        print("uciok", flush=True)
+    elif words[0] == "isready":
+        print("readyok", flush=True)
+    elif words[0] == "position":
+        board = chess.Board()
+        for move in words[3:]:
+            board.push_uci(move)
+    elif words[0] == "go":
+        moves += 1
+        if moves > int(os.environ.get("MOVES_TO_LIVE", "1000000")):
+            os._exit(3)
+        if moves == 130 and "TOLD_OF_MOVES" in os.environ:
+            open(os.environ["TOLD_OF_MOVES"], "w").close()
+        best = min(move.uci() for move in board.legal_moves)
+        print("info depth 1 score cp 10 wdl 300 500 200 nodes 77")
+        print("bestmove", best, flush=True)
+    elif words[0] == "quit":
+        break
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> str:
+    (tmp_path / "engine.py").write_text(ENGINE)
+    script = tmp_path / "alphabetical"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/engine.py"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def settings(engine: str, **changes: object) -> EngineGames:
+    values = {"engine": engine, "games": 6, "seed": 5, "max_plies": 70, "random_move_share": 0.2}
+    return EngineGames.model_validate(values | changes)
+
+
+def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path) -> None:
+    facts = gather_engine_games(settings(engine), tmp_path / "whole")
+    whole = read_games([tmp_path / "whole"]).by_number()
+    assert (facts["games"], facts["new_games"], facts["engine"]) == (6, 6, "Alphabetical")
+    assert whole.numbers.tolist() == list(range(6))
+    assert len(replay(whole)) == 6  # python-chess checks every move, and that no game went on
+    assert len({tuple(whole.take(np.array([i])).action[:20]) for i in range(6)}) == 6
+
+    gather_engine_games(settings(engine, games=2), tmp_path / "parts")
+    standing = []
+    facts = gather_engine_games(
+        settings(engine, concurrency=2, shard_games=2), tmp_path / "parts", standing.append
+    )
+    assert (facts["games"], facts["new_games"]) == (6, 4)
+    assert standing[-1].games == 6
+    parts = read_games([tmp_path / "parts"])
+    assert parts.digest() == whole.digest()
+    assert gather_engine_games(settings(engine), tmp_path / "parts")["new_games"] == 0
+    with pytest.raises(ConfigError, match="seed = 5, not 6: choose another --out"):
+        gather_engine_games(settings(engine, seed=6), tmp_path / "parts")
+
+
+def test_what_the_engine_thought_is_learnt(engine, tmp_path) -> None:
+    gather_engine_games(settings(engine, games=2), tmp_path / "out")
+    records = read_games([tmp_path / "out"])
+    rows = make_samples(records, np.arange(len(records.action)))
+    asked = records.visits > 0
+    assert not asked[:8].any()
+    assert 0.6 < asked[8:].mean() < 0.95
+    assert (records.visits[asked] == 77).all()
+    assert np.array_equal(rows.has_value, asked)
+    assert np.allclose(rows.value[asked], [0.3, 0.5, 0.2], atol=0.002)
+    assert rows.has_policy.all()
+    assert (rows.policy[np.arange(len(asked)), rows.played] == 1).all()
+    assert np.array_equal(trainable_plies(records), np.flatnonzero(asked))
+    assert np.allclose(rows.prob[~asked] * rows.num_legal[~asked], 1)
+
+
+def test_a_dying_engine_loses_no_finished_game(engine, tmp_path, monkeypatch) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    gather_engine_games(settings(engine, games=4), whole)
+    games = read_games([whole])
+    asked = int((games.visits[: games.offsets[2]] > 0).sum())  # in the first two games
+    monkeypatch.setenv("MOVES_TO_LIVE", str(asked + 5))
+    with pytest.raises(WorkerDied, match="the engine failed in game 2") as caught:
+        gather_engine_games(settings(engine, games=4), parts)
+    assert "\n" not in str(caught.value)
+    assert Manifest(parts).stats.games == 2
+    monkeypatch.delenv("MOVES_TO_LIVE")
+    gather_engine_games(settings(engine, games=4), parts)
+    assert read_games([parts]).digest() == read_games([whole]).digest()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+def test_a_signal_saves_what_is_finished(
+    engine, tmp_path, monkeypatch, number: int, code: int
+) -> None:
+    out, told = tmp_path / "out", tmp_path / "told"
+    monkeypatch.setenv("TOLD_OF_MOVES", str(told))
+    running = start("gather", "engine", engine, "--games", 100_000, "--max-plies", 61, "--out", out)
+    deadline = time.monotonic() + 60
+    while not told.exists():
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    running.send_signal(number)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == code, err
+    assert (
+        err.splitlines()[-1]
+        == f"stopped by {signal.Signals(number).name}: the same command goes on"
+    )
+    assert read_games([out]).num_games > 0
+
+
+def test_engines_that_will_not_do_are_named(tmp_path) -> None:
+    with pytest.raises(ConfigError, match='no engine "nowhere"'):
+        gather_engine_games(settings("nowhere"), tmp_path / "out")
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexit 0\n")
+    silent.chmod(0o755)
+    with pytest.raises(ConfigError, match="does not answer as a UCI engine"):
+        gather_engine_games(settings(str(silent)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.stockfish
+def test_stockfish_repeats_its_games(tmp_path) -> None:
+    path = os.environ["PATH"]
+    for name in ("one", "two"):
+        config = settings("stockfish", games=2, nodes=50, max_plies=61)
+        gather_engine_games(config, tmp_path / name)
+    assert os.environ["PATH"] == path
+    one, two = (read_games([tmp_path / name]) for name in ("one", "two"))
+    assert one.digest() == two.digest()
+    asked = one.visits > 0
+    assert asked.any()
+    assert one.nets[0].startswith("Stockfish")
+    assert (one.win[asked].astype(int) + one.draw[asked] <= 511).all()

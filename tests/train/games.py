@@ -1,0 +1,45 @@
+"""Games for the tests of learning: played at random, with targets and values as of searches."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.selfplay.playing import LoudBackend, play
+from vecchess.config import GameConfig
+from vecchess.store.records import VALUE_UNIT, GameRecords
+from vecchess.store.replay_positions import replay
+
+
+def games(num_games: int = 12, chess960: bool = False, seed: int = 1) -> GameRecords:
+    """Games of a network that says something else of each position; the first 3 plies random."""
+    config = GameConfig(max_plies=90, random_plies=3, chess960=chess960)
+    return play(config, num_games, LoudBackend(16), seed=seed)
+
+
+def searched(records: GameRecords, moves: int = 8) -> GameRecords:
+    """As if two of three plies after the random ones had been searched, a half of these fast.
+
+    A full search has a target of up to ``moves`` of the legal moves; every value is made up.
+    """
+    draw = np.random.default_rng(5)
+    every = replay(records, np.arange(len(records.action))).requests
+    asked = records.steps > 0
+    visited = asked & (draw.random(len(asked)) < 2 / 3)
+    full = visited & (draw.random(len(asked)) < 1 / 2)
+    counts = np.where(full, np.minimum(moves, every.num_legal), 0).astype(np.int64)
+    rows: list[np.ndarray] = [
+        np.sort(draw.choice(every.legal[ply, : every.num_legal[ply]], counts[ply], replace=False))
+        for ply in np.flatnonzero(full)
+    ]
+    win = draw.integers(0, VALUE_UNIT + 1, len(asked))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return replace(
+        records,
+        visits=np.where(visited, 50, 0).astype(np.uint32),
+        full=full.astype(np.uint8),
+        win=win.astype(np.uint16),
+        draw=draw.integers(0, VALUE_UNIT + 1 - win).astype(np.uint16),
+        target_offsets=offsets,
+        target_action=np.concatenate([*rows, []]).astype(np.uint16),
+        target_prob=draw.integers(1, 1000, offsets[-1]).astype(np.uint16),
+    )

@@ -1,0 +1,253 @@
+"""The learner: exact where it must be, and the same however a batch is split."""
+
+from dataclasses import replace
+from threading import Barrier, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.train.games import games, searched
+from vecchess.config import TrainConfig, build
+from vecchess.errors import DeviceError
+from vecchess.snn.create import create_sized
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.torch_integer import exported, from_integers
+from vecchess.train.data.samples import Samples, make_samples
+from vecchess.train.data.shard_block import trainable_plies
+from vecchess.train.step.learner import Learner
+from vecchess.train.step.step_metrics import Told
+
+SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
+BATCH = 128
+OBJECTIVES = ["alphazero", "supervised", "ppo", "reinforce"]
+
+
+class Alone:
+    """The only rank."""
+
+    rank, world_size, device = 0, 1, torch.device("cpu")
+
+    def sum_(self, tensors: list[Tensor]) -> None:
+        """Nobody else."""
+
+
+class NothingAsked(TorchDispatchMode):
+    """Refuses to tell what a tensor holds: on a GPU that would be to wait for it."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
+        assert function is not torch.ops.aten._local_scalar_dense.default, "a number was asked for"
+        assert function is not torch.ops.aten.nonzero.default, "a size was asked for"
+        return function(*args, **(kwargs or {}))
+
+
+class Together:
+    """One of two ranks, in threads of this process."""
+
+    world_size, device = 2, torch.device("cpu")
+
+    def __init__(self, rank: int, barrier: Barrier, table: dict[int, list[Tensor]]) -> None:
+        self.rank, self._barrier, self._table = rank, barrier, table
+
+    def sum_(self, tensors: list[Tensor]) -> None:
+        self._table[self.rank] = [tensor.detach().clone() for tensor in tensors]
+        self._barrier.wait()
+        for tensor, first, second in zip(tensors, *map(self._table.get, (0, 1)), strict=True):
+            tensor.detach().copy_(first + second)
+        self._barrier.wait()
+
+
+def config_of(objective: str, **settings: Any) -> TrainConfig:
+    data = {"data": ["games.pgn"]} if objective == "supervised" else {}
+    loss = settings.pop("loss", {})
+    known = {"objective": objective, "batch_size": BATCH, "loss": loss}
+    return build(TrainConfig, known | data | settings)
+
+
+@pytest.fixture(scope="module")
+def batches() -> list[Samples[Tensor]]:
+    records = searched(games(6))
+    plies = trainable_plies(records)
+    chosen = np.random.default_rng(1).choice(plies, (4, BATCH))
+    made = [make_samples(records, rows) for rows in chosen]
+    bits = [replace(samples, planes=samples.planes.view(np.int64)) for samples in made]
+    return [samples.map(torch.from_numpy) for samples in bits]
+
+
+def new_net(folded: bool) -> SpikingNet:
+    if folded:
+        return from_integers(create_sized(SIZES, 3))
+    torch.manual_seed(3)
+    return SpikingNet(SIZES)
+
+
+def learn(
+    learner: Learner, batches: list[Samples[Tensor]], told: list[Told] | None = None
+) -> list[float]:
+    rows = learner.rows_a_rank
+    part = slice(learner.ranks.rank * rows, (learner.ranks.rank + 1) * rows)
+    losses = []
+    for step, batch in enumerate(batches):
+        mine = batch.map(lambda column: column[part])
+        losses.append(learner.step(mine, step / 10, [1.0, learner.ranks.rank]))
+    if told is not None:
+        told += losses
+    return [one.means["loss"] for one in losses]
+
+
+@pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
+    config = config_of(objective, micro_batch=32, optimiser={"lr": 1e-3, "warmup_samples": 0})
+    alone = Learner(config, new_net(folded), Alone())
+    expected = learn(alone, batches)
+    barrier, table = Barrier(2), {}
+    pair = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in (0, 1)]
+    told: list[list[Told]] = [[], []]
+    threads = [
+        Thread(target=learn, args=(learner, batches, told[rank]))
+        for rank, learner in enumerate(pair)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [one.means["loss"] for one in told[0]] == pytest.approx(expected, rel=1e-4)
+    assert told[0] == told[1]
+    assert told[0][0].notes == [2.0, 1.0]
+    for name, value in pair[0].net.state_dict().items():
+        assert torch.equal(value, pair[1].net.state_dict()[name]), name
+        assert torch.allclose(value, alone.net.state_dict()[name], atol=8e-3), name
+
+
+def test_what_learns_is_what_plays_at_every_step(batches) -> None:
+    config = config_of("alphazero", optimiser={"lr": 0.02, "warmup_samples": 0})
+    learner = Learner(config, new_net(folded=True), Alone())
+    planes = unpack_bitboards(batches[0].planes[:16])
+    for batch in batches * 3:
+        learner.step(batch, 0.0, [])
+        deployed = from_integers(exported(learner.net)).eval()
+        with torch.no_grad():
+            ours = learner.net.eval()(planes)
+            theirs = deployed(planes)
+        assert torch.equal(ours.policy, theirs.policy)
+        assert torch.equal(ours.wdl, theirs.wdl)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_loss_falls(objective: str, batches) -> None:
+    settings = {"optimiser": {"lr": 3e-3, "warmup_samples": 0, "lr_schedule": "constant"}}
+    learner = Learner(config_of(objective, **settings), new_net(folded=False), Alone())
+    losses = learn(learner, batches[:1] * 12)
+    assert losses[-1] < losses[0] - 0.05
+
+
+def test_micro_batches_change_nothing(batches) -> None:
+    found = []
+    for micro_batch in (32, 64, 128):
+        config = config_of("alphazero", micro_batch=micro_batch)
+        found.append(learn(Learner(config, new_net(folded=False), Alone()), batches))
+    for losses in found[1:]:  # later ones differ by spikes that rounding has tipped
+        assert losses[0] == pytest.approx(found[0][0], rel=1e-6)
+        assert losses == pytest.approx(found[0], rel=1e-3)
+
+
+def test_spikes_above_the_target_are_pushed_down(batches) -> None:
+    rates = []
+    for penalty in (0.0, 20.0):
+        loss = {"spike_penalty": penalty, "spike_target": 0.0}
+        config = config_of("alphazero", loss=loss, optimiser={"lr": 3e-3, "warmup_samples": 0})
+        learner = Learner(config, new_net(folded=False), Alone())
+        learn(learner, batches * 5)
+        rates.append(sum(learner.rates))
+    assert rates[1] < 0.8 * rates[0]
+
+
+def test_activations_of_the_twin_cost_nothing(batches) -> None:
+    losses = []
+    for penalty in (0.0, 20.0):
+        config = config_of("alphazero", loss={"spike_penalty": penalty, "spike_target": 0.0})
+        torch.manual_seed(3)
+        twin = SpikingNet(SIZES.model_copy(update={"neuron": "relu", "time_steps": 1}))
+        learner = Learner(config, twin, Alone())
+        losses.append(learn(learner, batches)[-1])
+    assert losses[0] == losses[1]
+    learner.rates = [0.9] * len(learner.rates)
+    assert not learner.alarms()
+
+
+def test_alarms_name_the_layer(batches) -> None:
+    learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
+    learner.rates = [0.1, 0.0, 0.9, 0.2]
+    dead, busy = learner.alarms()
+    assert "block0.second is nearly dead" in dead
+    assert "heads hardly rests: 90.0%" in busy
+
+
+@pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
+@pytest.mark.parametrize("objective", ["alphazero", "ppo"])
+def test_no_number_is_asked_for_between_the_batch_and_what_it_tells(
+    objective: str, folded: bool, batches
+) -> None:
+    learner = Learner(config_of(objective), new_net(folded), Alone())
+    learner.step(batches[0], 0.0, [])
+    learner.net.compiled = False  # kernels for the processor read what they are given
+    rows = learner._intake.rows(batches[1])
+    with NothingAsked():
+        if objective == "ppo":
+            rows = learner._intake._normalised(rows)
+        totals = learner._gradients(rows, batches[1].planes, [1.0])
+        totals |= learner._clipped()
+        learner.net.absorb_statistics(learner.ranks.sum_)
+        learner.net.settle_grid()
+    assert learner._told(totals).notes == [1.0]
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_followed(batches) -> None:
+    learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
+    with torch.no_grad():
+        learner.net.layer("policy").bias.fill_(torch.inf)
+    before = learner.net.layer("stem").weight.clone()
+    with pytest.raises(DeviceError, match="not finite: lower --lr"):
+        learner.step(batches[0], 0.0, [])
+    assert torch.equal(learner.net.layer("stem").weight, before)
+
+
+class AloneOnGpu(Alone):
+    """The only rank, on a GPU."""
+
+    device = torch.device("cuda:0")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, batches) -> None:
+    config = config_of(objective, optimiser={"lr": 1e-3, "warmup_samples": 0})
+    here = Learner(config, new_net(folded=True), Alone())
+    there = Learner(config, new_net(folded=True).to("cuda:0"), AloneOnGpu())
+    pinned = [batch.map(lambda column: column.pin_memory()) for batch in batches]
+    planes = batches[0].planes[:16]
+    with torch.no_grad():
+        ours, theirs = (net(unpack_bitboards(planes.to(net.policy_gain.device))) for net in
+                        (here.net, there.net))  # fmt: skip
+    assert torch.equal(ours.policy, theirs.policy.cpu())
+    assert torch.equal(ours.wdl, theirs.wdl.cpu())
+    for step, batch in enumerate(pinned):
+        told = here.step(batches[step], 0.1, [1.0])
+        try:
+            torch.cuda.set_sync_debug_mode("error")
+            rows, boards = there._intake.rows(batch), there._intake.planes(batch)
+            totals = there._gradients(rows, boards, [1.0]) | there._clipped()
+            there._move(0.1)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        there.progress.samples += config.batch_size
+        there.progress.steps += 1
+        found = there._told(totals)
+        assert found.notes == told.notes
+        assert found.means["loss"] == pytest.approx(told.means["loss"], rel=1e-3)

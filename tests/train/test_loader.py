@@ -1,0 +1,214 @@
+"""The loader: the same batches from any number of processes, and clear words when one dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.train.games import games, searched
+from vecchess.errors import DataError, WorkerDied
+from vecchess.selfplay.supervisor.worker_process import UNATTENDED_S
+from vecchess.store.records import GameRecords
+from vecchess.store.shard import ShardFile, write_shard
+from vecchess.train.data.batch_spec import Plan
+from vecchess.train.data.loader import Loader
+from vecchess.train.data.replay_window import GivenShelf, ManifestShelf
+from vecchess.train.data.samples import Samples, make_samples, row_bytes
+from vecchess.train.data.shared_buffers import Places
+
+
+@pytest.fixture(scope="module")
+def records() -> GameRecords:
+    return searched(games())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, records: GameRecords) -> Path:
+    for index in range(4):
+        write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
+    return tmp_path
+
+
+def plans(num: int, **changes: object) -> list[Plan]:
+    base = Plan(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
+    return [replace(base, step=step, **changes) for step in range(num)]
+
+
+def equal(one: Samples[torch.Tensor], other: Samples[torch.Tensor]) -> bool:
+    return all(torch.equal(column, vars(other)[name]) for name, column in vars(one).items())
+
+
+def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
+    with Loader(GivenShelf([folder]), Places(32)) as here:
+        wanted = list(here.batches(plans(6)))
+        halves = list(here.batches(plans(2, first_row=16)))
+        shuffled = list(here.batches(plans(3, in_epochs=True)))
+    assert wanted[0].planes.dtype == torch.int64
+    assert wanted[0].legal.dtype == torch.uint16
+    assert wanted[0].policy.shape == (32, 218)
+    assert not equal(wanted[0], wanted[1])
+    assert equal(wanted[1].map(lambda column: column[16:]), halves[1])
+    with Loader(GivenShelf([folder]), Places(32, 2)) as there:
+        assert there.count(plans(1)[0]) > 300
+        for _ in range(2):  # the processes stay from one round to the next
+            assert all(map(equal, wanted, there.batches(plans(6))))
+        next(there.batches(plans(4)))  # left early
+        assert all(map(equal, shuffled, there.batches(plans(3, in_epochs=True))))
+    assert not active_children()
+
+
+def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
+    mixed = {"reference_share": 0.3, "num_reference_shards": 2}
+    own = GivenShelf([folder / f"{index}.npz" for index in (0, 1)])
+    others = GivenShelf([folder / f"{index}.npz" for index in (2, 3)])
+    with Loader(own, Places(32), reference=others) as loader:
+        (pure,) = loader.batches(plans(1, num_shards=2))
+        (batch,) = loader.batches(plans(1, num_shards=2, **mixed))
+        (half,) = loader.batches(plans(1, num_shards=2, first_row=16, **mixed))
+    is_other = np.zeros(32, bool)
+    is_other[replace(plans(1)[0], **mixed).reference_rows] = True
+    assert is_other.sum() == 9
+    assert is_other[:16].sum() in (4, 5)
+    kept = torch.from_numpy(~is_other)
+    assert equal(batch.map(lambda column: column[kept]), pure.map(lambda column: column[kept]))
+    assert equal(batch.map(lambda column: column[16:]), half)
+    with Loader(others, Places(4000)) as loader:
+        (all_of_them,) = loader.batches(plans(1, num_shards=2, batch_size=4000, mirror=False))
+    known = {row.tobytes() for row in all_of_them.planes.numpy()}
+    with Loader(own, Places(32), reference=others) as loader:
+        (unmirrored,) = loader.batches(plans(1, num_shards=2, mirror=False, **mixed))
+    assert all(row.tobytes() in known for row in unmirrored.planes.numpy()[is_other])
+
+
+def test_batches_hold_as_many_positions_as_the_network_sees(folder, records) -> None:
+    plan = plans(1, mirror=False)[0]
+    with (
+        Loader(GivenShelf([folder]), Places(32, 1, history=4)) as four,
+        Loader(GivenShelf([folder]), Places(32)) as one,
+    ):
+        (seen,), (newest,) = four.batches([plan]), one.batches([plan])
+    assert seen.planes.shape == (32, 61)
+    assert torch.equal(seen.planes[:, :25], newest.planes)
+    every = make_samples(records, np.arange(len(records.action)), history=4).planes.view(np.int64)
+    known = {row.tobytes() for row in every}
+    assert all(row.tobytes() in known for row in seen.planes.numpy())
+    assert seen.planes[:, 25:].any(dim=1).all()
+
+
+def test_a_lost_process_is_told(folder) -> None:
+    with Loader(GivenShelf([folder]), Places(32, 1, prefetch=1)) as loader:
+        batches = loader.batches(plans(20))
+        next(batches)
+        (process,) = active_children()
+        for number in (signal.SIGINT, signal.SIGTERM):  # the parent decides, not the terminal
+            os.kill(process.pid, number)
+        next(batches)
+        process.kill()
+        with pytest.raises(WorkerDied, match="killed by SIGKILL"):
+            list(batches)
+    assert not active_children()
+
+
+def test_a_process_that_hangs_is_told(folder) -> None:
+    """Stopped in the midst of an iteration, and between two of them."""
+    for owed in (1, 0):
+        with Loader(GivenShelf([folder]), Places(32, 2, prefetch=1), stall_timeout_s=0.7) as loader:
+            batches = loader.batches(plans(8 if owed else 2))
+            next(batches)
+            if not owed:
+                list(batches)
+            for process in active_children():
+                os.kill(process.pid or 0, signal.SIGSTOP)
+            with pytest.raises(WorkerDied, match=r"has done nothing for 0.7 s .* resume"):
+                list(batches if owed else loader.batches(plans(8)))
+        assert not active_children()
+
+
+class DeadShelf(GivenShelf):
+    """As if a disk did not answer."""
+
+    def first(self, num_shards: int) -> list[ShardFile]:
+        time.sleep(300)
+        return super().first(num_shards)
+
+
+def test_a_disk_that_does_not_answer_is_told(folder) -> None:
+    with (
+        Loader(DeadShelf([folder]), Places(32, 1), stall_timeout_s=0.7) as loader,
+        pytest.raises(WorkerDied, match=r"has done nothing for 0.7 s"),
+    ):
+        list(loader.batches(plans(1)))
+
+
+class SlowShelf(GivenShelf):
+    """As if reading took long: two seconds of work before the shards are there."""
+
+    def first(self, num_shards: int) -> list[ShardFile]:
+        end = time.process_time() + 2.0
+        while time.process_time() < end:
+            pass
+        return super().first(num_shards)
+
+
+def test_a_slow_start_is_no_hang(folder) -> None:
+    with Loader(SlowShelf([folder]), Places(32, 1), stall_timeout_s=1.0) as loader:
+        assert len(list(loader.batches(plans(2)))) == 2
+
+
+def test_a_trainer_that_was_stopped_itself_blames_nobody(folder) -> None:
+    """Both sides stopped, as by Ctrl-Z, for longer than a process may do nothing."""
+    program = (
+        "import sys; from pathlib import Path; from tests.train.test_loader import *;"
+        "loader = Loader(SlowShelf([Path(sys.argv[1])]), Places(32, 1), stall_timeout_s=1.0);"
+        "print('begun', flush=True); print(len(list(loader.batches(plans(2))))); loader.close()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(1.0)
+    os.killpg(process.pid, signal.SIGSTOP)
+    time.sleep(UNATTENDED_S + 3.0)
+    os.killpg(process.pid, signal.SIGCONT)
+    assert process.communicate(timeout=240) == ("2\n", "")
+
+
+def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
+    (folder / "2.npz").write_bytes(b"no shard")
+    said: list[str] = []
+    with Loader(GivenShelf([folder]), Places(32, 2), say=said.append) as loader:
+        assert len(list(loader.batches(plans(6)))) == 6
+        assert len(said) == 1
+        assert "2.npz" in said[0]
+        with pytest.raises(DataError, match="4 shards, not 9") as caught:
+            list(loader.batches(plans(1, num_shards=9)))
+        assert "\n" not in str(caught.value)
+        with pytest.raises(DataError, match="no positions to learn from"):
+            list(loader.batches(plans(1, num_shards=0)))
+
+
+def test_a_manifest_may_grow(tmp_path, folder) -> None:
+    with (
+        Loader(ManifestShelf(tmp_path / "none yet"), Places(32)) as loader,
+        pytest.raises(DataError, match="lists 0 shards, not 4"),
+    ):
+        list(loader.batches(plans(1)))
+
+
+def test_columns_own_the_memory_they_lie_in(folder) -> None:
+    """As torch has to know when the memory is pinned and copies are under way."""
+    with Loader(GivenShelf([folder]), Places(32)) as loader:
+        (batch,) = loader.batches(plans(1))
+    storages = {column.untyped_storage().data_ptr() for column in vars(batch).values()}
+    assert len(storages) == 1
+    assert batch.planes.untyped_storage().nbytes() == 32 * row_bytes(25)

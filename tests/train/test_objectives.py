@@ -1,0 +1,109 @@
+"""The losses against the same formulae written out row by row."""
+
+from math import exp, log
+
+import pytest
+import torch
+
+from vecchess.config import LossConfig
+from vecchess.train.step.losses import OBJECTIVES, Rows, step_weights
+from vecchess.train.step.policy_outputs import Outlook
+
+B, L, T = 5, 7, 3
+
+
+@pytest.fixture
+def outlook() -> Outlook:
+    generator = torch.Generator().manual_seed(1)
+    policy = torch.randn(T, B, L, generator=generator)
+    wdl = torch.randn(T, B, 3, generator=generator)
+    return Outlook(policy.log_softmax(-1), wdl.log_softmax(-1))
+
+
+@pytest.fixture
+def rows() -> Rows:
+    generator = torch.Generator().manual_seed(2)
+    return Rows(
+        legal=torch.arange(L).repeat(B, 1),
+        num_legal=torch.full((B,), L),
+        played=torch.tensor([0, 3, 6, 2, 1]),
+        policy=torch.rand(B, L, generator=generator).softmax(-1),
+        has_policy=torch.tensor([True, False, True, True, True]),
+        outcome=torch.tensor([1, 0, -1, 1, -1], dtype=torch.int8),
+        value=torch.rand(B, 3, generator=generator).softmax(-1),
+        has_value=torch.tensor([True, True, False, True, True]),
+        prob=torch.tensor([0.2, 0.05, 0.3, 0.1, 0.4]),
+        steps=torch.tensor([1, 3, 2, 3, 1]),
+        advantage=torch.tensor([0.5, -1.0, 2.0, -0.1, 0.3]),
+        returned=torch.rand(B, 3, generator=generator).softmax(-1),
+    )
+
+
+def test_targets_at_every_step(outlook: Outlook, rows: Rows) -> None:
+    losses = OBJECTIVES["alphazero"](outlook, rows, LossConfig(root_value_share=0.3))
+    for b in range(B):
+        policy = sum(
+            -float(rows.policy[b, move]) * float(outlook.log_policy[t, b, move])
+            for t in range(T)
+            for move in range(L)
+        )
+        expected = policy / T if rows.has_policy[b] else 0.0
+        assert float(losses.policy[b]) == pytest.approx(expected, rel=1e-5)
+        share = 0.3 if rows.has_value[b] else 0.0
+        value = 0.0
+        for t in range(T):
+            for place, outcome in enumerate((1, 0, -1)):
+                hit = float(int(rows.outcome[b]) == outcome)
+                target = (1 - share) * hit + share * float(rows.value[b, place])
+                value -= target * float(outlook.log_wdl[t, b, place]) / T
+        assert float(losses.value[b]) == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["ppo", "reinforce"])
+def test_drawn_moves_push_the_step_that_acted(outlook: Outlook, rows: Rows, objective: str) -> None:
+    loss = LossConfig(entropy_bonus=0.05, clip=0.2)
+    losses = OBJECTIVES[objective](outlook, rows, loss)
+    for b in range(B):
+        acted = outlook.log_policy[int(rows.steps[b]) - 1, b]
+        chosen, advantage = float(acted[rows.played[b]]), float(rows.advantage[b])
+        ratio = exp(chosen - log(float(rows.prob[b])))
+        clipped = min(max(ratio, 0.8), 1.2)
+        pushed = min(ratio * advantage, clipped * advantage)
+        if objective == "reinforce":
+            pushed = chosen * advantage
+        entropy = -sum(exp(float(x)) * float(x) for x in acted)
+        followed = sum(
+            exp(float(acted[move])) * (float(acted[move]) - float(outlook.log_policy[t, b, move]))
+            for t in range(T)
+            for move in range(L)
+        )
+        expected = -pushed - 0.05 * entropy + followed / T
+        assert float(losses.policy[b]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_ppo_learns_nothing_beyond_the_clip(rows: Rows) -> None:
+    """A ratio that has left the range on the good side has no gradient of its own."""
+    logits = torch.zeros(1, B, L, requires_grad=True)
+    outlook = Outlook(logits.log_softmax(-1), torch.zeros(1, B, 3).log_softmax(-1))
+    loss = LossConfig(entropy_bonus=0.0)
+    losses = OBJECTIVES["ppo"](outlook, rows._replace(steps=torch.ones(B, dtype=torch.long)), loss)
+    losses.policy.sum().backward()
+    assert logits.grad is not None
+    ratios = (1 / L) / rows.prob
+    for b in range(B):
+        is_done = ratios[b] > 1.2 if rows.advantage[b] > 0 else ratios[b] < 0.8
+        assert bool((logits.grad[0, b] == 0).all()) == bool(is_done)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("uniform", [1 / 3, 1 / 3, 1 / 3]),
+        ("last", [0, 0, 1]),
+        ("late", [1 / 6, 2 / 6, 3 / 6]),
+        ("early", [3 / 6, 2 / 6, 1 / 6]),
+    ],
+)
+def test_step_weights(kind: str, expected: list[float]) -> None:
+    found = step_weights(kind, 3, torch.device("cpu"))[:, 0].tolist()
+    assert found == pytest.approx(expected)

@@ -1,0 +1,81 @@
+"""Returns: against generalised advantage estimation written out, and against the definition."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.store.games import made_up
+from vecchess.store.records import VALUE_UNIT, GameRecords
+from vecchess.train.data.returns import advantages, judged, lambda_returns, outcomes
+from vecchess.train.data.window_size import window_size
+
+
+@pytest.fixture
+def records() -> GameRecords:
+    """Made-up games; win and draw fit together, White begins in the first half, Black after."""
+    made = made_up(list(range(40)), 3)
+    draw = np.minimum(made.draw, VALUE_UNIT - np.minimum(made.win, VALUE_UNIT))
+    start = made.start.copy()
+    start[20:, 7] |= np.uint64(1 << 63)
+    start[:20, 7] &= np.uint64(2**63 - 1)
+    return replace(made, draw=draw.astype(np.uint16), start=start)
+
+
+def gae(records: GameRecords, trace: float, plies: range) -> list[float]:
+    """Schulman et al. 2016, gamma = 1, in White's view throughout: the sums as in the paper."""
+    black = int(records.start[np.searchsorted(records.offsets, plies[0], "right") - 1, 7] >> 63)
+    sign = [1 if (black + i) % 2 == 0 else -1 for i in range(len(plies))]
+    game = int(np.searchsorted(records.offsets, plies[0], "right")) - 1
+    loss = VALUE_UNIT - records.win.astype(int) - records.draw
+    values = [s * (int(records.win[p]) - loss[p]) / 511 for s, p in zip(sign, plies, strict=True)]
+    values.append(0.0)
+    rewards = [0.0] * (len(plies) - 1) + [float(records.result[game])]
+    deltas = [rewards[t] + values[t + 1] - values[t] for t in range(len(plies))]
+    ends = len(plies)
+    sums = [sum(trace ** (k - t) * deltas[k] for k in range(t, ends)) for t in range(ends)]
+    return [s * a for s, a in zip(sign, sums, strict=True)]
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.6, 0.95, 1.0])
+def test_advantages_are_gae_with_signs(records, trace) -> None:
+    everywhere = replace(records, steps=np.ones_like(records.steps))
+    found = advantages(everywhere, lambda_returns(everywhere, trace))
+    for game in range(records.num_games):
+        plies = range(*records.offsets[game : game + 2])
+        assert np.allclose(found[plies], gae(records, trace, plies), atol=1e-5)
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])
+def test_returns_follow_their_definition(records, trace) -> None:
+    returned, known, mine = lambda_returns(records, trace), judged(records), outcomes(records)
+    assert np.allclose(returned.sum(axis=1), 1, atol=1e-6)
+    assert 0 < known.sum() < len(known)
+    for game in range(records.num_games):
+        first, end = records.offsets[game : game + 2]
+        assert mine[first] == records.result[game] * (1 if game < 20 else -1)
+        assert np.array_equal(returned[end - 1], np.eye(3)[1 - mine[end - 1]])
+        for ply in range(first, end - 1):
+            rest = returned[ply + 1, ::-1]
+            win, draw = records.win[ply + 1] / VALUE_UNIT, records.draw[ply + 1] / VALUE_UNIT
+            value = np.array([1 - win - draw, draw, win])
+            wanted = (1 - trace) * value + trace * rest if known[ply + 1] else rest
+            assert np.allclose(returned[ply], wanted, atol=1e-6)
+
+
+def test_without_a_value_there_is_no_advantage(records) -> None:
+    returned = lambda_returns(records, 1.0)
+    assert np.array_equal(returned, np.eye(3)[1 - outcomes(records)])
+    found = advantages(records, returned)
+    assert (found[~judged(records)] == 0).all()
+    assert found[judged(records)].any()
+
+
+def test_the_window_grows_as_a_power_law() -> None:
+    assert window_size(0) == window_size(250_000) == 250_000
+    assert window_size(1_000, scale=500) < 1_000
+    sizes = [window_size(n) for n in (250_001, 2_500_000, 25_000_000, 250_000_000)]
+    assert sizes == sorted(sizes)
+    assert sizes[1] == round(250_000 * (1 + 0.4 * (10**0.75 - 1) / 0.75))
+    growth = [window_size(n + 1000) - window_size(n) for n in range(250_000, 10**7, 10**6)]
+    assert max(growth) <= 400

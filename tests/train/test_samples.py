@@ -1,0 +1,100 @@
+"""Samples are the positions that were played, with what the records say of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.train.games import games, searched
+from vecchess.errors import DataError
+from vecchess.store.records import VALUE_UNIT, GameRecords
+from vecchess.store.replay_positions import replay
+from vecchess.store.targets import lay_out_targets
+from vecchess.train.data.returns import advantages, lambda_returns
+from vecchess.train.data.samples import make_samples, row_bytes, samples_in
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])
+def records(request) -> GameRecords:
+    return searched(games(chess960=request.param))
+
+
+@pytest.mark.parametrize("history", [1, 4, 8])
+def test_samples_are_what_replaying_brings_back(records, history: int) -> None:
+    plies = np.random.default_rng(0).permutation(len(records.action))
+    rows = make_samples(records, plies, 0.7, history)
+    every = replay(records, np.arange(len(plies)), history)
+    assert np.array_equal(rows.planes, every.requests.planes[plies])
+    assert np.array_equal(rows.legal, every.requests.legal[plies])
+    assert np.array_equal(rows.num_legal, every.requests.num_legal[plies])
+    assert np.array_equal(rows.played, every.played[plies])
+    assert np.array_equal(rows.outcome, every.outcome[plies])
+    assert np.array_equal(rows.prob, records.prob[plies])
+    assert np.array_equal(rows.steps, records.steps[plies])
+    returned = lambda_returns(records, 0.7)
+    assert np.allclose(rows.returned, returned[plies], atol=1e-6)
+    assert np.allclose(rows.advantage, advantages(records, returned)[plies], atol=1e-6)
+
+
+def test_values_are_those_recorded(records) -> None:
+    rows = make_samples(records, np.arange(len(records.action)))
+    judged = (records.steps > 0) | (records.visits > 0)
+    assert np.array_equal(rows.has_value, judged)
+    assert 0 < judged.sum() < len(judged)
+    win, draw = records.win / VALUE_UNIT, records.draw / VALUE_UNIT
+    wanted = np.stack([win, draw, 1 - win - draw], axis=1) * judged[:, None]
+    assert np.allclose(rows.value, wanted, atol=1e-6)
+
+
+def test_policies_are_the_searchs_or_the_move_played(records) -> None:
+    plies = np.arange(len(records.action))
+    rows = make_samples(records, plies)
+    has_target = np.diff(records.target_offsets) > 0
+    is_fast = (records.visits > 0) & (records.full == 0)
+    assert has_target.any()
+    assert is_fast.any()
+    assert np.array_equal(rows.has_policy, ~is_fast)
+    assert np.allclose(rows.policy.sum(axis=1), 1, atol=1e-6)
+    laid = lay_out_targets(records, plies, rows.legal, rows.num_legal.astype(np.uint8))
+    assert np.array_equal(rows.policy[has_target], laid[has_target].astype(np.float32))
+    assert (rows.policy[~has_target, rows.played[~has_target]] == 1).all()
+
+
+def test_a_full_search_without_a_target_recommends_what_was_played(records) -> None:
+    plies = np.arange(len(records.action))
+    none = np.zeros(0, np.uint16)
+    bare = replace(
+        records,
+        target_offsets=np.zeros(len(plies) + 1, np.int64),
+        target_action=none,
+        target_prob=none,
+    )
+    rows = make_samples(bare, plies)
+    assert np.array_equal(rows.has_policy, (records.visits == 0) | (records.full == 1))
+    assert (rows.policy[plies, rows.played] == 1).all()
+
+
+def test_what_is_wrong_is_named() -> None:
+    records = searched(games(4))
+    ply = int(records.offsets[2]) + 5
+    action = records.action.copy()
+    action[ply] = 65000
+    with pytest.raises(DataError, match="game 2: the move recorded at ply 5 is illegal"):
+        make_samples(replace(records, action=action), np.arange(1))
+    full = int(np.flatnonzero(np.diff(records.target_offsets))[-1])
+    target = records.target_action.copy()
+    target[records.target_offsets[full]] = 65000
+    with pytest.raises(DataError, match=r"game 3, ply \d+: the recorded target does not fit"):
+        make_samples(replace(records, target_action=target), np.arange(1))
+
+
+@pytest.mark.parametrize("num_planes", [25, 37, 109])
+def test_rows_share_one_buffer(num_planes: int) -> None:
+    buffer = np.zeros(3 * row_bytes(num_planes), np.uint8)
+    rows = samples_in(buffer, 3, num_planes)
+    assert rows.planes.shape == (3, num_planes)
+    for name, column in vars(rows).items():
+        assert column.flags["ALIGNED"], name
+        column[...] = 1
+    assert sum(column.nbytes for column in vars(rows).values()) == 3 * row_bytes(num_planes)
+    assert rows.map(lambda column: column[:2]).legal.shape == (2, 218)

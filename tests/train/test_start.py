@@ -1,0 +1,90 @@
+"""The network that a run starts with."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from vecchess.chess.planes import encode_planes
+from vecchess.chess.sample import random_planes, random_positions
+from vecchess.config import TrainConfig, build
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.snn.create import create_sized, sizes_of
+from vecchess.snn.modules.network import unpack_bitboards
+from vecchess.snn.torch_integer import exported
+from vecchess.train.initial_network import first_net, first_sizes
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("nets") / "little.toml"
+    file.write_text("blocks = 1\nchannels = 32\n")
+    return file
+
+
+def config_of(**settings: Any) -> TrainConfig:
+    return build(TrainConfig, {name: str(value) for name, value in settings.items()})
+
+
+def test_a_new_network_fires_at_a_rate_from_the_first_game_on(sizes: Path) -> None:
+    net = first_net(config_of(net=sizes)).eval()
+    assert not net.folded
+    planes = torch.from_numpy(encode_planes(random_positions(64, 3)).view(np.int64))
+    with torch.no_grad():
+        rates = [float(rate) for rate in net(unpack_bitboards(planes)).rates]
+    assert all(0.02 < rate < 0.3 for rate in rates), rates
+    assert exported(net).sha256 == exported(first_net(config_of(net=sizes))).sha256
+    assert exported(net).sha256 != exported(first_net(config_of(net=sizes, seed=1))).sha256
+
+
+def test_a_new_network_sees_what_it_is_told_to(sizes: Path, tmp_path: Path) -> None:
+    """By the setting, by its file of sizes, by the network whose weights it takes."""
+    four = first_net(config_of(net=sizes, history=4)).eval()
+    assert four.config.num_planes == 61
+    with torch.no_grad():
+        planes = torch.from_numpy(random_planes(64, 3, 4).view(np.int64))
+        rates = [float(rate) for rate in four(unpack_bitboards(planes)).rates]
+    assert all(0.02 < rate < 0.3 for rate in rates), rates
+    assert first_sizes(config_of(net="tiny", history=8)).num_planes == 109
+    two = tmp_path / "two.toml"
+    two.write_text("blocks = 1\nchannels = 32\nhistory = 2\n")
+    assert first_sizes(config_of(net=two)).num_planes == 37
+    made = tmp_path / "made.safetensors"
+    create_sized(sizes_of(str(two)), 7).save(made)
+    assert first_sizes(config_of(net=made)).num_planes == 37
+    assert first_sizes(config_of(net=sizes, init_from=made)).num_planes == 37
+    for net in (two, made):
+        with pytest.raises(ConfigError, match=f"{net}: .*sees a history of 2 positions, not 4"):
+            first_sizes(config_of(net=net, history=4))
+    with pytest.raises(ConfigError, match=r"sees a history of 2 positions, .* ask for 3"):
+        first_sizes(config_of(net=sizes, history=3, init_from=made))
+    with pytest.raises(ConfigError, match="history"):
+        config_of(net=sizes, history=9)
+
+
+def test_one_that_is_quantised_at_once(sizes: Path) -> None:
+    net = first_net(config_of(net=sizes, fold_at=0, seed=4))
+    assert net.folded
+    made = create_sized(sizes_of(str(sizes)), 4)
+    assert exported(net).layers.keys() == made.layers.keys()
+    assert all((exported(net).layers[n].weight == made.layers[n].weight).all() for n in made.layers)
+
+
+def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "made.safetensors"
+    made = create_sized(sizes_of(str(sizes)), 7)
+    made.save(file)
+    for config in (config_of(net=sizes, init_from=file), config_of(net=file)):
+        net = exported(first_net(config))
+        assert (net.layers["stem"].weight == made.layers["stem"].weight).all()
+    longer = tmp_path / "longer.toml"
+    longer.write_text("blocks = 1\nchannels = 32\ntime_steps = 8\n")
+    net = exported(first_net(config_of(net=longer, init_from=file)))
+    assert net.config.time_steps == 8
+    assert net.policy_scale == made.policy_scale
+    with pytest.raises(ConfigError, match=r"other sizes .*1 blocks of 32.* than --net \(tiny"):
+        first_sizes(config_of(net="tiny", init_from=file))
+    with pytest.raises(NetworkError, match="nowhere"):
+        first_sizes(config_of(net=tmp_path / "nowhere.safetensors"))

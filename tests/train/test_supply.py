@@ -1,0 +1,59 @@
+"""Where a run gets its games from."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from vecchess.config import TrainConfig, build
+from vecchess.inference.tune.slot_search import Rung
+from vecchess.inference.tune.tuning_cache import remember
+from vecchess.runtime.devices import CPU, share_out
+from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.worker import slot_tuning as tuning
+from vecchess.snn.presets import NetConfig
+from vecchess.store.run_folder import RunFolder
+from vecchess.train import open_sources as supply
+from vecchess.train.data.replay_window import ManifestShelf
+from vecchess.train.distributed.ranks import Ranks
+from vecchess.train.train_reporter import Console
+
+
+def test_games_are_played_with_the_slots_that_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    seen: list[Any] = []
+
+    class Spy(supply.Campaign):
+        def __init__(self, config: Any, *rest: Any) -> None:
+            seen.append(config)
+            super().__init__(config, *rest)
+
+    monkeypatch.setattr(supply, "Campaign", Spy)
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    sizes = NetConfig(num_planes=25, blocks=1, channels=32)
+    config = build(TrainConfig, {"threads": 1})
+    trainer: Any = SimpleNamespace(
+        config=config,
+        run=run,
+        ranks=Ranks.alone(torch.device("cpu")),
+        stop=StopSignals(),
+        learner=SimpleNamespace(net=SimpleNamespace(config=sizes)),
+        reporter=SimpleNamespace(status=None),
+    )
+
+    games = supply.Supply(ManifestShelf(run.games))
+
+    def slots() -> int:
+        with supply.open_source(trainer, games, [CPU], Console(), True):
+            return int(seen.pop().slots)
+
+    assert slots() == 0
+    settings = supply.selfplay_config(config, config.net)
+    share = share_out(settings, [CPU], 10**6)
+    assert remember(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
+    assert slots() == 48
