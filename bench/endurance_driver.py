@@ -43,10 +43,9 @@ def shrink() -> None:
 
 def main(folder: Path) -> int:
     """Train in ``folder``."""
-    from vecchess.store.status_file import StatusFile
-
     from vecchess.config import TrainConfig, build
     from vecchess.runtime.signals import StopSignals
+    from vecchess.store.status_file import StatusFile
     from vecchess.train.run_train import train_run
 
     written, write = [0], StatusFile._write

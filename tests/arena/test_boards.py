@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from vecchess.chess.uci_moves import uci_to_move
 
 from vecchess.arena.game_batch import Boards, random_openings, repetitions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import uci_to_move
 from vecchess.errors import ConfigError
 
 

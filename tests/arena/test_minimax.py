@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from vecchess.chess.history import no_past
-from vecchess.chess.uci_moves import move_to_uci
 
 from vecchess.arena.match.play_match import play_match
 from vecchess.arena.player_protocol import Chooser
 from vecchess.arena.players.minimax import MinimaxPlayer
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.fen import from_fens
+from vecchess.chess.history import no_past
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.sample import random_positions
+from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 

@@ -7,7 +7,6 @@ import chess
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from vecchess.chess.uci_moves import move_to_uci
 
 from tests.selfplay.test_swap import play
 from vecchess.arena.game_batch import Boards, random_openings
@@ -18,6 +17,7 @@ from vecchess.arena.players.simple import GreedyPlayer, prospects
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens, to_fens
+from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend_registry import open_backend

@@ -1,12 +1,12 @@
 import chess
 import numpy as np
 import pytest
-from vecchess.chess.bitboards.directions import NO_MOVE, action_moves
-from vecchess.chess.bitboards.tables import address
 
 from tests.chess.walks import to_code
 from tests.kernels import exposed
 from vecchess.chess.action import actions_to_moves, encode_actions_unbatched, moves_to_actions
+from vecchess.chess.bitboards.directions import NO_MOVE, action_moves
+from vecchess.chess.bitboards.tables import address
 from vecchess.chess.fen import from_fens
 from vecchess.shapes import NUM_ACTIONS
 

@@ -11,11 +11,11 @@ import chess
 import numba
 import numpy as np
 import pytest
+
+from tests.kernels import size
 from vecchess.chess.bitboards import sliders, tables
 from vecchess.chess.bitboards.move_lists import _emit_in_fours, emit16
 from vecchess.chess.bitboards.rays import slider_attacks
-
-from tests.kernels import size
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make

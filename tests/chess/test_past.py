@@ -6,6 +6,10 @@ import chess
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from tests.chess.walks import boards, men_before, to_code
+from tests.kernels import exposed, size
+from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.history import (
     clear_unbatched,
     copy_past_unbatched,
@@ -13,10 +17,6 @@ from vecchess.chess.history import (
     no_past,
     note,
 )
-
-from tests.chess.walks import boards, men_before, to_code
-from tests.kernels import exposed, size
-from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of, num_planes

@@ -6,11 +6,11 @@ import chess
 import chess.pgn
 import numpy as np
 import pytest
-from vecchess.chess.uci_moves import to_chess_move
 
 from tests.chess.walks import boards, to_code
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.pgn import RESULTS, in_lines, start_board, to_pgn
+from vecchess.chess.uci_moves import to_chess_move
 
 pytestmark = pytest.mark.plain
 

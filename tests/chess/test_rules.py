@@ -3,12 +3,12 @@
 import chess
 import numpy as np
 import pytest
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 
 from tests.chess.walks import to_code
 from tests.kernels import exposed
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.chess.planes import CLOCK_STEPS, NUM_PLANES, clock_level_unbatched
 from vecchess.chess.position import clock_unbatched, colour_unbatched, ply_unbatched
 from vecchess.chess.rules import (

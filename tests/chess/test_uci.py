@@ -1,11 +1,11 @@
 import chess
 import pytest
-from vecchess.chess.uci_moves import move_to_uci, uci_to_move
 
 from tests.chess.walks import boards
 from tests.kernels import size
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.movegen import legal_moves
+from vecchess.chess.uci_moves import move_to_uci, uci_to_move
 from vecchess.errors import ConfigError
 
 pytestmark = pytest.mark.plain

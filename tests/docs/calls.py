@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import typer
+
 from vecchess_cli.root import app
 
 ENDS = {"|", "||", "&&", "&", ";", ">", ">>", "<", "(", ")", "2>&1", "2>"}

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from vecchess_cli.root import app
 
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.calls import calls
+from vecchess_cli.root import app
 
 PAGES = sorted((ROOT / "docs" / "commands").glob("*.md"))
 

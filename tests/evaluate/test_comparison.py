@@ -1,11 +1,11 @@
 """Reports side by side."""
 
 import pytest
-from vecchess.evaluate.compare_evaluations import compare
 
 from tests.evaluate.fakes import encounter, evaluation
 from vecchess.arena.ratings.ratings import rate
 from vecchess.errors import ConfigError
+from vecchess.evaluate.compare_evaluations import compare
 
 LADDER = encounter("greedy", "random", (0, 0, 0, 10, 40), token="ladder")
 OLD = evaluation(

@@ -5,15 +5,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from vecchess.evaluate.checkpoint_ratings import History, rate_history, schedule
-from vecchess.evaluate.rating_plot import plot
 
 from tests.evaluate.fakes import contender, encounter, evaluation
 from tests.evaluate.players import Onlooker, small_net
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
+from vecchess.evaluate.checkpoint_ratings import History, rate_history, schedule
 from vecchess.evaluate.checkpoints import Checkpoint, checkpoints, thinned
 from vecchess.evaluate.evaluation import read_evaluation
+from vecchess.evaluate.rating_plot import plot
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
 from vecchess.evaluate.result_cache import Notebook
 from vecchess.monitor.run_view import HISTORY, RunView

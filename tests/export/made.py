@@ -5,8 +5,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from vecchess.export.export_game import RecordedGame, recorded_games
-from vecchess.export.game_walk import walk
 
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.chess.action import moves_to_actions
@@ -14,6 +12,8 @@ from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
+from vecchess.export.export_game import RecordedGame, recorded_games
+from vecchess.export.game_walk import walk
 from vecchess.importers.move_records import Game, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry

@@ -8,11 +8,11 @@ import chess
 import chess.pgn
 import numpy as np
 import pytest
-from vecchess.export.export_game import RecordedGame
-from vecchess.export.pgn_export import write_pgn
 
 from tests.export.made import from_others, games_of, played, searched
 from vecchess.export.comments import LICHESS_SLOPE, MOST_BALANCE, centipawns
+from vecchess.export.export_game import RecordedGame
+from vecchess.export.pgn_export import write_pgn
 from vecchess.store.records import VALUE_UNIT
 
 

@@ -5,9 +5,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from vecchess.export.atomic_output import binary_file, text_file, whole_folder
 
 from vecchess.errors import ConfigError, DataError
+from vecchess.export.atomic_output import binary_file, text_file, whole_folder
 
 
 class HalfwayError(Exception):

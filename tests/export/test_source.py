@@ -4,11 +4,11 @@ import weakref
 from pathlib import Path
 
 import pytest
-from vecchess.export.export_game import recorded_games
-from vecchess.export.game_source import Source, parse_numbers
 
 from tests.export.made import SEED, make_run, played, with_a_bad_shard
 from vecchess.errors import ConfigError, DataError
+from vecchess.export.export_game import recorded_games
+from vecchess.export.game_source import Source, parse_numbers
 from vecchess.store.records import GameRecords
 
 

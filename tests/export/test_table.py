@@ -5,11 +5,11 @@ from pathlib import Path
 
 import chess
 import pytest
+
+from tests.export.made import SEED, from_others, games_of, make_run, played, searched
 from vecchess.export.csv_table import GAME_COLUMNS, PLY_COLUMNS, export_csv, game_rows, ply_rows
 from vecchess.export.export_game import RecordedGame
 from vecchess.export.game_source import Source
-
-from tests.export.made import SEED, from_others, games_of, make_run, played, searched
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.stats import GameStats
 

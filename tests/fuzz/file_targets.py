@@ -15,8 +15,6 @@ import numpy as np
 import torch
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
-from vecchess.export.export_game import recorded_games
-from vecchess.store.replay_positions import replay
 
 from tests.dash.play.site import tiny_network
 from tests.export.made import played, searched
@@ -24,6 +22,7 @@ from tests.fuzz.target import Read, Target, of_file
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.errors import DataError
+from vecchess.export.export_game import recorded_games
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_reader import read_chunk
 from vecchess.inference.exit_rule import ExitRule
@@ -33,6 +32,7 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.inflight import read_saved
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
+from vecchess.store.replay_positions import replay
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint.checkpoint_folder import (

@@ -11,9 +11,6 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
-from vecchess.report.write_report import page_of
-from vecchess.watch.braille_plot import plot
-from vecchess.watch.plain_lines import _News, standing_line
 
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
 from tests.fuzz.target import Read, Shape, Target
@@ -25,8 +22,11 @@ from vecchess.dash.views.game_view import sheet
 from vecchess.dash.views.overview import run_in_full
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
+from vecchess.report.write_report import page_of
 from vecchess.store.metrics import MetricsLog, read_metrics
 from vecchess.watch import game_panels, panels, worker_table
+from vecchess.watch.braille_plot import plot
+from vecchess.watch.plain_lines import _News, standing_line
 from vecchess.watch.plot_box import labels
 
 Opened = Callable[[Path], AbstractContextManager[Read]]

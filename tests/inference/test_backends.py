@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vecchess.inference.cpu.layerwise import FixedCpu
 
 from tests.inference.questions import Answers, answer, ask, same
 from tests.snn.positions import NUM_PLANES, random_positions
@@ -18,6 +17,7 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, Costs, KernelChoice
+from vecchess.inference.cpu.layerwise import FixedCpu
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.snn.initialise import new_network

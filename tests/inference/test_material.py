@@ -1,10 +1,10 @@
 import chess
 import numpy as np
 import pytest
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 
 from tests.inference.questions import ask
 from vecchess.chess.fen import from_board
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.builtin.material import MaterialBackend

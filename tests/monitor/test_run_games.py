@@ -4,10 +4,10 @@ from pathlib import Path
 
 import chess
 import pytest
-from vecchess.chess.uci_moves import to_chess_move
 
 from tests.export.made import games_of, played, searched
 from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
+from vecchess.chess.uci_moves import to_chess_move
 from vecchess.errors import DataError
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.run_view import RunView

@@ -6,11 +6,11 @@ import numba
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
+
+from tests.plain import words
 from vecchess.chess.bitboards import bits, rays, tables
 from vecchess.chess.bitboards import hash as hashing
 from vecchess.chess.bitboards.move_lists import EMIT_SLACK, _emit_in_fours, emit8, emit16
-
-from tests.plain import words
 from vecchess.jit import cpu_has
 
 RNG = np.random.default_rng(20)

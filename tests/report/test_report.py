@@ -8,8 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from vecchess.report.compare_runs import common_charts
-from vecchess.report.write_report import page_of, write_report
 
 from tests.export.made import played, searched
 from tests.monitor.runs import MadeRun, generation, match, selfplay_run, training_run
@@ -19,10 +17,12 @@ from vecchess.config import TrainConfig, to_toml
 from vecchess.errors import ConfigError
 from vecchess.monitor.charts import Chart, Curve
 from vecchess.monitor.run_view import RunView
+from vecchess.report.compare_runs import common_charts
 from vecchess.report.examples import examples, movetext
 from vecchess.report.facts import differences, facts
 from vecchess.report.scale import Scale, bounds, figure
 from vecchess.report.svg import bar_chart, heat_map, line_chart
+from vecchess.report.write_report import page_of, write_report
 from vecchess.store.stats import GameStats
 
 EVIL = "<script>alert(1)</script>&\"'"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import chess
 import numpy as np
 from numpy.typing import NDArray
-from vecchess.chess.history import no_past, note
 
 from vecchess.chess.fen import from_board
+from vecchess.chess.history import no_past, note
 from vecchess.chess.position import CLOCK_MASK, position_keys
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.sample import random_positions

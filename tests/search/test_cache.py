@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from vecchess.chess.bitboards.bits import load_i32, store_i32
 
+from vecchess.chess.bitboards.bits import load_i32, store_i32
 from vecchess.errors import ConfigError
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64, random_word

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from vecchess.chess.bitboards import tables
 
 from tests.search.epd import read_epd
+from vecchess.chess.bitboards import tables
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make

@@ -3,10 +3,10 @@
 import chess
 import numpy as np
 import pytest
-from vecchess.chess.uci_moves import move_to_uci, uci_to_move
 
 from tests.chess.walks import boards
 from vecchess.chess.fen import from_board, from_fens
+from vecchess.chess.uci_moves import move_to_uci, uci_to_move
 from vecchess.search.kernels.alpha_beta import MATE, NO_SCORE, minimax
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}

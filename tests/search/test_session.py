@@ -3,10 +3,10 @@
 import chess
 import numpy as np
 import pytest
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import from_board
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin.material import MaterialBackend
 from vecchess.search.batch_search import BatchSearch

@@ -3,12 +3,12 @@
 import chess
 import numpy as np
 import pytest
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
-from vecchess.chess.uci_moves import move_to_uci
 
 from tests.search.epd import read_epd
 from vecchess.analysis.parse_position import position_after
 from vecchess.chess.action import actions_to_moves
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin.material import MaterialBackend
 from vecchess.search.batch_search import BatchSearch, SearchResults

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import chess
 import numpy as np
-from vecchess.export.export_game import recorded_games
-from vecchess.export.pgn_export import recorded_pgn
 
 from vecchess.chess.planes import num_planes
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.export.export_game import recorded_games
+from vecchess.export.pgn_export import recorded_pgn
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.requests import Requests

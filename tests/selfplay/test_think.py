@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vecchess.store.replay_positions import replay as replay_positions
 
 from tests.kernels import size
 from tests.selfplay.playing import LoudBackend, Recorder, play, questions_in, replay
@@ -15,6 +14,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import GameRecords
+from vecchess.store.replay_positions import replay as replay_positions
 
 SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"
 GUMBEL = TreeConfig(search="gumbel", sims=12, cache_mb=0)

@@ -7,7 +7,6 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-from vecchess.store.replay_positions import replay
 
 from tests.chess.walks import men_before, to_code
 from tests.kernels import size
@@ -21,6 +20,7 @@ from vecchess.chess.planes import NUM_PLANES, encode_planes, num_planes
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
 from vecchess.store.records import GameRecords
+from vecchess.store.replay_positions import replay
 
 CASES = {"standard": (False, 1), "chess960": (True, 1), "two": (False, 2), "eight": (True, 8)}
 """Chess960 or not, and how many positions the network sees."""

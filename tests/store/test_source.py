@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from vecchess.export.game_source import Source
-from vecchess.export.pgn_export import export_pgn
 
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.errors import ConfigError, DataError
 from vecchess.evaluate.calibrate_exits import Plan, _games
+from vecchess.export.game_source import Source
+from vecchess.export.pgn_export import export_pgn
 from vecchess.runtime.devices import CPU
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords

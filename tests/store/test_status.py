@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vecchess.store.status_file import NUM_NOTES, StatusFile
 
 from vecchess.errors import DataError
 from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.status_file import NUM_NOTES, StatusFile
 
 pytestmark = pytest.mark.plain
 

@@ -11,8 +11,8 @@ import random
 from pathlib import Path
 
 import chess
-from vecchess.uci.parse_command import STARTPOS
 
+from vecchess.uci.parse_command import STARTPOS
 from vecchess.uci.positions import BENCH_FENS
 
 FILE = Path(__file__).parent / "conversation.txt"

@@ -3,6 +3,7 @@
 from math import inf
 
 import pytest
+
 from vecchess.uci.parse_command import Go
 from vecchess.uci.time_manager import Budget, Standing, is_enough
 

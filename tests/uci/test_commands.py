@@ -1,6 +1,7 @@
 """Lines of the protocol as values."""
 
 import pytest
+
 from vecchess.uci.parse_command import (
     MOST,
     STARTPOS,

@@ -8,12 +8,12 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
-from vecchess.uci.parse_command import parse_go, parse_position, split
-from vecchess.uci.uci_board import Game, legal_move, set_up
 
 from tests.uci.make_conversation import ASIDES, FILE, LIMITS, SETTINGS
 from tests.uci.talk import Talk
 from vecchess.errors import ConfigError
+from vecchess.uci.parse_command import parse_go, parse_position, split
+from vecchess.uci.uci_board import Game, legal_move, set_up
 
 ENGINE = [sys.executable, "-m", "vecchess_cli.main", "uci", "--hash-mb", "16"]
 PATIENCE_S = 120.0

@@ -4,15 +4,15 @@ import subprocess
 
 import chess
 import pytest
-from vecchess.bench.perft_speed import find_stockfish
-from vecchess.chess.uci_moves import move_to_uci
-from vecchess.uci.parse_command import STARTPOS, Position, parse_position
-from vecchess.uci.uci_board import Game, diagram, legal_move, set_up, to_move, write_move
 
+from vecchess.bench.perft_speed import find_stockfish
 from vecchess.chess.fen import from_board
 from vecchess.chess.movegen import legal_moves
+from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError
+from vecchess.uci.parse_command import STARTPOS, Position, parse_position
 from vecchess.uci.positions import BENCH_FENS
+from vecchess.uci.uci_board import Game, diagram, legal_move, set_up, to_move, write_move
 
 CASTLING_960 = "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w GBgb - 0 1"
 LINES = (

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from vecchess.uci.apply_options import Loader
-from vecchess.uci.engine_options import Options
-from vecchess.uci.engine_state import Engine, tree_config
 
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
+from vecchess.uci.apply_options import Loader
+from vecchess.uci.engine_options import Options
+from vecchess.uci.engine_state import Engine, tree_config
 
 
 def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from typing import get_args
 
 import pytest
-from vecchess.uci.engine_options import CLEAR_HASH, OPTIONS, Options
 
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
+from vecchess.uci.engine_options import CLEAR_HASH, OPTIONS, Options
 
 NOT_OPTIONS = {"gpus", "seed"}
 """Fields for flags only: which device, and the seed of a network that is made at the start."""

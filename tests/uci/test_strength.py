@@ -1,8 +1,7 @@
 """Weaker play on demand."""
 
-from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
-
 from vecchess.config import UciConfig
+from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
 from vecchess.uci.strength import LADDER, sims_for, strength_of
 
 

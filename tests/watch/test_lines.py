@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vecchess.watch.plain_lines import watch_lines
 
 from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run
 from tests.monitor.test_run_view import state_of
@@ -17,6 +16,7 @@ from tests.watch.terminal import plainly
 from vecchess.watch import plain_lines as module
 from vecchess.watch.find import newest_run
 from vecchess.watch.follow import Follower
+from vecchess.watch.plain_lines import watch_lines
 
 
 def watched(

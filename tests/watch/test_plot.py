@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 from textual.app import App, ComposeResult
-from vecchess.watch.braille_plot import bounds, figure, plot
 
 from vecchess.monitor.charts import Chart, Curve
+from vecchess.watch.braille_plot import bounds, figure, plot
 from vecchess.watch.plot_box import PlotBox
 
 

@@ -12,13 +12,13 @@ import httpx
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
-from vecchess.dash.play.parse_requests import MOST_BYTES
 
 from tests.dash.play.site import play_app, served, tiny_network
 from vecchess.analysis.parse_position import STARTPOS, follow
 from vecchess.analysis.request import question_at
 from vecchess.analysis.spike_trace import Observer
 from vecchess.dash.play.helper_process import NICENESS
+from vecchess.dash.play.parse_requests import MOST_BYTES
 from vecchess.dash.play.service import MOST_REQUESTS, PlayDesk
 from vecchess.dash.play.uci_engine import Strength
 from vecchess.snn.integer.integer_net import IntegerNet

@@ -2,6 +2,7 @@
 
 import chess
 import pytest
+
 from vecchess.dash.play.play_game import (
     MOST_PLIES,
     chess960_start,
@@ -13,7 +14,6 @@ from vecchess.dash.play.play_game import (
     with_typed,
     write_pgn,
 )
-
 from vecchess.errors import ConfigError
 
 SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8"]
