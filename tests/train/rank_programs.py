@@ -23,15 +23,15 @@ def sums(ranks: Ranks, folder: Path) -> None:
         torch.randn(1000, generator=torch.Generator().manual_seed(ranks.rank)),
         torch.zeros(0),
     ]
-    ranks.sum_(tensors)
+    ranks.all_reduce_(tensors)
     numbers = torch.tensor([0.1, ranks.rank], dtype=torch.float64)
-    ranks.sum_([numbers])
+    ranks.all_reduce_([numbers])
     said = {
         "sums": numbers.tolist(),
-        "spread": ranks.spread_bytes(b"odd" if ranks.is_first else b"").decode(),
-        "from_first": ranks.broadcast_object({"steps": 12} if ranks.is_first else None),
+        "spread": ranks.broadcast_bytes(b"odd" if ranks.is_main else b"").decode(),
+        "from_first": ranks.broadcast_object({"steps": 12} if ranks.is_main else None),
         "gathered": ranks.gather_object({"rank": ranks.rank}),
-        "facts": [ranks.node, ranks.num_nodes, ranks.leads_node, torch.get_num_threads()],
+        "facts": [ranks.node, ranks.num_nodes, ranks.is_local_main, torch.get_num_threads()],
     }
     torch.save([tensors, said], folder / f"{ranks.rank}.pt")
 
@@ -41,7 +41,7 @@ def beats(ranks: Ranks, folder: Path) -> None:
     heard = []
     for turn in range(3):
         reason = "SIGTERM" if ranks.rank == 1 and turn == 1 else ""
-        heard.append(tuple(ranks.beat(reason, ranks.rank == 0 and turn == 2)))
+        heard.append(tuple(ranks.heartbeat(reason, ranks.rank == 0 and turn == 2)))
     torch.save(heard, folder / f"{ranks.rank}.pt")
 
 
@@ -56,7 +56,7 @@ def sums_for_ever(ranks: Ranks, folder: Path) -> None:
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
     tensor = torch.ones(100_000)
     while True:
-        ranks.sum_([tensor])
+        ranks.all_reduce_([tensor])
         tensor.fill_(1.0)
 
 
@@ -64,17 +64,19 @@ def beats_for_ever(ranks: Ranks, folder: Path) -> None:
     """What ranks do while games are played."""
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
     while True:
-        ranks.beat("", False)
+        ranks.heartbeat("", False)
         time.sleep(0.02)
 
 
 def beats_until_stopped(ranks: Ranks, folder: Path) -> None:
     """What ranks do while games are played, with a leader that heeds signals."""
     with (
-        StopSignals(interrupts=True) if ranks.leads_node else nullcontext(StopSignals()) as request
+        StopSignals(interrupts=True)
+        if ranks.is_local_main
+        else nullcontext(StopSignals()) as request
     ):
         (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
-        while not (beat := ranks.beat(request.reason, False)).stop:
+        while not (beat := ranks.heartbeat(request.reason, False)).stop:
             time.sleep(0.02)
     (folder / f"{ranks.rank}.stop").write_text(beat.stop)
 
@@ -84,7 +86,7 @@ def stops_itself(ranks: Ranks, folder: Path) -> None:
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
     if ranks.rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
-    ranks.sum_([torch.ones(10)])
+    ranks.all_reduce_([torch.ones(10)])
 
 
 def fails_on_one(ranks: Ranks, folder: Path) -> None:
@@ -93,4 +95,4 @@ def fails_on_one(ranks: Ranks, folder: Path) -> None:
     if ranks.rank == 1:
         time.sleep(0.2)
         raise DataError("shard 7 is damaged")
-    ranks.sum_([torch.ones(10)])
+    ranks.all_reduce_([torch.ones(10)])

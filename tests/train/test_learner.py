@@ -32,7 +32,7 @@ class Alone:
 
     rank, world_size, device = 0, 1, torch.device("cpu")
 
-    def sum_(self, tensors: list[Tensor]) -> None:
+    def all_reduce_(self, tensors: list[Tensor]) -> None:
         """Nobody else."""
 
 
@@ -53,7 +53,7 @@ class Together:
     def __init__(self, rank: int, barrier: Barrier, table: dict[int, list[Tensor]]) -> None:
         self.rank, self._barrier, self._table = rank, barrier, table
 
-    def sum_(self, tensors: list[Tensor]) -> None:
+    def all_reduce_(self, tensors: list[Tensor]) -> None:
         self._table[self.rank] = [tensor.detach().clone() for tensor in tensors]
         self._barrier.wait()
         for tensor, first, second in zip(tensors, *map(self._table.get, (0, 1)), strict=True):
@@ -202,7 +202,7 @@ def test_no_number_is_asked_for_between_the_batch_and_what_it_tells(
             rows = learner._intake._normalised(rows)
         totals = learner._gradients(rows, batches[1].planes, [1.0])
         totals |= learner._clipped()
-        learner.net.absorb_statistics(learner.ranks.sum_)
+        learner.net.absorb_statistics(learner.ranks.all_reduce_)
         learner.net.settle_grid()
     assert learner._told(totals).notes == [1.0]
 

@@ -6,10 +6,10 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, Device
 from vecchess.train.distributed.environment import (
     Cluster,
-    Place,
+    RankInfo,
     device_of,
     first_host,
-    local_places,
+    local_ranks,
 )
 
 GPUS = [Device("cuda:0", f"gpu {i}", str(i)) for i in range(4)]
@@ -35,11 +35,11 @@ SRUN = {
 
 
 def test_one_device_is_one_rank_without_a_port() -> None:
-    assert local_places([CPU], Cluster(), {}) == [Place()]
+    assert local_ranks([CPU], Cluster(), {}) == [RankInfo()]
 
 
 def test_flags_place_the_ranks_of_a_machine() -> None:
-    places = local_places(GPUS[:2], Cluster(2, 1, "gpu-1"), {})
+    places = local_ranks(GPUS[:2], Cluster(2, 1, "gpu-1"), {})
     assert [(p.rank, p.local_rank, p.world_size, p.node) for p in places] == [
         (2, 0, 4, 1),
         (3, 1, 4, 1),
@@ -51,28 +51,28 @@ def test_flags_place_the_ranks_of_a_machine() -> None:
 
 
 def test_torchrun_places_one_rank() -> None:
-    [place] = local_places(GPUS, Cluster(), TORCHRUN)
-    assert place == Place(5, 8, 1, 4, 1, 2, "gpu-1", 29400, "torchrun")
+    [place] = local_ranks(GPUS, Cluster(), TORCHRUN)
+    assert place == RankInfo(5, 8, 1, 4, 1, 2, "gpu-1", 29400, "torchrun")
     assert device_of(place, GPUS) == GPUS[1]
 
 
 def test_srun_with_a_task_a_device_places_one_rank() -> None:
-    [place] = local_places(GPUS, Cluster(), SRUN)
-    assert place == Place(5, 8, 1, 4, 1, 2, "gpu07", 12000 + 4000124 % 20000, "srun")
-    [place] = local_places(GPUS[:1], Cluster(), SRUN)  # each task sees its own GPU alone
+    [place] = local_ranks(GPUS, Cluster(), SRUN)
+    assert place == RankInfo(5, 8, 1, 4, 1, 2, "gpu07", 12000 + 4000124 % 20000, "srun")
+    [place] = local_ranks(GPUS[:1], Cluster(), SRUN)  # each task sees its own GPU alone
     assert device_of(place, GPUS[:1]) == GPUS[0]
 
 
 def test_srun_with_a_task_a_machine_leaves_the_ranks_to_us() -> None:
     tasks = SRUN | {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0"}
-    places = local_places(GPUS, Cluster(), tasks)
+    places = local_ranks(GPUS, Cluster(), tasks)
     assert [place.rank for place in places] == [4, 5, 6, 7]
     assert {(p.world_size, p.node, p.master_addr) for p in places} == {(8, 1, "gpu07")}
 
 
 def test_a_batch_script_without_srun_is_alone() -> None:
     batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7"}
-    assert len(local_places(GPUS, Cluster(), batch)) == 4
+    assert len(local_ranks(GPUS, Cluster(), batch)) == 4
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_contradictions_are_one_line(
     environ: dict[str, str], cluster: Cluster, devices: list[Device], line: str
 ) -> None:
     with pytest.raises(ConfigError, match=line):
-        local_places(devices, cluster, environ)
+        local_ranks(devices, cluster, environ)
 
 
 def test_ranks_on_the_processor_may_share_it() -> None:
-    [place] = local_places([CPU], Cluster(), TORCHRUN)
+    [place] = local_ranks([CPU], Cluster(), TORCHRUN)
     assert device_of(place, [CPU]) == CPU

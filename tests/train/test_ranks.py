@@ -15,8 +15,8 @@ from vecchess.train.distributed import control as hub
 from vecchess.train.distributed import rendezvous
 from vecchess.train.distributed.connection import Wire
 from vecchess.train.distributed.control import Hub, SharedError, Spoke
-from vecchess.train.distributed.environment import Place
-from vecchess.train.distributed.ranks import Beat, Ranks
+from vecchess.train.distributed.environment import RankInfo
+from vecchess.train.distributed.ranks import Heartbeat, Ranks
 from vecchess.train.distributed.rendezvous import meet, open_store
 
 HOSTS = ["a", "b", "b"]
@@ -33,7 +33,7 @@ def ranks_of(count: int, timeout_s: float = 5.0) -> list[Ranks]:
     contacts += [Spoke(Wire(pair[1]), hosts) for pair in pairs.values()]
     made = []
     for rank, contact in enumerate(contacts):
-        place = Place(rank, count, max(rank - 1, 0), 1, min(rank, 1), 2)
+        place = RankInfo(rank, count, max(rank - 1, 0), 1, min(rank, 1), 2)
         made.append(Ranks(place, torch.device("cpu"), contact, hosts, timeout_s))
     return made
 
@@ -89,14 +89,14 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_alone_needs_nobody() -> None:
     alone = Ranks.alone(torch.device("cpu"))
     tensor = torch.ones(3)
-    alone.sum_([tensor])
+    alone.all_reduce_([tensor])
     assert tensor.tolist() == [1.0, 1.0, 1.0]
-    assert alone.spread_bytes(b"x") == b"x"
+    assert alone.broadcast_bytes(b"x") == b"x"
     assert alone.gather_object({"x": 1}) == [{"x": 1}]
     assert alone.broadcast_object({"x": 1}) == {"x": 1}
-    assert alone.beat("SIGTERM", True) == Beat("SIGTERM", True)
-    assert alone.is_first
-    assert alone.leads_node
+    assert alone.heartbeat("SIGTERM", True) == Heartbeat("SIGTERM", True)
+    assert alone.is_main
+    assert alone.is_local_main
     with pytest.raises(DataError, match="as it was"), alone.sharing_errors():
         raise DataError("as it was")
 
@@ -110,9 +110,11 @@ def test_small_values_go_to_all() -> None:
 
 def test_a_beat_spreads_reasons_and_waits_for_leaders() -> None:
     ranks = ranks_of(3)  # ranks 0 and 1 lead, rank 2 does not
-    beats = on_all(ranks, lambda one: one.beat("SIGUSR2" if one.rank == 2 else "", one.rank == 0))
-    assert beats == [Beat("SIGUSR2", False)] * 3
-    assert on_all(ranks, lambda one: one.beat("", one.rank < 2)) == [Beat("", True)] * 3
+    beats = on_all(
+        ranks, lambda one: one.heartbeat("SIGUSR2" if one.rank == 2 else "", one.rank == 0)
+    )
+    assert beats == [Heartbeat("SIGUSR2", False)] * 3
+    assert on_all(ranks, lambda one: one.heartbeat("", one.rank < 2)) == [Heartbeat("", True)] * 3
 
 
 def test_other_settings_are_named() -> None:
@@ -128,7 +130,7 @@ def test_an_error_of_one_ends_all_with_one_line(failing: int) -> None:
     def program(one: Ranks) -> None:
         if one.rank == failing:
             raise DataError("shard 7 is damaged")
-        one.beat("", False)
+        one.heartbeat("", False)
 
     said = shared(ranks_of(3), program)
     assert [error.exit_code for error in said] == [1, 1, 1]
@@ -140,7 +142,7 @@ def test_a_bug_stays_with_its_rank_and_ends_all() -> None:
     def program(one: Ranks) -> None:
         if one.rank == 1:
             raise KeyError("depth")
-        one.beat("", False)
+        one.heartbeat("", False)
 
     said = shared(ranks_of(3), program)
     assert [type(error) for error in said] == [SharedError, KeyError, SharedError]
@@ -149,7 +151,7 @@ def test_a_bug_stays_with_its_rank_and_ends_all() -> None:
 
 def test_who_does_not_turn_up_is_named_everywhere() -> None:
     ranks = ranks_of(3, timeout_s=0.4)
-    said = on_all(ranks[:2], lambda one: one.beat("", False))
+    said = on_all(ranks[:2], lambda one: one.heartbeat("", False))
     line = "rank 2 on b did not turn up within 0.4 s: every rank ends"
     assert [type(error) for error in said] == [RankLost, RankLost]
     assert all(str(error).startswith(line) for error in said)
@@ -160,40 +162,40 @@ def test_dead_processes_are_named_at_once() -> None:
     ranks[1].close()
     ranks[2].close()
     with pytest.raises(RankLost, match="rank 1 on b and rank 2 on b died at the same time"):
-        ranks[0].beat("", False)
+        ranks[0].heartbeat("", False)
 
 
 def test_a_silent_rank_0_is_named() -> None:
     ranks = ranks_of(2, timeout_s=0.2)
     with pytest.raises(RankLost, match="rank 0 on a did not answer"):
-        ranks[1].beat("", False)
+        ranks[1].heartbeat("", False)
     ranks = ranks_of(2, timeout_s=60.0)
     ranks[0].close()
     with pytest.raises(RankLost, match="rank 0 on a died"):
-        ranks[1].beat("", False)
+        ranks[1].heartbeat("", False)
 
 
 def test_others_wait_longer_while_rank_0_waits_too() -> None:
     ranks = ranks_of(3, timeout_s=0.6)
 
-    def late(one: Ranks) -> Beat:
+    def late(one: Ranks) -> Heartbeat:
         time.sleep((0.5, 0.0, 1.0)[one.rank])  # rank 2 is 1.0 s behind rank 1, 0.5 s behind rank 0
-        return one.beat("", True)
+        return one.heartbeat("", True)
 
-    assert on_all(ranks, late) == [Beat("", True)] * 3
+    assert on_all(ranks, late) == [Heartbeat("", True)] * 3
 
 
 def test_patience_holds_for_a_block() -> None:
     ranks = ranks_of(2, timeout_s=0.1)
 
-    def compile_first(one: Ranks) -> Beat:
-        with one.patience(5.0):
+    def compile_first(one: Ranks) -> Heartbeat:
+        with one.timeout(5.0):
             time.sleep(0.5 * one.rank)
-            return one.beat("", True)
+            return one.heartbeat("", True)
 
-    assert on_all(ranks, compile_first) == [Beat("", True)] * 2
+    assert on_all(ranks, compile_first) == [Heartbeat("", True)] * 2
     with pytest.raises(RankLost):
-        ranks[0].beat("", False)
+        ranks[0].heartbeat("", False)
 
 
 def test_a_roll_call_names_the_rank_that_hangs_in_a_sum() -> None:
@@ -227,7 +229,7 @@ def test_a_roll_call_where_all_answer_blames_the_network() -> None:
 
 def test_ranks_at_different_operations_are_a_bug_that_is_named() -> None:
     ranks = ranks_of(2, timeout_s=0.3)
-    said = at_once(lambda: ranks[0].beat("", False), lambda: ranks[1].wait_for_all())[:1]
+    said = at_once(lambda: ranks[0].heartbeat("", False), lambda: ranks[1].barrier())[:1]
     ranks[0].close()
     assert "rank 1 is at barrier, rank 0 at beat" in str(said[0])
 
@@ -239,17 +241,17 @@ def test_the_last_word_is_heard_though_rank_0_has_not_listened() -> None:
     assert isinstance(contacts[1], Spoke)
     contacts[1]._wire.send({"kind": "present", "padding": "x" * 100_000})
     with pytest.raises(RankLost):
-        ranks[0].beat("", False)
+        ranks[0].heartbeat("", False)
     ranks[0].close()
     with pytest.raises(RankLost, match="rank 2 on b died"):
-        ranks[1].beat("", False)
+        ranks[1].heartbeat("", False)
 
 
-def place_of(rank: int, **others: Any) -> Place:
-    return Place(rank, **{"world_size": 2, "local_rank": rank, "local_world_size": 2} | others)
+def place_of(rank: int, **others: Any) -> RankInfo:
+    return RankInfo(rank, **{"world_size": 2, "local_rank": rank, "local_world_size": 2} | others)
 
 
-def meeting(*places: Place, start_s: float = 5.0) -> Said:
+def meeting(*places: RankInfo, start_s: float = 5.0) -> Said:
     store = HashStore()
     return at_once(*(lambda place=place: meet(place, "cpu", store, start_s) for place in places))
 

@@ -9,7 +9,7 @@ import pytest
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
 from vecchess.store.run_folder import RunFolder
-from vecchess.train.distributed.ranks import Beat
+from vecchess.train.distributed.ranks import Heartbeat
 from vecchess.train.trainer import Trainer
 
 
@@ -38,12 +38,12 @@ def trainer_with(tmp_path: Path, answers: list[dict[str, Any] | None]) -> tuple[
     """At the end of the only iteration, on a rank that publishes nothing itself."""
     config, stop, told = TrainConfig(iterations=1, gate="0,5", eval_every=0), StopSignals(), Told()
     ranks = SimpleNamespace(
-        leads_node=False,
+        is_local_main=False,
         world_size=1,
         rank=0,
-        spread_=lambda tensors: None,
-        wait_for_all=lambda: None,
-        beat=lambda reason, is_done: Beat(reason, True),
+        broadcast_=lambda tensors: None,
+        barrier=lambda: None,
+        heartbeat=lambda reason, is_done: Heartbeat(reason, True),
     )
     learner = SimpleNamespace(
         net=SimpleNamespace(state_dict=dict, folded=True), progress=SimpleNamespace(steps=1)

@@ -168,7 +168,7 @@ train.__doc__ = EXAMPLES
 def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
     from vecchess.config import TrainConfig, load_config
     from vecchess.store.run_folder import RunFolder
-    from vecchess.train.distributed.shared_settings import before_meeting
+    from vecchess.train.distributed.shared_settings import settings_before_joining
     from vecchess.train.run_train import train_run
 
     run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
@@ -183,7 +183,9 @@ def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
             settings = load_config(TrainConfig, flags, config or stored)
             return train_run(settings, run_dir, resume, flags["quiet"], stop=stop)
         # they are on rank 0's machine
-        return train_run(before_meeting(flags), run_dir, resume, flags["quiet"], flags, stop)
+        return train_run(
+            settings_before_joining(flags), run_dir, resume, flags["quiet"], flags, stop
+        )
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.progress_matches import facts_of, match_settings, queries, room_for
 from vecchess.train.publish import latest
-from vecchess.train.rank0_task import MustStop, aside
+from vecchess.train.rank0_task import MustStop, run_on_rank0
 
 CANDIDATE = "candidate.safetensors"
 
@@ -40,7 +40,7 @@ class Gate:
             assert candidate is not None
             return self._play(candidate, iteration, must_stop)
 
-        return aside(self._ranks, stop, work)
+        return run_on_rank0(self._ranks, stop, work)
 
     def _play(self, candidate: IntegerNet, iteration: int, must_stop: MustStop) -> dict[str, Any]:
         config, best = self._config, latest(self._run)

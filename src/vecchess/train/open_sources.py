@@ -70,13 +70,13 @@ def open_source(
         yield Corpus(config, ranks, trainer.loader, len(supply.shelf))
         return
     num_reference = len(supply.reference) if supply.reference is not None else 0
-    if not ranks.leads_node:
+    if not ranks.is_local_main:
         yield Generations(config, run, ranks, trainer.stop, None, num_reference)
         return
     settings = selfplay_config(config, config.net)
     settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
     with (
-        watcher_for(console, quiet or not ranks.is_first) as shown,
+        watcher_for(console, quiet or not ranks.is_main) as shown,
         Campaign(
             settings, run, devices, _watcher(shown, trainer.reporter), trainer.stop
         ) as campaign,
@@ -94,8 +94,8 @@ def _watcher(shown: Watcher, reporter: Reporter) -> Watcher:
 def _given(config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: Reporter) -> GivenShelf:
     """The recorded games. Other ranks wait while their leader gathers PGN files."""
     folder = run.path / "data"
-    with ranks.patience(GATHER_S):
-        if ranks.leads_node:
+    with ranks.timeout(GATHER_S):
+        if ranks.is_local_main:
             shards_of(config.data, folder, reporter.say, gathers=True)
-        ranks.wait_for_all()
+        ranks.barrier()
     return GivenShelf(shards_of(config.data, folder, reporter.say, gathers=False))

@@ -13,7 +13,7 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest
-from vecchess.train.rank0_task import MustStop, aside
+from vecchess.train.rank0_task import MustStop, run_on_rank0
 
 OPPONENTS = ("random", "greedy")
 RANDOM_PLIES = 6
@@ -29,7 +29,7 @@ class Matches:
 
     def play(self, stop: StopSignals) -> list[dict[str, Any]]:
         """What each match came to, on all ranks; nothing where somebody asks to stop meanwhile."""
-        told = aside(self._ranks, stop, self._all)
+        told = run_on_rank0(self._ranks, stop, self._all)
         return told["matches"] if told else []
 
     def _all(self, must_stop: MustStop) -> dict[str, Any]:

@@ -17,7 +17,7 @@ Work = Callable[[MustStop], dict[str, Any]]
 """Finds something out."""
 
 
-def aside(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] | None:
+def run_on_rank0(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] | None:
     """What ``work`` found, on all ranks; None where somebody asked to stop meanwhile.
 
     It runs in a thread of rank 0, told to leave in that case. Raises what it raised.
@@ -32,17 +32,17 @@ def aside(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] | None:
         except BaseException as error:
             failures.append(error)
 
-    thread = Thread(target=run, name="vecchess-aside", daemon=True)
-    if ranks.is_first:
+    thread = Thread(target=run, name="vecchess-rank0-task", daemon=True)
+    if ranks.is_main:
         thread.start()
-    while not (beat := ranks.beat(stop.reason, not thread.is_alive())).all_done:
+    while not (beat := ranks.heartbeat(stop.reason, not thread.is_alive())).all_done:
         if beat.stop:
             stop.ask(beat.stop)
             left.set()
-            if ranks.is_first:
+            if ranks.is_main:
                 thread.join(LEAVE_S)
             return None
-        if ranks.is_first:
+        if ranks.is_main:
             thread.join(BEAT_S)
     if failures:
         raise failures[0]

@@ -28,10 +28,10 @@ from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import Memory
 from vecchess.train.data.dataset_files import check_data
 from vecchess.train.data.shared_buffers import Places
-from vecchess.train.distributed.environment import Cluster, local_places
+from vecchess.train.distributed.environment import Cluster, local_ranks
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.distributed.shared_settings import agreed, comparable
+from vecchess.train.distributed.shared_settings import settings_from_rank0, shared_text
 from vecchess.train.gating import Gate
 from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.open_sources import find_supply, open_loader, open_source
@@ -61,7 +61,7 @@ def train_run(
 
     It is ready for JSON. ``stop``: what ends it early, entered by the caller; None: nothing.
     ``flags`` are given where the run's settings are not on this machine, and ``config`` is that of
-    ``before_meeting``: rank 0 then tells the rest.
+    ``settings_before_joining``: rank 0 then tells the rest.
 
     Raises ConfigError, NetworkError or DataError before anything is written where the settings
     will not do; RankLost where a rank is lost; what the disk or a worker cannot get over.
@@ -71,7 +71,7 @@ def train_run(
         raise ConfigError("--resume needs --run-dir: which run is to go on?")
     folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
     cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
-    place = local_places(devices, cluster, os.environ)[0]
+    place = local_ranks(devices, cluster, os.environ)[0]
     if flags is None:
         _check(config, devices, place.world_size)
     elif place.node == 0:
@@ -96,22 +96,22 @@ def train_rank(
     """One rank's part of a run; see ``train_run``. One that was spawned hears of signals from its
     leader."""
     stop.begin(Answer.NOTE)
-    config = agreed(config, flags, ranks)
+    config = settings_from_rank0(config, flags, ranks)
     if flags is not None:
         _check(config, devices, ranks.world_size)
     history = history_of(first_sizes(config).num_planes)
     places = Places(config.batch_size // ranks.world_size, config.loaders, history=history)
-    ranks.require_same(comparable(config))
+    ranks.require_same(shared_text(config))
     folder = _agreed(folder, config, resume, ranks)
     run, console = _machine_folder(folder, ranks), _console(ranks)
     with ExitStack() as stack:
-        stack.enter_context(ranks.patience(config.rank_timeout_s))  # rank 0's, whoever was told it
-        if ranks.leads_node:
+        stack.enter_context(ranks.timeout(config.rank_timeout_s))  # rank 0's, whoever was told it
+        if ranks.is_local_main:
             run.create()
             stack.enter_context(run.locked())
-        status = stack.enter_context(_telling(run, config)) if ranks.leads_node else None
-        ranks.wait_for_all()
-        reporter = Reporter(config, console if ranks.is_first else None, quiet, status)
+        status = stack.enter_context(_telling(run, config)) if ranks.is_local_main else None
+        ranks.barrier()
+        reporter = Reporter(config, console if ranks.is_main else None, quiet, status)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
         if obstacle := obstacle_to_neurons(ranks.device):
             reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
@@ -121,16 +121,16 @@ def train_rank(
         gate = Gate(config, run, ranks, devices[0])
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
         source = stack.enter_context(open_source(trainer, supply, devices, console, quiet))
-        checkpoints = _checkpoints(config, run) if ranks.is_first else None
+        checkpoints = _checkpoints(config, run) if ranks.is_main else None
         memory = Memory(trainer, source, checkpoints)
         has_gone_on = memory.restore()
-        if ranks.is_first:
+        if ranks.is_main:
             _refuse_fewer_iterations(trainer)
             write_atomically(run.config, to_toml(config).encode())
             since = trainer.mark if has_gone_on else None
             reporter.keep(stack.enter_context(closing(MetricsLog(run.path, since, reporter.say))))
         trainer.train(source, memory.save)
-        summary = _summary(trainer, folder) if ranks.leads_node else {}
+        summary = _summary(trainer, folder) if ranks.is_local_main else {}
         if status is not None:
             status.finish(summary)
     return summary
@@ -166,15 +166,15 @@ def _check_play(config: TrainConfig, devices: list[Device]) -> None:
 
 def _console(ranks: Ranks) -> Console:
     """Where people read; ranks that do not lead a machine have nothing to say there."""
-    return Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=not ranks.leads_node)
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=not ranks.is_local_main)
 
 
 def _agreed(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
     """Rank 0's folder, on all ranks; raises ConfigError where this run may not write there."""
     run = RunFolder(folder)
-    if ranks.is_first and resume:
+    if ranks.is_main and resume:
         _refuse_another_run(config, RunFolder.existing(folder))
-    elif ranks.is_first and run.is_there:
+    elif ranks.is_main and run.is_there:
         raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
     return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
 

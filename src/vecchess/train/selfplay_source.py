@@ -158,12 +158,12 @@ class Generations:
 
     def _pulse(self) -> str:
         """The heart-beat while this machine plays."""
-        return self._ranks.beat(self._stop.reason, is_done=False).stop
+        return self._ranks.heartbeat(self._stop.reason, is_done=False).stop
 
     def _wait_for_others(self) -> None:
         """Until the leaders of all machines are done, or somebody asked to stop."""
         while True:
-            beat = self._ranks.beat(self._stop.reason, is_done=True)
+            beat = self._ranks.heartbeat(self._stop.reason, is_done=True)
             if beat.stop:
                 self._stop.ask(beat.stop)
             if beat.stop or beat.all_done:

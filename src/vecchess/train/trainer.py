@@ -142,7 +142,7 @@ class Trainer:
 
     def _is_asked_to_stop(self) -> bool:
         """Whether any rank was asked; from then on all of them know why."""
-        self.stop.ask(self.ranks.beat(self.stop.reason, is_done=True).stop)
+        self.stop.ask(self.ranks.heartbeat(self.stop.reason, is_done=True).stop)
         return bool(self.stop.reason)
 
     def _is_due(self, every: int) -> bool:
@@ -160,8 +160,8 @@ class Trainer:
 
         False where a stop left that to the next start.
         """
-        self.ranks.spread_(list(self.learner.net.state_dict().values()))
-        net = exported(self.learner.net) if self.ranks.leads_node else None
+        self.ranks.broadcast_(list(self.learner.net.state_dict().values()))
+        net = exported(self.learner.net) if self.ranks.is_local_main else None
         if self.config.gate and self.standing.has_begun:
             self.reporter.enter("evaluating")
             judged = self.gate.judge(net, self.standing.iteration, self.stop)
@@ -174,7 +174,7 @@ class Trainer:
         if net is not None:
             samples, positions = self.learner.progress.samples, self.standing.positions
             self.reporter.published(publish(net, self.run, samples, positions))
-        self.ranks.wait_for_all()
+        self.ranks.barrier()
         return True
 
     def _evaluate(self) -> None:

@@ -58,7 +58,7 @@ class Memory:
         loaded = self._folder.latest(self._trainer.reporter.say) if self._folder else None
         if not ranks.broadcast_object({"found": loaded is not None})["found"]:
             return False
-        data = ranks.spread_bytes(_to_bytes(loaded.state) if loaded else b"")
+        data = ranks.broadcast_bytes(_to_bytes(loaded.state) if loaded else b"")
         self._distribute(_from_bytes(data))
         return True
 

@@ -27,8 +27,8 @@ class Sums:
         """``contact`` tells who failed meanwhile; after ``timeout_s`` a rank is lost."""
         self._contact, self._timeout_s = contact, timeout_s
 
-    def sum_(self, tensors: "list[Tensor]") -> None:
-        """As ``Ranks.sum_``."""
+    def all_reduce_(self, tensors: "list[Tensor]") -> None:
+        """As ``Ranks.all_reduce_``."""
         import torch
 
         wide = [t for t in tensors if t.dtype == torch.float64 or not t.is_floating_point()]

@@ -37,7 +37,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankInfo:
     """One rank's place among all."""
 
     rank: int = 0
@@ -54,9 +54,9 @@ class Place:
     """ "torchrun", "srun" or "vecchess"."""
 
 
-def local_places(
+def local_ranks(
     devices: list[Device], cluster: Cluster, environ: Mapping[str, str]
-) -> list[Place]:
+) -> list[RankInfo]:
     """The places this process has to fill: its own first, then one for each rank it has to start.
 
     Raises ConfigError where variables, flags and ``devices`` contradict each other.
@@ -71,7 +71,7 @@ def local_places(
     return _started_here(len(devices), cluster)
 
 
-def device_of(place: Place, devices: list[Device]) -> Device:
+def device_of(place: RankInfo, devices: list[Device]) -> Device:
     """The device of a rank. Where srun gave each task one GPU, every rank sees only its own."""
     return devices[place.local_rank] if len(devices) > 1 else devices[0]
 
@@ -82,7 +82,7 @@ def first_host(node_list: str) -> str:
     return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first.group()) if first else ""
 
 
-def _from_torchrun(environ: Mapping[str, str]) -> Place:
+def _from_torchrun(environ: Mapping[str, str]) -> RankInfo:
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         if not environ.get(name):
             raise ConfigError(
@@ -91,7 +91,7 @@ def _from_torchrun(environ: Mapping[str, str]) -> Place:
             )
     rank, world_size = _number(environ, "RANK"), _number(environ, "WORLD_SIZE")
     local_world_size = _optional(environ, "LOCAL_WORLD_SIZE", world_size)
-    return Place(
+    return RankInfo(
         rank=rank,
         world_size=world_size,
         local_rank=_number(environ, "LOCAL_RANK"),
@@ -104,7 +104,7 @@ def _from_torchrun(environ: Mapping[str, str]) -> Place:
     )
 
 
-def _from_srun(environ: Mapping[str, str]) -> Place:
+def _from_srun(environ: Mapping[str, str]) -> RankInfo:
     world_size = _number(environ, "SLURM_STEP_NUM_TASKS")
     num_nodes = _optional(environ, "SLURM_STEP_NUM_NODES", _optional(environ, "SLURM_NNODES", 1))
     if world_size % max(num_nodes, 1):
@@ -117,7 +117,7 @@ def _from_srun(environ: Mapping[str, str]) -> Place:
     if not addr:
         raise ConfigError("srun gave no node list: set MASTER_ADDR to the host of its first task")
     job = _optional(environ, "SLURM_JOB_ID", 0) + _optional(environ, "SLURM_STEP_ID", 0)
-    return Place(
+    return RankInfo(
         rank=_number(environ, "SLURM_PROCID"),
         world_size=world_size,
         local_rank=_number(environ, "SLURM_LOCALID"),
@@ -130,7 +130,7 @@ def _from_srun(environ: Mapping[str, str]) -> Place:
     )
 
 
-def _started_here(num_local: int, cluster: Cluster) -> list[Place]:
+def _started_here(num_local: int, cluster: Cluster) -> list[RankInfo]:
     """Places of the ranks of this machine, where nobody else starts any."""
     if not 0 <= cluster.node_rank < cluster.num_nodes:
         raise ConfigError(
@@ -144,7 +144,7 @@ def _started_here(num_local: int, cluster: Cluster) -> list[Place]:
         )
     port = cluster.master_port or (DEFAULT_PORT if cluster.num_nodes > 1 else 0)
     return [
-        Place(
+        RankInfo(
             rank=cluster.node_rank * num_local + local_rank,
             world_size=cluster.num_nodes * num_local,
             local_rank=local_rank,
@@ -158,7 +158,7 @@ def _started_here(num_local: int, cluster: Cluster) -> list[Place]:
     ]
 
 
-def _checked(place: Place, cluster: Cluster, devices: list[Device]) -> Place:
+def _checked(place: RankInfo, cluster: Cluster, devices: list[Device]) -> RankInfo:
     """``place``, once it fits the flags; raises ConfigError where it does not."""
     if cluster.num_nodes not in (1, place.num_nodes):
         raise ConfigError(

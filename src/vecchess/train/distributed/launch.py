@@ -22,7 +22,7 @@ from vecchess.errors import RankLost, VecchessError
 from vecchess.runtime.child_process import end_with_parent, ignore, start_shielded
 from vecchess.runtime.devices import CPU, Device, num_cores
 from vecchess.runtime.signals import stop_signals
-from vecchess.train.distributed.environment import Cluster, Place, device_of, local_places
+from vecchess.train.distributed.environment import Cluster, RankInfo, device_of, local_ranks
 from vecchess.train.distributed.process_group import require_backend
 from vecchess.train.distributed.ranks import START_S, TIMEOUT_S, join
 from vecchess.train.distributed.rendezvous import nothing, open_store, port_of
@@ -43,7 +43,7 @@ class RankPlan(Generic[ResultT]):
 
     target: Callable[..., ResultT]
     arguments: tuple[Any, ...]
-    place: Place
+    place: RankInfo
     device: Device
     timeout_s: float
     start_s: float
@@ -65,7 +65,7 @@ def run_ranks(
     ConfigError where ranks do not come together, RankLost where one is lost, or what ``target``
     raises on any rank (see ``Ranks.sharing_errors``).
     """
-    places = local_places(devices, cluster or Cluster(), os.environ)
+    places = local_ranks(devices, cluster or Cluster(), os.environ)
     here = RankPlan(target, arguments, places[0], device_of(places[0], devices), timeout_s, start_s)
     if len(places) == 1:
         return _run_here(here, None)

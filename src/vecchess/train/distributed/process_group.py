@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, Device
-from vecchess.train.distributed.environment import Place
+from vecchess.train.distributed.environment import RankInfo
 from vecchess.train.distributed.rendezvous import LOOPBACK
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def require_backend(device: Device) -> None:
 
 
 def open_group(
-    place: Place, device: "torch.device", store: "Store", watch: Callable[[], None]
+    place: RankInfo, device: "torch.device", store: "Store", watch: Callable[[], None]
 ) -> None:
     """Initialise torch.distributed: NCCL between GPUs, gloo between processors.
 
@@ -77,7 +77,7 @@ def close_group(is_whole: bool) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(distributed.group.WORLD))
 
 
-def _connect(place: Place, device: "torch.device", store: "Store") -> None:
+def _connect(place: RankInfo, device: "torch.device", store: "Store") -> None:
     """The body of ``open_group``'s thread.
 
     The NCCL branch has not run on a GPU yet. A thread has a current device of its own, hence

@@ -6,8 +6,8 @@ the same order.
 
     with join(place, device) as ranks:      # errors that leave the block end all ranks
         ranks.require_same(text, "settings")
-        while not ranks.beat(stop.reason, is_done).all_done: ...
-        loss.backward(); ranks.sum_(gradients)
+        while not ranks.heartbeat(stop.reason, is_done).all_done: ...
+        loss.backward(); ranks.all_reduce_(gradients)
 
 Gradients are summed by torch.distributed (``sums``); small things, heart-beats and errors go over
 the hub (``hub``), on every kind of device.
@@ -24,7 +24,7 @@ from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.runtime.devices import CPU, Device, num_cores, see_only
 from vecchess.train.distributed.all_reduce import Sums
 from vecchess.train.distributed.control import Hub, SharedError, Spoke
-from vecchess.train.distributed.environment import Place
+from vecchess.train.distributed.environment import RankInfo
 from vecchess.train.distributed.gloo_terminate import hold_failing_threads
 from vecchess.train.distributed.process_group import close_group, open_group, require_backend
 from vecchess.train.distributed.rendezvous import meet, nothing, open_store
@@ -43,7 +43,7 @@ ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
 """How often torchrun has started the ranks again."""
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """What all ranks know after a heart-beat."""
 
     stop: str
@@ -57,7 +57,7 @@ class Ranks:
 
     def __init__(
         self,
-        place: Place,
+        place: RankInfo,
         device: "torch.device",
         contact: Hub | Spoke | None = None,
         hosts: list[str] | None = None,
@@ -80,19 +80,19 @@ class Ranks:
     @classmethod
     def alone(cls, device: "torch.device") -> "Ranks":
         """The only rank."""
-        return cls(Place(), device)
+        return cls(RankInfo(), device)
 
     @property
-    def is_first(self) -> bool:
+    def is_main(self) -> bool:
         """Rank 0: it alone writes, and speaks for all."""
         return self.rank == 0
 
     @property
-    def leads_node(self) -> bool:
+    def is_local_main(self) -> bool:
         """Local rank 0: parent of the machine's workers and of its other ranks."""
         return self.local_rank == 0
 
-    def sum_(self, tensors: "list[Tensor]") -> None:
+    def all_reduce_(self, tensors: "list[Tensor]") -> None:
         """Replace each tensor by its sum over ranks: the same bits on every rank.
 
         Tensors lie on ``device``, of any shape, of the same shapes and dtypes on all ranks.
@@ -100,21 +100,21 @@ class Ranks:
         RankLost, or SharedError where another rank fails meanwhile.
         """
         if self._contact is not None and tensors:
-            Sums(self._contact, self._timeout_s).sum_(tensors)
+            Sums(self._contact, self._timeout_s).all_reduce_(tensors)
 
-    def spread_(self, tensors: "list[Tensor]") -> None:
+    def broadcast_(self, tensors: "list[Tensor]") -> None:
         """Give every rank rank 0's content of each tensor, exactly; shapes and dtypes as there.
 
-        Raises as ``sum_``, which it is: of rank 0's values and zeros.
+        Raises as ``all_reduce_``, which it is: of rank 0's values and zeros.
         """
         if self._contact is None:
             return
-        if not self.is_first:
+        if not self.is_main:
             for tensor in tensors:
                 tensor.zero_()
-        self.sum_(tensors)
+        self.all_reduce_(tensors)
 
-    def spread_bytes(self, data: bytes) -> bytes:
+    def broadcast_bytes(self, data: bytes) -> bytes:
         """Rank 0's ``data`` on all ranks; theirs is not looked at."""
         import torch
 
@@ -122,15 +122,15 @@ class Ranks:
             return data
         size = int(self.broadcast_object({"size": len(data)})["size"])
         even = size + size % 2
-        padded = data.ljust(even, b"\0") if self.is_first else bytes(even)
+        padded = data.ljust(even, b"\0") if self.is_main else bytes(even)
         # two bytes to a float32: every value stays below 2^24, so the sum is exact
         halves = torch.frombuffer(bytearray(padded), dtype=torch.uint16).float().to(self.device)
-        self.spread_([halves])
+        self.broadcast_([halves])
         return halves.cpu().to(torch.int32).to(torch.uint16).numpy().tobytes()[:size]
 
     def broadcast_object(self, value: dict[str, Any] | None) -> dict[str, Any]:
         """Rank 0's ``value`` (what JSON can say, a few kB) on all ranks."""
-        said = self._exchange("broadcast", value if self.is_first else None)[0]
+        said = self._exchange("broadcast", value if self.is_main else None)[0]
         assert isinstance(said, dict)
         return said
 
@@ -138,20 +138,20 @@ class Ranks:
         """Every rank's ``value`` (what JSON can say, a few kB), by rank, on all ranks."""
         return self._exchange("gather", value)
 
-    def wait_for_all(self) -> None:
+    def barrier(self) -> None:
         """Go on when all ranks are here."""
         self._exchange("barrier", None)
 
-    def beat(self, stop_reason: str, is_done: bool) -> Beat:
+    def heartbeat(self, stop_reason: str, is_done: bool) -> Heartbeat:
         """The heart-beat: all ranks call it about once a second, in play and between steps.
 
         It takes as long as the last rank takes to turn up, so ranks that only wait may call it in
         a plain loop. ``is_done`` counts for leaders of machines alone. Raises RankLost that names
         who did not turn up within the time-out, and where; at once where a process died.
         """
-        said = self._exchange("beat", [stop_reason, is_done or not self.leads_node])
+        said = self._exchange("beat", [stop_reason, is_done or not self.is_local_main])
         reasons = [reason for reason, _ in said if reason]
-        return Beat(reasons[0] if reasons else "", all(done for _, done in said))
+        return Heartbeat(reasons[0] if reasons else "", all(done for _, done in said))
 
     def require_same(self, text: str, what: str = "settings") -> None:
         """Raise ConfigError that names the ranks whose ``text`` is not rank 0's.
@@ -168,7 +168,7 @@ class Ranks:
             )
 
     @contextmanager
-    def patience(self, timeout_s: float) -> Iterator[None]:
+    def timeout(self, timeout_s: float) -> Iterator[None]:
         """Within the block ranks wait so long for each other: for a first step that compiles.
 
         All ranks enter it alike.
@@ -193,7 +193,7 @@ class Ranks:
         except SharedError:
             raise
         except RankLost as error:
-            if self.leads_node:
+            if self.is_local_main:
                 raise
             raise SharedError("", error.exit_code) from None
         except VecchessError as error:
@@ -223,7 +223,7 @@ class Ranks:
 
 @contextmanager
 def join(
-    place: Place,
+    place: RankInfo,
     device: Device,
     store: "Store | None" = None,
     timeout_s: float = TIMEOUT_S,
@@ -255,7 +255,7 @@ def join(
         with ranks.sharing_errors():
             open_group(place, ranks.device, store, contact.check)
             yield ranks
-            ranks.wait_for_all()
+            ranks.barrier()
         close_group(is_whole=True)
         release()
     except BaseException:

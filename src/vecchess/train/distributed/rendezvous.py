@@ -17,7 +17,7 @@ from vecchess import __version__
 from vecchess.errors import ConfigError, RankLost
 from vecchess.train.distributed.connection import Message, Wire, readable
 from vecchess.train.distributed.control import Hub, SharedError, Spoke
-from vecchess.train.distributed.environment import Place
+from vecchess.train.distributed.environment import RankInfo
 from vecchess.train.distributed.messages import HELLO, WELCOME, has_all, understood
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def nothing() -> None:
     """Nobody watches."""
 
 
-def open_store(place: Place, agent_serves: bool, attempt: str, start_s: float) -> "Store":
+def open_store(place: RankInfo, agent_serves: bool, attempt: str, start_s: float) -> "Store":
     """The store at ``place.master_addr``; rank 0 serves it, unless torchrun's agent does.
 
     That is ``agent_serves``. ``attempt`` keeps apart what torchrun starts again. Raises
@@ -73,7 +73,7 @@ def port_of(store: "Store") -> int:
 
 
 def meet(
-    place: Place, kind: str, store: "Store", start_s: float, watch: Callable[[], None] = nothing
+    place: RankInfo, kind: str, store: "Store", start_s: float, watch: Callable[[], None] = nothing
 ) -> tuple[Hub | Spoke, list[str]]:
     """The wires of this rank, and the hosts of all ranks, once all are there.
 
@@ -94,7 +94,7 @@ def meet(
     return _report(place, facts, store, start_s, watch)
 
 
-def _listening(place: Place) -> int:
+def _listening(place: RankInfo) -> int:
     """A listening socket of the store. A run of one machine is not open to others."""
     host = place.master_addr if place.master_addr in LOOPBACK else ""
     try:
@@ -116,7 +116,7 @@ def _server(host: str, port: int) -> socket.socket:
 
 
 def _gather(
-    place: Place, facts: Message, store: "Store", start_s: float, watch: Callable[[], None]
+    place: RankInfo, facts: Message, store: "Store", start_s: float, watch: Callable[[], None]
 ) -> tuple[Hub, list[str]]:
     word = secrets.token_hex(16)
     host = place.master_addr if place.master_addr in LOOPBACK else ""
@@ -193,7 +193,7 @@ def _misfit(facts: Message, theirs: Message, hosts: dict[int, str]) -> str:
     return ""
 
 
-def _missing_line(place: Place, hosts: dict[int, str], start_s: float) -> str:
+def _missing_line(place: RankInfo, hosts: dict[int, str], start_s: float) -> str:
     missing = [str(rank) for rank in range(place.world_size) if rank not in hosts]
     return (
         f"of {place.world_size} ranks, rank {', '.join(missing)} did not turn up within "
@@ -209,7 +209,7 @@ def _give_up(wires: list[Wire], line: str) -> NoReturn:
 
 
 def _report(
-    place: Place, facts: Message, store: "Store", start_s: float, watch: Callable[[], None]
+    place: RankInfo, facts: Message, store: "Store", start_s: float, watch: Callable[[], None]
 ) -> tuple[Spoke, list[str]]:
     where = f"rank 0 at {place.master_addr}"
     deadline = monotonic() + start_s

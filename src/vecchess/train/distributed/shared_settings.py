@@ -19,7 +19,7 @@ KNOWN_BEFORE = OWN | {"nnodes", "master_port", "rank_timeout_s"}
 """What a machine must know before it meets rank 0."""
 
 
-def before_meeting(flags: Mapping[str, Any]) -> TrainConfig:
+def settings_before_joining(flags: Mapping[str, Any]) -> TrainConfig:
     """This machine's settings as far as they matter until it meets rank 0; defaults otherwise.
 
     ``flags`` are all that were given. Raises ConfigError as ``load_config``.
@@ -30,7 +30,9 @@ def before_meeting(flags: Mapping[str, Any]) -> TrainConfig:
     return load_config(TrainConfig, known, None, environ)
 
 
-def agreed(config: TrainConfig, flags: Mapping[str, Any] | None, ranks: Ranks) -> TrainConfig:
+def settings_from_rank0(
+    config: TrainConfig, flags: Mapping[str, Any] | None, ranks: Ranks
+) -> TrainConfig:
     """``config`` where ``flags`` is None, else rank 0's settings below ``flags`` and variables.
 
     All ranks call it; rank 0 without ``flags``. Raises ConfigError where they do not fit together.
@@ -42,6 +44,6 @@ def agreed(config: TrainConfig, flags: Mapping[str, Any] | None, ranks: Ranks) -
     return resolve(TrainConfig, flags, told, f"settings of rank 0 on {ranks.hosts[0]}")
 
 
-def comparable(config: TrainConfig) -> str:
+def shared_text(config: TrainConfig) -> str:
     """What has to be the same on all machines, as text."""
     return config.model_dump_json(exclude=OWN)

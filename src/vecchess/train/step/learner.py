@@ -157,7 +157,7 @@ class Learner:
         gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
         sums["notes"] = on_device(notes, torch.float64, self.ranks.device)
         totals = in_float64(sums)
-        self.ranks.sum_([*gradients, *totals.values()])
+        self.ranks.all_reduce_([*gradients, *totals.values()])
         return totals
 
     def _clipped(self) -> dict[str, Tensor]:
@@ -193,7 +193,7 @@ class Learner:
         if self.net.folded:
             self.net.settle_grid()
         else:
-            self.net.absorb_statistics(self.ranks.sum_)
+            self.net.absorb_statistics(self.ranks.all_reduce_)
         return config.lr * rate
 
     def _num_steps(self) -> int:
@@ -225,7 +225,7 @@ class Learner:
             sums += _marks(outlook, rows)
             num_rows += len(planes)
         parts = [sums, on_device([num_rows], kind, self.ranks.device)]
-        self.ranks.sum_(parts)
+        self.ranks.all_reduce_(parts)
         means = (parts[0] / parts[1]).tolist()
         names = ("cross_entropy", "top1", "value_error")
         return {"rows": int(parts[1])} | dict(zip(names, means, strict=True))

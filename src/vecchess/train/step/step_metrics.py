@@ -18,7 +18,7 @@ class Summing(Protocol):
     world_size: int
     device: torch.device
 
-    def sum_(self, tensors: list[Tensor]) -> None:
+    def all_reduce_(self, tensors: list[Tensor]) -> None:
         """Add up over ranks, in place."""
 
 

@@ -39,7 +39,7 @@ class Intake:
         if self._config.objective == "reinforce":
             advantage = rows.outcome.double() - (rows.value[:, 0] - rows.value[:, 2]).double()
         sums = torch.stack([advantage.sum(), advantage.square().sum()])
-        self._ranks.sum_([sums])
+        self._ranks.all_reduce_([sums])
         mean, square = (sums / self._config.batch_size).unbind()
         spread = (square - mean.square()).clamp(min=1e-8).sqrt()
         return rows._replace(advantage=((advantage - mean) / spread).float())
