@@ -22,7 +22,7 @@ from vecchess.arena.game_batch import Boards
 from vecchess.arena.match.play_match import LANES, play_match
 from vecchess.arena.player_protocol import choices
 from vecchess.arena.players.network_player import SearchPlayer
-from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
+from vecchess.bench.evaluators import EvaluatorSpec, OpenedEvaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import MatchConfig, TreeConfig, build
@@ -36,7 +36,7 @@ def main() -> int:
     options = _options()
     keep_to_cores(options.cores)
     lanes = min(options.games, LANES)
-    asked = Asked(options.net, lanes, options.gpus, seed=options.seed)
+    asked = EvaluatorSpec(options.net, lanes, options.gpus, seed=options.seed)
     judges = [open_evaluator(asked) for _ in range(2)]  # the sides think at the same time
     trees = zip(_trees(options), judges, strict=True)
     sides = [_side(tree, judge, lanes, options) for tree, judge in trees]
@@ -78,7 +78,7 @@ def _trees(options: argparse.Namespace) -> list[TreeConfig]:
 
 
 def _side(
-    tree: TreeConfig, judge: Evaluator, games: int, options: argparse.Namespace
+    tree: TreeConfig, judge: OpenedEvaluator, games: int, options: argparse.Namespace
 ) -> SearchPlayer:
     temperature = options.temperature
     if temperature is None:

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "vecchess"
 
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
-    ["doctor"],
+    ["self_test"],
     ["torture"],
     ["dash", "watch", "report"],
     ["monitor"],

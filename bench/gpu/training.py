@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vecchess.bench.paired_timing import race, ratio, speed
 from vecchess.bench.peers.training_loop import TrainingLoop
-from vecchess.bench.training import WARM_UP, Labels, Learner, settled
+from vecchess.bench.training import WARM_UP, Labels, TrainingEntrant, settled
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules.lif_triton import fire_triton
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
@@ -52,13 +52,13 @@ def training(setting: Setting) -> dict[str, Any]:
     }
 
 
-def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[Learner]:
+def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[TrainingEntrant]:
     """Twice ours in each phase, and the loop; all with weights from one seed."""
 
-    def learner(name: str, make: Callable[[], nn.Module], kind: torch.dtype) -> Learner:
+    def learner(name: str, make: Callable[[], nn.Module], kind: torch.dtype) -> TrainingEntrant:
         torch.manual_seed(0)
         seen = planes.permute(0, 3, 1, 2).contiguous() if name == SNNTORCH else planes
-        return Learner(name, make().to(planes.device), seen, labels, kind)
+        return TrainingEntrant(name, make().to(planes.device), seen, labels, kind)
 
     def ours(way: Fire) -> SpikingNet:
         module = SpikingNet(sizes).to(planes.device)
@@ -80,7 +80,7 @@ def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[Learner]
 
 
 @torch.no_grad()
-def _require_same(learners: list[Learner], planes: Tensor) -> None:
+def _require_same(learners: list[TrainingEntrant], planes: Tensor) -> None:
     """The quantised networks have the same weights, so what they say has to be the same."""
     said = [learner.module(planes) for learner in learners if learner.name.startswith("folded_")]
     for one, other in zip(said[0][:2], said[1][:2], strict=True):
@@ -88,7 +88,7 @@ def _require_same(learners: list[Learner], planes: Tensor) -> None:
             raise SystemExit("the Triton neuron and plain operators differ in a quantised network")
 
 
-def _warm_up(learner: Learner, setting: Setting) -> int | None:
+def _warm_up(learner: TrainingEntrant, setting: Setting) -> int | None:
     """Most memory a step takes besides what lies there, in bytes; None in the interpreter."""
     for _ in range(WARM_UP):
         learner.turn()

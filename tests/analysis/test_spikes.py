@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from tests.snn.positions import random_positions
-from vecchess.analysis.parse_position import STARTPOS, follow
-from vecchess.analysis.request import question_at
-from vecchess.analysis.spike_trace import Observer
+from vecchess.analysis.parse_position import STARTPOS, position_reached
+from vecchess.analysis.request import request_at
+from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.bench.peers.snntorch_loop import SnntorchLoop
 from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.errors import ConfigError
@@ -43,13 +43,13 @@ def network(config: NetConfig) -> IntegerNet:
 
 
 def questions(history: int = 1) -> list[Requests]:
-    return [question_at(follow(*place), history) for place in PLACES]
+    return [request_at(position_reached(*place), history) for place in PLACES]
 
 
 @pytest.mark.parametrize("config", [RESIDUAL, PLAIN, TWIN], ids=["residual", "plain", "relu"])
 def test_accumulators_are_those_of_the_backend_at_every_step(config: NetConfig) -> None:
     net = network(config)
-    observer, steps = Observer(net), config.time_steps
+    observer, steps = SpikeTracer(net), config.time_steps
     for question in questions():
         seen = observer.look(question)
         theirs = trace(lambda rule: open_backend("cpu", net, 1, rule), question, steps)
@@ -65,7 +65,7 @@ def test_a_position_leaves_when_the_backend_lets_it_go(rule: ExitRule) -> None:
     stored = IntegerNet(
         net.config, net.layers, net.policy_scale, net.value_scale, rule.to_metadata()
     )
-    observer = Observer(stored)
+    observer = SpikeTracer(stored)
     for question in questions():
         engine = SlotEngine(open_backend("cpu", stored, 1), question)
         engine.submit(np.zeros(1, np.int32))
@@ -78,7 +78,7 @@ def test_a_position_leaves_when_the_backend_lets_it_go(rule: ExitRule) -> None:
 
 def test_spikes_are_those_of_snntorch() -> None:
     net = network(RESIDUAL)
-    peer, observer = SnntorchLoop(net), Observer(net)
+    peer, observer = SnntorchLoop(net), SpikeTracer(net)
     fired: list[list[Tensor]] = [[] for _ in peer.neurons]
     for neuron, spikes in zip(peer.neurons, fired, strict=True):
         neuron.register_forward_hook(
@@ -106,7 +106,7 @@ def test_spikes_are_those_of_snntorch() -> None:
 
 
 def test_a_network_without_spikes_has_no_layers() -> None:
-    seen = Observer(network(TWIN)).look(questions()[0])
+    seen = SpikeTracer(network(TWIN)).look(questions()[0])
     assert seen.layers == []
     assert seen.policies.shape == (1, 20)
     assert np.allclose(seen.outlooks.sum(1), 1)
@@ -120,14 +120,14 @@ def test_a_network_sees_the_moves_that_led_there() -> None:
     for uci in RUY:
         board.push_uci(uci)
     without, after = (
-        question_at(follow(*place), 3) for place in [(board.fen(), []), (STARTPOS, RUY)]
+        request_at(position_reached(*place), 3) for place in [(board.fen(), []), (STARTPOS, RUY)]
     )
     assert (without.planes[0, NUM_PLANES:] == 0).all()
     assert (after.planes[0, NUM_PLANES:] != 0).any()
-    looks = [Observer(net).look(question) for question in (without, after)]
+    looks = [SpikeTracer(net).look(question) for question in (without, after)]
     assert not np.array_equal(looks[0].policy, looks[1].policy)
 
 
 def test_nothing_is_asked_where_nothing_can_be_moved() -> None:
     with pytest.raises(ConfigError, match="no legal move"):
-        question_at(follow(STARTPOS, ["f2f3", "e7e5", "g2g4", "d8h4"]), 1)
+        request_at(position_reached(STARTPOS, ["f2f3", "e7e5", "g2g4", "d8h4"]), 1)

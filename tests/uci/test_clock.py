@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from vecchess.uci.parse_command import Go
-from vecchess.uci.time_manager import Budget, Standing, is_enough
+from vecchess.uci.time_manager import Budget, ClockState, is_enough
 
 OVERHEAD = 0.03
 
@@ -81,8 +81,8 @@ def test_pondering_gives_time() -> None:
 PLAN = Budget(1.0, 3.0)
 
 
-def standing(first: int, second: int, overtaken: bool = False, moves: int = 30) -> Standing:
-    return Standing(first, second, moves, speed=1000.0, is_overtaken=overtaken)
+def standing(first: int, second: int, overtaken: bool = False, moves: int = 30) -> ClockState:
+    return ClockState(first, second, moves, speed=1000.0, is_overtaken=overtaken)
 
 
 def test_the_optimum_ends_a_search_whose_best_move_is_the_best() -> None:

@@ -13,7 +13,7 @@ from tests.uci.make_conversation import ASIDES, FILE, LIMITS, SETTINGS
 from tests.uci.talk import Talk
 from vecchess.errors import ConfigError
 from vecchess.uci.parse_command import parse_go, parse_position, split
-from vecchess.uci.uci_board import Game, legal_move, set_up
+from vecchess.uci.uci_board import UciGame, legal_move, set_up
 
 ENGINE = [sys.executable, "-m", "vecchess_cli.main", "uci", "--hash-mb", "16"]
 PATIENCE_S = 120.0
@@ -56,7 +56,7 @@ class Referee:
     """Follows the recorded conversation and judges the moves."""
 
     def __init__(self) -> None:
-        self.game: Game = set_up(parse_position(["startpos"]))  # type: ignore[arg-type]
+        self.game: UciGame = set_up(parse_position(["startpos"]))  # type: ignore[arg-type]
         self.go: list[str] = []
 
     def hear(self, line: str) -> None:

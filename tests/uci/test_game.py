@@ -12,7 +12,7 @@ from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError
 from vecchess.uci.parse_command import STARTPOS, Position, parse_position
 from vecchess.uci.positions import BENCH_FENS
-from vecchess.uci.uci_board import Game, diagram, legal_move, set_up, to_move, write_move
+from vecchess.uci.uci_board import UciGame, diagram, legal_move, set_up, to_move, write_move
 
 CASTLING_960 = "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w GBgb - 0 1"
 LINES = (
@@ -31,7 +31,7 @@ LINES = (
 )
 
 
-def game(line: str, before: Game | None = None) -> Game:
+def game(line: str, before: UciGame | None = None) -> UciGame:
     asked = parse_position(line.split())
     assert asked is not None
     return set_up(asked, before)

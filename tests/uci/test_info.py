@@ -5,7 +5,7 @@ from math import tan
 import pytest
 
 from vecchess.search.principal_variations import Line, Outlook
-from vecchess.uci.info import Progress, best_move, info_line, points, wdl
+from vecchess.uci.info import SearchFigures, best_move, info_line, points, wdl
 
 
 def line(win: float, draw: float, loss: float, value: float | None = None) -> Line:
@@ -37,7 +37,7 @@ def test_wdl_sums_to_a_thousand(shares: tuple[float, float, float]) -> None:
 
 
 def test_an_info_line() -> None:
-    progress = Progress(3, 7, 120, 100, 5, 2, 0.5)
+    progress = SearchFigures(3, 7, 120, 100, 5, 2, 0.5)
     text = info_line(progress, line(0.5, 0.0, 0.5), 2, ["e2e4", "e7e5"], "centipawn", True)
     assert text == (
         "info depth 3 seldepth 7 multipv 2 score cp 0 wdl 500 0 500 nodes 120 nps 200 hashfull 5 "
@@ -46,7 +46,7 @@ def test_an_info_line() -> None:
 
 
 def test_mates_are_said_in_moves() -> None:
-    progress = Progress(3, 7, 120, 100, 5, 2, 0.5)
+    progress = SearchFigures(3, 7, 120, 100, 5, 2, 0.5)
     mating = Line((1, 2, 3), 10, Outlook(1.0, 0.0, 0.0, 1.0), 0.5, 1, 3)
     assert " score mate 2 nodes " in info_line(progress, mating, 1, ["a1a2"], "Q", False)
     mated = Line((1, 2), 10, Outlook(0.0, 0.0, 1.0, -1.0), 0.5, -1, 2)

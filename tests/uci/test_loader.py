@@ -6,15 +6,15 @@ import pytest
 
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.uci.apply_options import Loader
+from vecchess.uci.apply_options import OptionApplier
 from vecchess.uci.engine_options import Options
-from vecchess.uci.engine_state import Engine, tree_config
+from vecchess.uci.engine_state import EngineState, tree_config
 
 
 def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
     options, told = Options(UciConfig(hash_mb=16)), list[str]()
-    loader = Loader(options, told.append, lambda line: None)
-    engine = Engine(lambda line: None)
+    loader = OptionApplier(options, told.append, lambda line: None)
+    engine = EngineState(lambda line: None)
     good = loader.load(engine, options.config)
     options.set("WeightsFile", str(tmp_path / "missing"))
     options.set("MultiPV", "3")
@@ -28,7 +28,7 @@ def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
 
 
 def test_the_tree_stays_where_nothing_of_it_changes() -> None:
-    engine, config = Engine(lambda line: None), UciConfig(hash_mb=16)
+    engine, config = EngineState(lambda line: None), UciConfig(hash_mb=16)
     session = engine.session(config)
     assert engine.session(config.model_copy(update={"multipv": 5})) is session
     other = engine.session(config.model_copy(update={"c_puct": 2.0}))

@@ -33,7 +33,7 @@ def doctor(
         return _torture(torture, kills, seed or 0, json)
     if kills is not None or seed is not None:
         raise ConfigError("--kills and --seed go with --torture MINUTES")
-    from vecchess.doctor import examine
+    from vecchess.self_test import examine
 
     console = people()
     facts = examine(console)

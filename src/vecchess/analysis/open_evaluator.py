@@ -14,7 +14,7 @@ from vecchess.snn.create import SIZES_SUFFIX
 
 
 @dataclass(frozen=True)
-class Judge:
+class PositionEvaluator:
     """Who judges positions."""
 
     backend: Backend
@@ -24,7 +24,7 @@ class Judge:
     """What it is, ready for JSON."""
 
 
-def open_judge(config: AnalyseConfig, slots: int, say: Say) -> Judge:
+def open_evaluator(config: AnalyseConfig, slots: int, say: Say) -> PositionEvaluator:
     """The network of ``config``, or what is built in, on its device.
 
     ``say`` hears what it is. Raises ConfigError and NetworkError, see ``analyse``.
@@ -38,7 +38,7 @@ def open_judge(config: AnalyseConfig, slots: int, say: Say) -> Judge:
         backend, _ = open_net(settings, name, device, share, say)
         sees = "mates and draws" if name == CONSTANT_NET else "men, mates and draws"
         say(f'judged by "{name}", which sees {sees}, nothing else: --net names a network')
-        return Judge(backend, 1, {"net": name, "sha256": None})
+        return PositionEvaluator(backend, 1, {"net": name, "sha256": None})
     see_only(device)
     network = load_net(name, config.seed)
     backend, sha256 = open_network(settings, network, name, device, share, say)
@@ -47,4 +47,4 @@ def open_judge(config: AnalyseConfig, slots: int, say: Say) -> Judge:
     else:
         say(f"judged by a new network ({name}) on {device.label}: it has learnt nothing yet")
     history = history_of(network.config.num_planes)
-    return Judge(backend, history, {"net": name, "sha256": sha256})
+    return PositionEvaluator(backend, history, {"net": name, "sha256": sha256})

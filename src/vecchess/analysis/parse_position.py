@@ -18,7 +18,7 @@ from vecchess.errors import ConfigError
 STARTPOS = "startpos"
 
 
-class Place(NamedTuple):
+class PlacedPosition(NamedTuple):
     """Where a game has come to.
 
     position: uint64[1, 8]; keys: uint64[1, 102], its history of keys; past: uint64[1, 8, 8], the
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     repetitions: int
 
 
-def follow(fen: str, moves: Sequence[str]) -> Place:
+def position_reached(fen: str, moves: Sequence[str]) -> PlacedPosition:
     """The place after UCI moves, whether the game is over there or not.
 
     Raises ConfigError for a FEN that is none and a move that is not legal.
@@ -47,7 +47,7 @@ def follow(fen: str, moves: Sequence[str]) -> Place:
         note(position, past, np.zeros(1, np.int64))
         position = make(position, [move])
         repetitions = _note(position, keys)
-    return Place(position, keys, past, repetitions)
+    return PlacedPosition(position, keys, past, repetitions)
 
 
 def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[np.uint64], Pasts]:
@@ -56,7 +56,7 @@ def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[n
 
     Raises ConfigError for a FEN that is none, a move that is not legal, a game that is over.
     """
-    position, keys, past, repetitions = follow(fen, moves)
+    position, keys, past, repetitions = position_reached(fen, moves)
     over = Termination(int(terminations(position, repetitions)[0]))
     if over is not Termination.ONGOING:
         words = over.name.replace("_", " ").lower()

@@ -1,6 +1,6 @@
 """A place in a game as a question to a network."""
 
-from vecchess.analysis.parse_position import Place
+from vecchess.analysis.parse_position import PlacedPosition
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import encode_planes
@@ -8,7 +8,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
 
 
-def question_at(place: Place, history: int) -> Requests:
+def request_at(place: PlacedPosition, history: int) -> Requests:
     """R = 1 row: what a network that sees ``history`` positions is asked there.
 
     Raises ConfigError where there is no legal move, and so nothing to ask.

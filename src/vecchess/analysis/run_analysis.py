@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 from vecchess.analysis.analysis_result import Analysis
-from vecchess.analysis.open_evaluator import Judge, open_judge
+from vecchess.analysis.open_evaluator import PositionEvaluator, open_evaluator
 from vecchess.analysis.parse_position import STARTPOS, position_after
-from vecchess.analysis.search_progress import Look, Observer
+from vecchess.analysis.search_progress import AnalysisObserver, OnProgress
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig
 from vecchess.jit import cache_dir
@@ -34,7 +34,7 @@ def analyse(
     fen: str = STARTPOS,
     moves: Sequence[str] = (),
     say: Say = lambda line: None,
-    look: Look | None = None,
+    look: OnProgress | None = None,
 ) -> tuple[Analysis, dict[str, Any]]:
     """Search the position after ``moves`` (UCI) from ``fen``; returns what was found, and facts
     about what judged.
@@ -50,11 +50,11 @@ def analyse(
     if config.tree.cache_mb:
         EvaluationCache(config.tree.cache_mb)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
-    judge = open_judge(config, lanes, say)
+    judge = open_evaluator(config, lanes, say)
     _compile(judge, config, say)
     tree = TreeConfig(**config.tree.model_dump())
     search = BatchSearch(tree, judge.backend, 1, config.seed, lanes, tablebase, judge.history)
-    observer = Observer(config, search, positions, look)
+    observer = AnalysisObserver(config, search, positions, look)
     with _heeding_interrupts(observer):
         search.run(
             positions,
@@ -73,7 +73,7 @@ def lanes_for(sims: int) -> int:
     return min(MOST_LANES, max(1, sims // SIMS_A_LANE))
 
 
-def _compile(judge: Judge, config: AnalyseConfig, say: Say) -> None:
+def _compile(judge: PositionEvaluator, config: AnalyseConfig, say: Say) -> None:
     """Search once from the start position, so that the time of a search is its own."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark = cache_dir("search") / _MARK.format(kind)
@@ -88,7 +88,7 @@ def _compile(judge: Judge, config: AnalyseConfig, say: Say) -> None:
 
 
 @contextmanager
-def _heeding_interrupts(observer: Observer) -> Iterator[None]:
+def _heeding_interrupts(observer: AnalysisObserver) -> Iterator[None]:
     """The first Ctrl-C ends the search, the second is as usual. Other threads hear none."""
     if current_thread() is not main_thread():
         yield

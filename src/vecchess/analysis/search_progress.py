@@ -27,10 +27,10 @@ from vecchess.search.tree.node_layout import PROVEN, STATE
 UPDATE_S = 0.2
 """Those who look on are told so often."""
 
-Look = Callable[[Analysis], object]
+OnProgress = Callable[[Analysis], object]
 
 
-class Observer:
+class AnalysisObserver:
     """Looks on while a position is searched: tells others, and ends the search when it is time."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Observer:
         config: AnalyseConfig,
         search: BatchSearch,
         positions: Positions,
-        look: Look | None,
+        look: OnProgress | None,
     ) -> None:
         """The clock starts now."""
         self._config, self._search, self._look = config, search, look

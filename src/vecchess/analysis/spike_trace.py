@@ -45,7 +45,7 @@ class LayerSpikes:
 
 
 @dataclass(frozen=True)
-class Observation:
+class SpikeTrace:
     """Everything a network does at one position in T time steps; mover's view.
 
     layers: of neurons, from input to heads; none of a network whose neurons do not spike.
@@ -71,7 +71,7 @@ class Observation:
         return _shares(self.policy, self.policy_scale)
 
 
-class Observer:
+class SpikeTracer:
     """Looks into one network."""
 
     def __init__(self, net: IntegerNet) -> None:
@@ -85,7 +85,7 @@ class Observer:
         self._spikes: list[Tensor] = []
 
     @torch.no_grad()
-    def look(self, question: Requests) -> Observation:
+    def look(self, question: Requests) -> SpikeTrace:
         """What the network does at row 0 of ``question``."""
         self._spikes.clear()
         config, legal = self._net.config, _legal(question)
@@ -93,7 +93,7 @@ class Observer:
         policy = _integers(output.policy[:, 0, legal], config.grid_bits)
         wdl = _integers(output.wdl[:, 0], config.grid_bits)
         names = neuron_layers(config) if self._spikes else {}
-        return Observation(
+        return SpikeTrace(
             layers=[_layer(*of) for of in zip(names, self._spikes, strict=True)],
             policy=policy,
             wdl=wdl,

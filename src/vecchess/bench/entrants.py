@@ -6,7 +6,7 @@ from vecchess.bench.agreement import reference_answers
 from vecchess.bench.batching_engines import Answering
 from vecchess.bench.machine_limits import Ceilings, measure_ceilings
 from vecchess.bench.operations import Work, count_work
-from vecchess.bench.own_entrants import FIXED, SLOTS_FIXED, Place, open_own, open_twin
+from vecchess.bench.own_entrants import FIXED, SLOTS_FIXED, EntrantSetup, open_own, open_twin
 from vecchess.bench.paired_timing import Entrant
 from vecchess.bench.peers.line_up import LineUp, Questions, line_up
 from vecchess.errors import VecchessError
@@ -32,7 +32,7 @@ class Twin:
 class Contest:
     """One network, its questions, and all that answer them."""
 
-    place: Place
+    place: EntrantSetup
     net: IntegerNet
     work: Work
     questions: Requests
@@ -55,7 +55,7 @@ class Contest:
         return [*self.own, *twin, *self.peers.peers]
 
 
-def open_contest(place: Place, net: IntegerNet, questions: Requests, peers: bool) -> Contest:
+def open_contest(place: EntrantSetup, net: IntegerNet, questions: Requests, peers: bool) -> Contest:
     """Open and check everything. Raises as ``bench.inference.run``."""
     own = open_own(place, net, questions)
     alone = _alone(net, peers)
@@ -81,7 +81,7 @@ def _alone(net: IntegerNet, peers: bool) -> str:
     return ""
 
 
-def _twin(place: Place, net: IntegerNet, questions: Requests) -> Twin:
+def _twin(place: EntrantSetup, net: IntegerNet, questions: Requests) -> Twin:
     twin = create_twin(net.config, TWIN_SEED)
     work = count_work(twin, questions)
     try:
@@ -90,7 +90,7 @@ def _twin(place: Place, net: IntegerNet, questions: Requests) -> Twin:
         return Twin(twin, work, None, str(error))
 
 
-def _peers(place: Place, net: IntegerNet, questions: Requests, twin: Twin) -> LineUp:
+def _peers(place: EntrantSetup, net: IntegerNet, questions: Requests, twin: Twin) -> LineUp:
     never = ExitRule.never()
     return line_up(
         *(

@@ -15,7 +15,7 @@ ENDLESS = 1 << 40
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluatorSpec:
     """An evaluator for R = ``rows`` request rows; 0 of slots or threads chooses.
 
     net: network file or preset, "constant" or "material". gpus: the one device. seed: of the
@@ -32,7 +32,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Evaluator:
+class OpenedEvaluator:
     """What judges, and where."""
 
     device: str
@@ -42,7 +42,7 @@ class Evaluator:
     """Positions of a game that the network sees."""
 
 
-def open_evaluator(asked: Asked) -> Evaluator:
+def open_evaluator(asked: EvaluatorSpec) -> OpenedEvaluator:
     """The evaluator on its device.
 
     Raises ConfigError for settings, NetworkError for a network that will not do.
@@ -61,7 +61,7 @@ def open_evaluator(asked: Asked) -> Evaluator:
     if asked.net in BUILT_IN_NETS:
         slots = asked.slots or asked.rows
         share = Share(slots, asked.rows, movers=1, threads=1)
-        return Evaluator(CPU.label, open_net(config, asked.net, CPU, share)[0])
+        return OpenedEvaluator(CPU.label, open_net(config, asked.net, CPU, share)[0])
     devices = parse_gpus(asked.gpus)
     if len(devices) > 1:
         raise ConfigError(f"--gpus {asked.gpus}: a search is measured on one device at a time")
@@ -71,4 +71,4 @@ def open_evaluator(asked: Asked) -> Evaluator:
     config = with_remembered_slots(config, network.config, [device])
     share = share_out(config, [device], ENDLESS)
     backend, _ = open_network(config, network, asked.net, device, share)
-    return Evaluator(device.label, backend, history_of(network.config.num_planes))
+    return OpenedEvaluator(device.label, backend, history_of(network.config.num_planes))

@@ -10,7 +10,7 @@ from vecchess.bench.entrants import Contest, open_contest
 from vecchess.bench.exit_speedup import exit_patterns
 from vecchess.bench.inference_result import describe
 from vecchess.bench.machine_limits import measure_ceilings
-from vecchess.bench.own_entrants import Place
+from vecchess.bench.own_entrants import EntrantSetup
 from vecchess.bench.paired_timing import race
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
@@ -75,7 +75,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
         return result | {"exit_patterns": _patterns(contest, config.seconds * PATTERNS_SHARE)}
 
 
-def _place(config: InferenceBench, threads: int) -> Place:
+def _place(config: InferenceBench, threads: int) -> EntrantSetup:
     devices = parse_gpus(config.gpus)
     if len(devices) > 1:
         raise ConfigError(f"--gpus {config.gpus}: bench inference measures one device at a time")
@@ -83,7 +83,7 @@ def _place(config: InferenceBench, threads: int) -> Place:
         raise ConfigError(f"no backend '{config.backend}'; there are {', '.join(BACKENDS)}")
     device = devices[0].name if devices[0].name == "cpu" else _torch_name(devices[0].label)
     slots = config.slots or (CPU_SLOTS if device == "cpu" else GPU_SLOTS)
-    return Place(slots, device, threads, config.backend)
+    return EntrantSetup(slots, device, threads, config.backend)
 
 
 def _torch_name(label: str) -> str:
@@ -94,7 +94,7 @@ def _torch_name(label: str) -> str:
     return f"cuda:{number}"
 
 
-def _num_positions(config: InferenceBench, place: Place) -> int:
+def _num_positions(config: InferenceBench, place: EntrantSetup) -> int:
     num = config.positions or ROWS_PER_SLOT * place.slots
     if num < place.slots:
         raise ConfigError(f"--positions {num}: {place.slots} slots need as many at least")

@@ -25,7 +25,7 @@ RELU_TWIN = "relu_twin"
 
 
 @dataclass(frozen=True)
-class Place:
+class EntrantSetup:
     """What every one of our engines is given: S, the device, threads, and the backend's name."""
 
     slots: int
@@ -43,7 +43,7 @@ class Place:
         return self.device == "cpu" and self.backend in ("auto", "cpu")
 
 
-def open_own(place: Place, net: IntegerNet, questions: Requests) -> list[Answering]:
+def open_own(place: EntrantSetup, net: IntegerNet, questions: Requests) -> list[Answering]:
     """Every position T steps; and with the network's exit rule, continuously and by batches.
 
     Raises ``VecchessError`` for an answer that is not reference's.
@@ -59,7 +59,7 @@ def open_own(place: Place, net: IntegerNet, questions: Requests) -> list[Answeri
     return [*fixed, *early]
 
 
-def open_fixed(place: Place, net: IntegerNet, questions: Requests) -> list[Answering]:
+def open_fixed(place: EntrantSetup, net: IntegerNet, questions: Requests) -> list[Answering]:
     """``fixed_T`` first; where it is an engine of its own, slots that nobody leaves too."""
     backend = place.open(net, ExitRule.never())
     if not place.has_fixed:
@@ -71,7 +71,7 @@ def open_fixed(place: Place, net: IntegerNet, questions: Requests) -> list[Answe
     ]
 
 
-def open_twin(place: Place, twin: IntegerNet, questions: Requests) -> Answering:
+def open_twin(place: EntrantSetup, twin: IntegerNet, questions: Requests) -> Answering:
     """The ReLU twin in the same server; it takes one step."""
     rule = ExitRule.never()
     entrant = Continuous(RELU_TWIN, place.open(twin, rule), unanswered(questions))

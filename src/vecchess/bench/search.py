@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from vecchess.bench.evaluators import Asked, Evaluator, open_evaluator
+from vecchess.bench.evaluators import EvaluatorSpec, OpenedEvaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_games
 from vecchess.config import CONSTANT_NET, MATERIAL_NET, TreeConfig
@@ -82,8 +82,8 @@ def run(config: SearchBench) -> dict[str, Any]:
     return facts
 
 
-def _asked(config: SearchBench, net: str) -> Asked:
-    return Asked(
+def _asked(config: SearchBench, net: str) -> EvaluatorSpec:
+    return EvaluatorSpec(
         net=net,
         gpus=config.gpus,
         backend=config.backend,
@@ -95,7 +95,7 @@ def _asked(config: SearchBench, net: str) -> Asked:
 
 
 def _measure(
-    config: SearchBench, evaluator: Evaluator, cache_mb: int, seconds: float
+    config: SearchBench, evaluator: OpenedEvaluator, cache_mb: int, seconds: float
 ) -> dict[str, Any]:
     course = Course(config, evaluator, cache_mb)
     course.search_batch()  # compiles, and touches the memory
@@ -111,7 +111,7 @@ def _rounded(value: float) -> float:
 class Course:
     """One search over batches of positions; each is new, and begins with an empty cache."""
 
-    def __init__(self, config: SearchBench, evaluator: Evaluator, cache_mb: int) -> None:
+    def __init__(self, config: SearchBench, evaluator: OpenedEvaluator, cache_mb: int) -> None:
         """Raises ConfigError where memory is short."""
         tree = TreeConfig(search=config.search, sims=config.sims, cache_mb=cache_mb)
         self._config = config

@@ -90,7 +90,7 @@ class Labels:
         return policy + value + (rates - RATE_TARGET).relu().square().sum()
 
 
-class Learner:
+class TrainingEntrant:
     """A network that is trained, as an entrant of a race."""
 
     def __init__(
@@ -151,15 +151,15 @@ def run(config: TrainingBench) -> dict[str, Any]:
         torch.set_num_threads(threads)
 
 
-def _learners(config: TrainingBench, sizes: NetConfig) -> list[Learner]:
+def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
     history = history_of(sizes.num_planes)
     planes = unpack_planes(random_planes(config.batch_size, config.seed, history))
     channels_first = planes.permute(0, 3, 1, 2).contiguous()
     labels = Labels(config.batch_size, config.seed)
 
-    def learner(name: str, make: Callable[[], nn.Module], planes: Tensor) -> Learner:
+    def learner(name: str, make: Callable[[], nn.Module], planes: Tensor) -> TrainingEntrant:
         torch.manual_seed(config.seed)
-        return Learner(name, make(), planes, labels)
+        return TrainingEntrant(name, make(), planes, labels)
 
     def ours(sizes: NetConfig = sizes) -> SpikingNet:
         return SpikingNet(sizes, config.surrogate)
@@ -183,7 +183,7 @@ def settled(module: SpikingNet, planes: Tensor) -> SpikingNet:
     return module
 
 
-def _facts(config: TrainingBench, learners: list[Learner], laps: Laps) -> dict[str, Any]:
+def _facts(config: TrainingBench, learners: list[TrainingEntrant], laps: Laps) -> dict[str, Any]:
     rates = {learner.name: sum(learner.rates) / len(learner.rates) for learner in learners}
     return {
         "schema": SCHEMA,

@@ -10,14 +10,14 @@ from vecchess.errors import VecchessError
 from vecchess.uci.engine_options import Options
 
 if TYPE_CHECKING:
-    from vecchess.uci.engine_state import Engine
+    from vecchess.uci.engine_state import EngineState
 
 MARK = "uci-{}.compiled"
 WARM_SIMS = 200
 OPENED = ("net", "gpus", "backend", "exits", "threads", "seed", "hash_mb", "lanes", "syzygy")
 
 
-class Loader:
+class OptionApplier:
     """Remembers the settings that were good last: those of the defaults at first."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Loader:
         self._options, self._tell, self._say = options, tell, say
         self._good = UciConfig()
 
-    def load(self, engine: "Engine", config: UciConfig) -> UciConfig:
+    def load(self, engine: "EngineState", config: UciConfig) -> UciConfig:
         """Open what ``config`` names, and search with it once; returns it, or what is gone on
         with."""
         try:
@@ -49,13 +49,13 @@ class Loader:
         return config.model_copy(update={name: getattr(self._good, name) for name in same})
 
 
-def warm_up(engine: "Engine", config: UciConfig, say: Callable[[str], object]) -> None:
+def warm_up(engine: "EngineState", config: UciConfig, say: Callable[[str], object]) -> None:
     """Search two positions of a game, so that the time of later searches is their own.
 
     All kernels are then compiled, or read from where they are kept, and the speed is known.
     """
     from vecchess.jit import cache_dir
-    from vecchess.uci.go_command import Thinking
+    from vecchess.uci.go_command import GoSearch
     from vecchess.uci.parse_command import Go, Position
     from vecchess.uci.uci_board import set_up
 
@@ -66,7 +66,7 @@ def warm_up(engine: "Engine", config: UciConfig, say: Callable[[str], object]) -
     plain = config.model_copy(update={"limit_strength": False, "search": "puct"})
     for moves in ((), ("e2e4", "c7c5")):
         game, go = set_up(Position(moves=moves)), Go(nodes=WARM_SIMS)
-        Thinking(go, game, plain, lambda _, ready: ready, monotonic(), lambda line: None).run(
+        GoSearch(go, game, plain, lambda _, ready: ready, monotonic(), lambda line: None).run(
             engine
         )
     engine.session(plain).decide()

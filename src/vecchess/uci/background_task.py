@@ -5,10 +5,10 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vecchess.uci.engine_state import Engine
+    from vecchess.uci.engine_state import EngineState
 
 
-class Job:
+class StoppableTask:
     """A task with nothing to say after an error, which looks whether it was stopped."""
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class Job:
         """The error was told; nobody waits for more."""
 
 
-class Errand(Job):
+class BackgroundTask(StoppableTask):
     """Anything short that the searcher's thread has to do in its turn."""
 
     def __init__(
-        self, work: "Callable[[Engine], object]", after: Callable[[], object] = lambda: None
+        self, work: "Callable[[EngineState], object]", after: Callable[[], object] = lambda: None
     ) -> None:
         """``work`` is called once; ``after`` it, whether it failed or not."""
         super().__init__()
         self._work, self._after = work, after
 
-    def run(self, engine: "Engine") -> None:
+    def run(self, engine: "EngineState") -> None:
         """Do it."""
         self._work(engine)
         self._after()

@@ -5,7 +5,7 @@ from typing import Any
 
 import chess
 
-from vecchess.analysis.open_evaluator import Judge, open_judge
+from vecchess.analysis.open_evaluator import PositionEvaluator, open_evaluator
 from vecchess.chess.fen import from_board
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError
@@ -15,7 +15,7 @@ from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree_limits import TreeLimits
 from vecchess.search.tree_memory import MEGABYTE, machine_bytes
-from vecchess.uci.uci_board import Game, to_move
+from vecchess.uci.uci_board import UciGame, to_move
 
 Say = Callable[[str], object]
 """Hears lines for people."""
@@ -34,7 +34,7 @@ _TREE_FIELDS = (
 _NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes")
 
 
-class Engine:
+class EngineState:
     """What searches, and the game it last searched. One thread owns it."""
 
     def __init__(self, say: Say) -> None:
@@ -44,13 +44,13 @@ class Engine:
         self.is_warm = False
         """Whether what there is has been searched with."""
         self._say = say
-        self._judge: Judge | None = None
+        self._judge: PositionEvaluator | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
         self._session: SearchSession | None = None
         self._opened: tuple[object, object, object] = (None, None, None)
         self._session_key: object = None
-        self._game: Game | None = None
+        self._game: UciGame | None = None
 
     def open(self, config: UciConfig) -> None:
         """Have network, cache and tablebases ready: those there are, where settings are the same.
@@ -69,7 +69,7 @@ class Engine:
             cache = _new_cache(config.hash_mb)
         if is_new:
             known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
-            judge = open_judge(build(AnalyseConfig, known), _lanes(config), self._say)
+            judge = open_evaluator(build(AnalyseConfig, known), _lanes(config), self._say)
             cache.clear()
         self._session = self._session_key = None
         self._judge, self._cache, self._tables = judge, cache, tables
@@ -94,7 +94,7 @@ class Engine:
             self._session_key = key
         return self._session
 
-    def set_up(self, game: Game) -> SearchSession:
+    def set_up(self, game: UciGame) -> SearchSession:
         """Bring the tree to a game's position; what it knows of it is kept. After ``session``."""
         assert self._session is not None
         session, before = self._session, self._game

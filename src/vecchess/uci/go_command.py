@@ -13,14 +13,14 @@ import chess
 
 from vecchess.config import UciConfig
 from vecchess.search.game_search import SearchSession
-from vecchess.uci.engine_state import Engine, Say
+from vecchess.uci.engine_state import EngineState, Say
 from vecchess.uci.info import best_move
-from vecchess.uci.move_words import encode
+from vecchess.uci.move_words import encode_move
 from vecchess.uci.parse_command import Go
-from vecchess.uci.search_snapshot import View
-from vecchess.uci.strength import strength_of
+from vecchess.uci.search_snapshot import SearchSnapshot
+from vecchess.uci.strength import strength_limit
 from vecchess.uci.time_manager import Budget, is_enough
-from vecchess.uci.uci_board import Game, legal_move, write_move
+from vecchess.uci.uci_board import UciGame, legal_move, write_move
 
 MOST_SIMS = 1 << 30
 MOST_PLANNED = 1 << 17
@@ -29,15 +29,15 @@ SIMS_A_LANE = 100
 LOOK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
 """The clock is looked at so often; what is new is shown so often, and again what is not."""
 
-Load = Callable[[Engine, UciConfig], UciConfig]
+Load = Callable[[EngineState, UciConfig], UciConfig]
 """Opens what settings name; returns them, or what is gone on with."""
 
 
-class Thinking:
+class GoSearch:
     """One ``go``."""
 
     def __init__(
-        self, go: Go, game: Game, config: UciConfig, load: Load, start_s: float, say: Say,
+        self, go: Go, game: UciGame, config: UciConfig, load: Load, start_s: float, say: Say,
         debug: bool = False,
     ) -> None:  # fmt: skip
         """The clock was started at ``start_s`` (``monotonic``). ``say`` hears lines for the GUI."""
@@ -49,12 +49,12 @@ class Thinking:
         self._is_pondering = go.ponder
         self._sims = MOST_SIMS
         self._session: SearchSession | None = None
-        self._view: View | None = None
+        self._view: SearchSnapshot | None = None
         self._next_look = self._next_show = self._shown_at = 0.0
         self._shown: object = None
         white = game.board.turn == chess.WHITE
         self._budget = Budget.of(go, white, config.move_overhead_ms / 1000, config.ponder)
-        self._strength = strength_of(config)
+        self._strength = strength_limit(config)
 
     @property
     def is_answered(self) -> bool:
@@ -75,7 +75,7 @@ class Thinking:
             self._clock_start, self._is_pondering = now_s, False
             self._woken.set()
 
-    def run(self, engine: Engine) -> None:
+    def run(self, engine: EngineState) -> None:
         """Search and answer, in the searcher's thread. Raises what the network may raise."""
         self._config = self._load(engine, self._config)
         moves = self._moves()
@@ -119,7 +119,7 @@ class Thinking:
         found = (legal_move(board, uci) for uci in self._go.search_moves)
         return list(dict.fromkeys(move for move in found if move is not None))
 
-    def _prepare(self, engine: Engine) -> SearchSession:
+    def _prepare(self, engine: EngineState) -> SearchSession:
         """The tree at the position, for a search that plans its simulations, or does not."""
         given = self._go.nodes or 0
         self._sims = min(given, MOST_SIMS) if given > 0 else MOST_SIMS
@@ -147,9 +147,9 @@ class Thinking:
             budget = self._budget
             plan = f"lanes {lanes} optimum {budget.optimum_s:.3f} most {budget.most_s:.3f} s"
             self._say(f"info string {plan}")
-        session.begin(self._sims, lanes, [encode(self._game.board, move) for move in only])
+        session.begin(self._sims, lanes, [encode_move(self._game.board, move) for move in only])
         self._session = session
-        self._view = View(session, self._game, self._config, self._start, speed)
+        self._view = SearchSnapshot(session, self._game, self._config, self._start, speed)
         if self._is_stopped:
             self._answer()
 
@@ -171,11 +171,11 @@ class Thinking:
         elif now >= self._next_show:
             self._show(view, now)
 
-    def _is_deep_enough(self, view: View) -> bool:
+    def _is_deep_enough(self, view: SearchSnapshot) -> bool:
         depth = self._go.depth or 0
         return 0 < depth <= view.progress.depth
 
-    def _is_time(self, view: View, now: float) -> bool:
+    def _is_time(self, view: SearchSnapshot, now: float) -> bool:
         if self._budget.most_s == inf:
             return False
         return is_enough(self._budget, view.standing, now - self._clock_start)
@@ -193,7 +193,7 @@ class Thinking:
 
     # what is said
 
-    def _show(self, view: View, now: float) -> None:
+    def _show(self, view: SearchSnapshot, now: float) -> None:
         """Say how the search stands, if there is something new."""
         lines = view.lines()
         state = (view.progress.depth, *(line.actions[0] for line in lines))

@@ -17,7 +17,7 @@ NO_MOVE = "(none)"
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchFigures:
     """What a search did so far. nodes: simulations in the tree, simulations: those of this search.
 
     depth: mean depth of these, seldepth: of the deepest. hashfull: of the tree, in 1/1000.
@@ -59,7 +59,7 @@ def wdl(line: "Line") -> str:
 
 
 def info_line(
-    progress: Progress,
+    progress: SearchFigures,
     line: "Line",
     rank: int,
     moves: Sequence[str],

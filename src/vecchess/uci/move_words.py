@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.make import make
 from vecchess.chess.uci_moves import move_to_uci
-from vecchess.uci.uci_board import Game, to_move
+from vecchess.uci.uci_board import UciGame, to_move
 
 
-def encode(board: chess.Board, move: chess.Move) -> int:
+def encode_move(board: chess.Board, move: chess.Move) -> int:
     """The action code of a legal move."""
     return int(moves_to_actions([to_move(move, board.turn == chess.WHITE)])[0])
 
 
-def names_of(
-    game: Game, position: NDArray[np.uint64], actions: Sequence[int], chess960: bool
+def uci_line(
+    game: UciGame, position: NDArray[np.uint64], actions: Sequence[int], chess960: bool
 ) -> list[str]:
     """A line of actions from ``position``, ``uint64[8]``, where ``game`` is, as UCI moves."""
     is_960 = chess960 or game.writes_chess960

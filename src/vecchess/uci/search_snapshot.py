@@ -13,22 +13,22 @@ from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import node_layout as layout
 from vecchess.search.tree import tree_layout as record
 from vecchess.shapes import MAX_MOVES
-from vecchess.uci.info import Progress, info_line
-from vecchess.uci.move_words import names_of
-from vecchess.uci.strength import Strength
-from vecchess.uci.time_manager import Standing
-from vecchess.uci.uci_board import Game
+from vecchess.uci.info import SearchFigures, info_line
+from vecchess.uci.move_words import uci_line
+from vecchess.uci.strength import StrengthLimit
+from vecchess.uci.time_manager import ClockState
+from vecchess.uci.uci_board import UciGame
 
 FEW_SIMS = 100
 """Fewer say nothing of the speed."""
 COLD = 1e-3
 
 
-class View:
+class SearchSnapshot:
     """Looks at one search from its begin on. The tree must not change meanwhile."""
 
     def __init__(
-        self, session: SearchSession, game: Game, config: UciConfig, start_s: float, speed: float
+        self, session: SearchSession, game: UciGame, config: UciConfig, start_s: float, speed: float
     ) -> None:
         """The search was asked for at ``start_s``; ``speed``: simulations a second to expect."""
         self._session, self._game, self._config = session, game, config
@@ -46,13 +46,13 @@ class View:
         return done / max(seconds, 1e-6) if done >= FEW_SIMS else self._speed
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> SearchFigures:
         """The figures of an ``info`` line."""
         session, words = self._session, self._session.forest.words
         descents = int(words[descriptor.SIMULATIONS]) - self._simulations
         descents += int(session.forest.records[0, record.IN_FLIGHT])
         depth = max(1, round((int(words[descriptor.DEPTH]) - self._depths) / max(1, descents)))
-        return Progress(
+        return SearchFigures(
             depth=depth,
             seldepth=max(depth, int(words[descriptor.DEEPEST])),
             nodes=session.visits,
@@ -63,14 +63,14 @@ class View:
         )
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> ClockState:
         """What decides whether to go on."""
         edges = self._session.root_edges
         visits = edges[:, layout.EDGE_VISITS]
         order = np.argsort(-visits, kind="stable")[:2]
         values = edges[order, layout.EDGE_VALUE].copy().view(np.float32)
         is_pair = len(order) > 1 and bool(visits[order[1]] > 0)
-        return Standing(
+        return ClockState(
             first=int(visits[order[0]]),
             second=int(visits[order[1]]) if is_pair else 0,
             moves=len(edges),
@@ -94,9 +94,9 @@ class View:
 
     def names(self, actions: Sequence[int]) -> list[str]:
         """Moves from the root on, as UCI writes them."""
-        return names_of(self._game, self._position, actions, self._config.chess960)
+        return uci_line(self._game, self._position, actions, self._config.chess960)
 
-    def choice(self, is_planned: bool, strength: Strength | None) -> int:
+    def choice(self, is_planned: bool, strength: StrengthLimit | None) -> int:
         """The action to play; without any simulation, what the network likes best.
 
         is_planned: the search planned its simulations, and knows what they lead to once they are

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 from vecchess.errors import VecchessError
 
 if TYPE_CHECKING:
-    from vecchess.uci.engine_state import Engine
+    from vecchess.uci.engine_state import EngineState
 
 
 class Task(Protocol):
     """Something to do."""
 
-    def run(self, engine: "Engine") -> None:
+    def run(self, engine: "EngineState") -> None:
         """Do it, in the searcher's thread."""
         ...
 
@@ -70,9 +70,9 @@ class Searcher:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        from vecchess.uci.engine_state import Engine
+        from vecchess.uci.engine_state import EngineState
 
-        engine = Engine(self._say)
+        engine = EngineState(self._say)
         while (task := self._tasks.get()) is not None:
             try:
                 task.run(engine)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from vecchess import __version__
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.uci.apply_options import Loader
-from vecchess.uci.background_task import Errand
+from vecchess.uci.apply_options import OptionApplier
+from vecchess.uci.background_task import BackgroundTask
 from vecchess.uci.engine_options import CLEAR_HASH, Options
 from vecchess.uci.parse_command import (
     Go,
@@ -22,9 +22,9 @@ from vecchess.uci.parse_command import (
 from vecchess.uci.searcher import Searcher, Task
 
 if TYPE_CHECKING:
-    from vecchess.uci.engine_state import Engine
-    from vecchess.uci.go_command import Thinking
-    from vecchess.uci.uci_board import Game
+    from vecchess.uci.engine_state import EngineState
+    from vecchess.uci.go_command import GoSearch
+    from vecchess.uci.uci_board import UciGame
 
 AUTHOR = "the vecchess developers"
 HELP = (
@@ -42,10 +42,10 @@ class Session:
         """``say`` takes a line for the GUI."""
         self._say = say
         self._options = Options(config)
-        self._loader = Loader(self._options, self._tell, _to_people)
+        self._loader = OptionApplier(self._options, self._tell, _to_people)
         self._searcher = Searcher(_to_people, self._complain)
-        self._game: Game | None = None
-        self._thinking: Thinking | None = None
+        self._game: UciGame | None = None
+        self._thinking: GoSearch | None = None
         self._is_debugging = False
         self._verbs: dict[str, Callable[[list[str], float], object]] = {
             "uci": self._uci,
@@ -105,7 +105,9 @@ class Session:
         config = self._options.config
 
         self._searcher.post(
-            Errand(lambda engine: self._loader.load(engine, config), lambda: self._say("readyok"))
+            BackgroundTask(
+                lambda engine: self._loader.load(engine, config), lambda: self._say("readyok")
+            )
         )
 
     def _set_option(self, words: Sequence[str], now: float) -> None:
@@ -177,21 +179,21 @@ class Session:
             self._say(line)
 
     def _evaluate(self, words: Sequence[str], now: float) -> None:
-        from vecchess.uci.tasks import Evaluation
+        from vecchess.uci.tasks import EvalTask
 
         self._searcher.post(
-            Evaluation(self._current_game(), self._options.config, self._loader.load, self._say)
+            EvalTask(self._current_game(), self._options.config, self._loader.load, self._say)
         )
 
     def _bench(self, words: Sequence[str], now: float) -> None:
-        from vecchess.uci.tasks import BENCH_SIMS, Bench
+        from vecchess.uci.tasks import BENCH_SIMS, BenchTask
 
         given = words[0] if words else str(BENCH_SIMS)
         if not given.isdecimal() or not 1 <= int(given) <= 1 << 24:
             self._tell(f'bench: simulations of a position are 1 to 16777216, not "{given}"')
             return
         config, load = self._options.config, self._loader.load
-        self._searcher.post(Bench(config, load, int(given), self._say))
+        self._searcher.post(BenchTask(config, load, int(given), self._say))
 
     def _help(self, words: Sequence[str], now: float) -> None:
         for line in HELP:
@@ -200,29 +202,29 @@ class Session:
     # what they need
 
     def _think(self, go: Go, now: float) -> None:
-        from vecchess.uci.go_command import Thinking
+        from vecchess.uci.go_command import GoSearch
 
         config = self._options.config
-        self._thinking = Thinking(
+        self._thinking = GoSearch(
             go, self._current_game(), config, self._loader.load, now, self._say, self._is_debugging
         )
         self._searcher.post(self._thinking)
 
     def _perft(self, depth: int) -> None:
-        from vecchess.uci.tasks import MOST_DEPTH, Perft
+        from vecchess.uci.tasks import MOST_DEPTH, PerftTask
 
         if depth > MOST_DEPTH:
             self._tell(f"go: perft goes down to {MOST_DEPTH}, not {depth}")
             return
         chess960 = self._options.config.chess960
-        self._searcher.post(Perft(self._current_game(), depth, chess960, self._say))
+        self._searcher.post(PerftTask(self._current_game(), depth, chess960, self._say))
 
     def _finish_search(self) -> None:
         """A search that is still going on ends when the next begins."""
         if self._thinking is not None and not self._thinking.is_answered:
             self._thinking.stop()
 
-    def _current_game(self) -> "Game":
+    def _current_game(self) -> "UciGame":
         from vecchess.uci.uci_board import set_up
 
         if self._game is None:
@@ -230,10 +232,10 @@ class Session:
         return self._game
 
     def _is_busy(self) -> bool:
-        return any(not isinstance(task, Errand) for task in self._searcher.open_tasks)
+        return any(not isinstance(task, BackgroundTask) for task in self._searcher.open_tasks)
 
-    def _do(self, work: "Callable[[Engine], object]") -> None:
-        self._searcher.post(Errand(work))
+    def _do(self, work: "Callable[[EngineState], object]") -> None:
+        self._searcher.post(BackgroundTask(work))
 
     def _tell(self, line: str) -> None:
         self._say(f"info string {line}")

@@ -17,18 +17,18 @@ Measured with "material" against Stockfish 15.1 at its lowest rating, 1350, and 
 
 
 @dataclass(frozen=True)
-class Strength:
+class StrengthLimit:
     """Simulations a move, at most, and the temperature the move is drawn with; 0: the best."""
 
     sims: int
     temperature: float
 
 
-def strength_of(config: UciConfig) -> Strength | None:
+def strength_limit(config: UciConfig) -> StrengthLimit | None:
     """What ``config`` limits the engine to; None for all it can."""
     if not config.limit_strength or config.analyse_mode:
         return None
-    return Strength(sims_for(config.elo), TEMPERATURE)
+    return StrengthLimit(sims_for(config.elo), TEMPERATURE)
 
 
 def sims_for(elo: int) -> int:

@@ -15,14 +15,14 @@ from vecchess.search.principal_variations import Line, root_outlook
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import node_layout as layout
 from vecchess.search.tree import tree_layout as record
-from vecchess.uci.background_task import Job
-from vecchess.uci.engine_state import Engine, Say
+from vecchess.uci.background_task import StoppableTask
+from vecchess.uci.engine_state import EngineState, Say
 from vecchess.uci.go_command import Load
 from vecchess.uci.info import points, wdl
-from vecchess.uci.move_words import names_of
+from vecchess.uci.move_words import uci_line
 from vecchess.uci.parse_command import Position
 from vecchess.uci.positions import BENCH_FENS
-from vecchess.uci.uci_board import Game, set_up, write_move
+from vecchess.uci.uci_board import UciGame, set_up, write_move
 
 BENCH_SIMS = 1000
 BENCH_LANES = 8
@@ -32,16 +32,16 @@ UNSTOPPABLE_DEPTH = 4
 MOST_DEPTH = 100
 
 
-class Perft(Job):
+class PerftTask(StoppableTask):
     """``go perft``: leaves below each move, as Stockfish prints them."""
 
-    def __init__(self, game: Game, depth: int, chess960: bool, say: Say) -> None:
+    def __init__(self, game: UciGame, depth: int, chess960: bool, say: Say) -> None:
         """``depth`` >= 1. ``say`` hears the lines."""
         super().__init__()
         self._game, self._depth, self._say = game, depth, say
         self._chess960 = chess960 or game.writes_chess960
 
-    def run(self, engine: Engine) -> None:
+    def run(self, engine: EngineState) -> None:
         """Count, move by move; after ``stop`` the sum is of what was counted."""
         board, total = self._game.board.copy(stack=False), 0
         for move in list(board.legal_moves):
@@ -69,7 +69,7 @@ class Perft(Job):
         return total
 
 
-class Bench(Job):
+class BenchTask(StoppableTask):
     """``bench``: the fixed positions. Its nodes are a signature of the search.
 
     They are counted as alpha-beta programs count them, moves made on the board: all of the ways
@@ -81,7 +81,7 @@ class Bench(Job):
         super().__init__()
         self._config, self._load, self._sims, self._say = config, load, sims, say
 
-    def run(self, engine: Engine) -> None:
+    def run(self, engine: EngineState) -> None:
         """Search one position after the other, each as if it were the first."""
         session, nodes, seconds = engine.session(self._load(engine, self._config)), 0, 0.0
         for number, fen in enumerate(BENCH_FENS, 1):
@@ -111,15 +111,15 @@ class Bench(Job):
                 session.end()
 
 
-class Evaluation(Job):
+class EvalTask(StoppableTask):
     """``eval``: what the network says of the position, without a search."""
 
-    def __init__(self, game: Game, config: UciConfig, load: Load, say: Say) -> None:
+    def __init__(self, game: UciGame, config: UciConfig, load: Load, say: Say) -> None:
         """``say`` hears the lines."""
         super().__init__()
         self._game, self._config, self._load, self._say = game, config, load, say
 
-    def run(self, engine: Engine) -> None:
+    def run(self, engine: EngineState) -> None:
         """Ask the network once; the tree is dropped."""
         if not any(self._game.board.legal_moves):
             self._say("\nFinal evaluation: none (game over)\n")
@@ -143,7 +143,7 @@ class Evaluation(Job):
         for word, prior in zip(words.tolist(), priors.tolist(), strict=True):
             action = word & layout.ACTION_MASK
             chess960 = self._config.chess960
-            name = names_of(self._game, session.position, (action,), chess960)[0]
+            name = uci_line(self._game, session.position, (action,), chess960)[0]
             yield f"Policy {name:5} {100 * prior:5.1f} %"
         side = 1 if self._game.board.turn == chess.WHITE else -1
         yield f"\nFinal evaluation {side * points(line, 'centipawn') / 100:+.2f} (white side)\n"

@@ -58,7 +58,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ClockState:
     """Where a search stands: visits of the best and the second move, legal moves, simulations a
     second, and whether the second has the better mean value: it is then about to become the first.
     """
@@ -75,7 +75,7 @@ class Standing:
         return self.is_overtaken and self.second >= CONTESTED * self.first
 
 
-def is_enough(budget: Budget, standing: Standing, elapsed_s: float) -> bool:
+def is_enough(budget: Budget, standing: ClockState, elapsed_s: float) -> bool:
     """Whether to move now, so long after the clock was started."""
     if elapsed_s >= budget.most_s:
         return True

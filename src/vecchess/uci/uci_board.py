@@ -15,7 +15,7 @@ _BLACK_SIDE = 56
 
 
 @dataclass(frozen=True)
-class Game:
+class UciGame:
     """A start position and moves. ``board`` is not to be changed; it castles by taking the rook."""
 
     start: chess.Board
@@ -27,7 +27,7 @@ class Game:
         """The moves from the start."""
         return self.board.move_stack
 
-    def begins_with(self, other: "Game") -> bool:
+    def begins_with(self, other: "UciGame") -> bool:
         """Whether ``other`` is this game, or an earlier position of it."""
         return self.start == other.start and self.moves[: len(other.moves)] == other.moves
 
@@ -37,7 +37,7 @@ class Game:
         return self.board.has_chess960_castling_rights()
 
 
-def set_up(asked: Position, before: Game | None = None) -> Game:
+def set_up(asked: Position, before: UciGame | None = None) -> UciGame:
     """The game that ``position`` describes, up to the first move that is not legal.
 
     So Stockfish does. ``before``: an earlier game, which spares going through its moves again.
@@ -58,7 +58,7 @@ def set_up(asked: Position, before: Game | None = None) -> Game:
         if move is None:
             break
         board.push(move)
-    return Game(start, board, asked)
+    return UciGame(start, board, asked)
 
 
 def legal_move(board: chess.Board, uci: str) -> chess.Move | None:
@@ -85,7 +85,7 @@ def write_move(board: chess.Board, move: chess.Move, chess960: bool) -> str:
     return chess.Move(move.from_square, chess.square(file, move.from_square >> 3)).uci()
 
 
-def diagram(game: Game, key: int, chess960: bool) -> list[str]:
+def diagram(game: UciGame, key: int, chess960: bool) -> list[str]:
     """The board, its FEN, its key and who gives check, laid out as Stockfish's ``d``."""
     board, rule = game.board, " +---+---+---+---+---+---+---+---+"
     lines = ["", rule]

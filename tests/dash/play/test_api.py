@@ -14,9 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.dash.play.site import play_app, served, tiny_network
-from vecchess.analysis.parse_position import STARTPOS, follow
-from vecchess.analysis.request import question_at
-from vecchess.analysis.spike_trace import Observer
+from vecchess.analysis.parse_position import STARTPOS, position_reached
+from vecchess.analysis.request import request_at
+from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.dash.play.helper_process import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES
 from vecchess.dash.play.service import MOST_REQUESTS, PlayDesk
@@ -207,7 +207,7 @@ def test_an_analysis_tells_lines_and_then_that_it_is_done(table: Table) -> None:
 @pytest.mark.parametrize("moves", [["e2e4"], ["e2e4", "e7e5", "g1f3"], ["e2e4", "e7e5"]])
 def test_spikes_are_the_networks_own(table: Table, moves: list[str]) -> None:
     net = IntegerNet.load(table.nets["run/lif"])
-    expected = Observer(net).look(question_at(follow(STARTPOS, moves), 1))
+    expected = SpikeTracer(net).look(request_at(position_reached(STARTPOS, moves), 1))
     seen = table.ask("/spikes", network="run/lif", moves=moves).json()
     assert (seen["steps"], seen["time_steps"], seen["line"]) == (expected.steps, 4, "")
     black = len(moves) % 2 == 1

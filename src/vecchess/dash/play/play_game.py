@@ -15,7 +15,7 @@ from vecchess.chess.pgn import in_lines
 from vecchess.errors import ConfigError
 from vecchess.safe_parse import clipped
 from vecchess.uci.parse_command import STARTPOS, Position
-from vecchess.uci.uci_board import Game, set_up
+from vecchess.uci.uci_board import UciGame, set_up
 
 MOST_PLIES = 1200
 """Of a game here; what is longer is refused."""
@@ -23,7 +23,7 @@ FIFTY_MOVES_PLIES = 100
 DRAWN, WON, LOST = "1/2-1/2", "1-0", "0-1"
 
 
-def read_game(start: str, moves: Sequence[str]) -> Game:
+def read_game(start: str, moves: Sequence[str]) -> UciGame:
     """The game of UCI moves, castling either way, from the FEN ``start`` or "startpos".
 
     Raises ConfigError for a FEN that no game can go on from, a move that is not legal, and a game
@@ -37,7 +37,7 @@ def read_game(start: str, moves: Sequence[str]) -> Game:
     return game
 
 
-def with_typed(game: Game, text: str) -> list[str]:
+def with_typed(game: UciGame, text: str) -> list[str]:
     """The moves with one more as people type it, SAN or UCI; ConfigError where it is none."""
     board, words = game.board, text.strip()
     for parse in (board.parse_san, board.parse_uci):
@@ -50,7 +50,7 @@ def with_typed(game: Game, text: str) -> list[str]:
     raise ConfigError(f'"{words}" is no legal move here; write Nf3, exd5, O-O, e8=Q or g1f3')
 
 
-def uci_moves(game: Game) -> list[str]:
+def uci_moves(game: UciGame) -> list[str]:
     """The moves in UCI: castling as king takes rook where the start position needs that."""
     board, moves = game.start.copy(), []
     for move in game.moves:
@@ -59,7 +59,7 @@ def uci_moves(game: Game) -> list[str]:
     return moves
 
 
-def game_facts(game: Game) -> dict[str, Any]:
+def game_facts(game: UciGame) -> dict[str, Any]:
     """All that a page shows of a game, ready for JSON."""
     board, plies = game.start.copy(), [_ply(game.start, None, None)]
     for move in game.moves:
@@ -101,7 +101,7 @@ def chess960_start(number: int) -> str:
     return chess.Board.from_chess960_pos(number).fen()
 
 
-def read_text(text: str) -> Game:
+def read_text(text: str) -> UciGame:
     """A game from a FEN or a PGN, its main line; ConfigError where it is neither."""
     words = text.strip()
     if not words:
@@ -122,7 +122,7 @@ def read_text(text: str) -> Game:
     return read_game(board.fen(), [move.uci() for move in game.mainline_moves()])
 
 
-def write_pgn(game: Game, tags: Mapping[str, str]) -> str:
+def write_pgn(game: UciGame, tags: Mapping[str, str]) -> str:
     """The game as PGN, with ``tags`` among its headers."""
     board = game.start.copy()
     board.chess960 = game.start.has_chess960_castling_rights()
@@ -162,7 +162,7 @@ def _promotions(board: chess.Board) -> list[str]:
     return sorted(found)
 
 
-def _uci(game: Game, board: chess.Board, move: chess.Move) -> str:
+def _uci(game: UciGame, board: chess.Board, move: chess.Move) -> str:
     if board.is_castling(move) and not game.start.has_chess960_castling_rights():
         return _standard(move).uci()
     return move.uci()

@@ -33,7 +33,7 @@ from vecchess.dash.play.play_game import (
 from vecchess.dash.play.spike_client import SpikeWatcher
 from vecchess.dash.play.uci_engine import Strength
 from vecchess.errors import ConfigError
-from vecchess.uci.uci_board import Game
+from vecchess.uci.uci_board import UciGame
 
 MOST_REQUESTS = 16
 """That may be open at a time."""
@@ -172,7 +172,7 @@ def _pgn(asked: PgnAsked) -> str:
     return write_pgn(game, tags)
 
 
-def _place(asked: GameAsked) -> Game:
+def _place(asked: GameAsked) -> UciGame:
     """The game, where there is a move to think about."""
     game = read_game(asked.start, asked.moves)
     if not any(game.board.generate_legal_moves()):

@@ -17,9 +17,9 @@ import numpy as np
 from vecchess.errors import VecchessError
 
 if TYPE_CHECKING:
-    from vecchess.analysis.spike_trace import LayerSpikes, Observation, Observer
+    from vecchess.analysis.spike_trace import LayerSpikes, SpikeTrace, SpikeTracer
     from vecchess.inference.requests import Requests
-    from vecchess.uci.uci_board import Game
+    from vecchess.uci.uci_board import UciGame
 
 KEPT_NETWORKS = 2
 TOP_MOVES = 5
@@ -44,16 +44,16 @@ def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
     Squares are the board's own, a1 = 0; values are White's. Raises ConfigError where there is no
     move to choose, NetworkError for a file that is none.
     """
-    from vecchess.analysis.parse_position import follow
-    from vecchess.analysis.request import question_at
+    from vecchess.analysis.parse_position import position_reached
+    from vecchess.analysis.request import request_at
     from vecchess.chess.planes import history_of
     from vecchess.dash.play.play_game import read_game
 
     observer, num_planes, neuron = _observer(net)
     game = read_game(start, moves)
     fen = game.start.shredder_fen(en_passant="fen")
-    place = follow(fen, [move.uci() for move in game.moves])
-    question = question_at(place, history_of(num_planes))
+    place = position_reached(fen, [move.uci() for move in game.moves])
+    question = request_at(place, history_of(num_planes))
     seen = observer.look(question)
     return {
         "neuron": neuron,
@@ -66,18 +66,18 @@ def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
 
 
 @lru_cache(KEPT_NETWORKS)
-def _observer(net: str) -> "tuple[Observer, int, str]":
+def _observer(net: str) -> "tuple[SpikeTracer, int, str]":
     """The network file, its number of input planes and its kind of neuron."""
     from pathlib import Path
 
     import torch
 
-    from vecchess.analysis.spike_trace import Observer
+    from vecchess.analysis.spike_trace import SpikeTracer
     from vecchess.snn.integer.integer_net import IntegerNet
 
     torch.set_num_threads(1)
     network = IntegerNet.load(Path(net))
-    return Observer(network), network.config.num_planes, network.config.neuron
+    return SpikeTracer(network), network.config.num_planes, network.config.neuron
 
 
 def _layer(layer: "LayerSpikes", turn: chess.Color) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _value(outlook: list[float], turn: chess.Color) -> dict[str, float]:
     return {"win": round(win, DIGITS), "draw": round(draw, DIGITS), "loss": round(loss, DIGITS)}
 
 
-def _top_moves(seen: "Observation", question: "Requests", game: "Game") -> list[dict[str, Any]]:
+def _top_moves(seen: "SpikeTrace", question: "Requests", game: "UciGame") -> list[dict[str, Any]]:
     """The likeliest moves at the step at which the position leaves."""
     from vecchess.chess.action import actions_to_moves
     from vecchess.chess.fen import from_board
