@@ -6,6 +6,7 @@ SAMPLE ?= 300
 SECONDS ?= 20
 SEED ?= 0
 BIN := $(VENV)/bin
+PIP_INSTALL := sh scripts/quietly.sh $(BIN)/pip install --disable-pip-version-check -c constraints.txt
 READY := $(VENV)/.ready
 
 .PHONY: selfplay test test-all coverage mutants fuzz docs lint types check setup pages try-pages stockfish \
@@ -47,18 +48,18 @@ coverage: $(READY)
 
 # Fails where less than 85 % are killed. Stopped, it goes on with the same command; SAMPLE=0 tries all.
 mutants: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group mutants
+	@$(PIP_INSTALL) --group mutants
 	@ended=0; for part in chess store; do \
 		$(BIN)/python -m tests.mutants.run $$part --sample $(SAMPLE) --seed $(SEED) || ended=$$?; \
 	done; exit $$ended
 
 docs: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	@$(PIP_INSTALL) --group docs
 	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/trees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 supply: $(READY)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group supply
+	@$(PIP_INSTALL) --group supply
 
 constraints: supply
 	@sh scripts/constraints.sh $(VENV) $(UPGRADE)
@@ -91,9 +92,10 @@ try-pages: $(READY)
 	@sh scripts/pages.sh $(VENV) || true
 
 $(READY): pyproject.toml constraints.txt
+	@echo "setting up $(VENV): some minutes the first time" >&2
 	@sh scripts/venv.sh $(PYTHON) $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .
+	@$(PIP_INSTALL) torch
+	@$(PIP_INSTALL) --group dev -e .
 	@touch $(READY)
 
 # Some tests compare against Stockfish; they skip with a line where it cannot be installed.

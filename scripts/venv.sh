@@ -9,7 +9,7 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "vecchess needs Python 3.11 or newer; $python is older. Try: make PYTHON=python3.11" >&2
     exit 1
 fi
-upgrade_pip() { "$venv/bin/pip" install --quiet --disable-pip-version-check "pip>=25.1"; }
+upgrade_pip() { sh scripts/quietly.sh "$venv/bin/pip" install --disable-pip-version-check "pip>=25.1"; }
 if [ -x "$venv/bin/pip" ]; then
     upgrade_pip  # dependency groups need it
     exit 0
