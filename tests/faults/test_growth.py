@@ -27,9 +27,9 @@ from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.status_file import StatusFile
-from vecchess.train.data.loader import Loader
-from vecchess.train.data.replay_window import GivenShelf
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.loader_pool import LoaderPool
+from vecchess.train.data.replay_window import GivenShards
+from vecchess.train.data.shared_buffers import SharedBuffers
 
 ROOT = Path(__file__).parents[2]
 MOST_MB = 16.0
@@ -102,7 +102,7 @@ def test_loaders_leave_nothing_behind(tmp_path: Path) -> None:
     records = searched(games())
     for index in range(4):
         write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
-    with Loader(GivenShelf([tmp_path]), Places(32, 1)) as loader:
+    with LoaderPool(GivenShards([tmp_path]), SharedBuffers(32, 1)) as loader:
         assert_nothing_grows(lambda _: len(list(loader.batches(plans(4)))), warm=5, times=20)
 
 

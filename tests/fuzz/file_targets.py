@@ -43,7 +43,7 @@ from vecchess.train.checkpoint.checkpoint_folder import (
 )
 from vecchess.train.checkpoint.state_dict import packed
 from vecchess.train.checkpoint.trainer_state import _to_bytes
-from vecchess.train.data.shard_block import Block
+from vecchess.train.data.shard_block import ShardBlock
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
 ZIP_WORDS = (b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"\x93NUMPY\1\0", b"\x93NUMPY\2\0")
@@ -118,7 +118,7 @@ def use_shard(path: Path) -> None:
     read_numbers(path)
     records = read_shard(path)
     GameStats.of(records)
-    Block.of(records, 0.9)
+    ShardBlock.of(records, 0.9)
     replay(records, np.arange(len(records.action)))
     records.digest()
 

@@ -15,7 +15,7 @@ from vecchess.errors import ConfigError, WorkerDied
 from vecchess.importers.engine_games import EngineGames, gather_engine_games
 from vecchess.store.manifest import Manifest
 from vecchess.store.sources import read_games
-from vecchess.train.data.samples import make_samples
+from vecchess.train.data.collate import make_samples
 from vecchess.train.data.shard_block import trainable_plies
 
 # An engine that plays the first legal move by name, dies when it is told to, and makes a file after

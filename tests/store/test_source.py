@@ -20,7 +20,7 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.sources import read_games
 from vecchess.store.stats import GameStats
-from vecchess.train.data.replay_window import GivenShelf, Window
+from vecchess.train.data.replay_window import GivenShards, ReplayWindow
 
 pytestmark = pytest.mark.plain
 
@@ -91,8 +91,8 @@ def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> 
 
 def test_learning_from_such_a_run_leaves_them_out(run: RunFolder) -> None:
     before, said = files_of(run), []
-    shelf = GivenShelf([run.path])
-    window = Window(shelf, say=said.append)
+    shelf = GivenShards([run.path])
+    window = ReplayWindow(shelf, say=said.append)
     window.update(len(shelf))
     assert window.num_shards == 1
     require_both_told(said)

@@ -1,4 +1,4 @@
-"""Generations: each its own numbers and shards, whatever else is on disk."""
+"""SelfplaySource: each its own numbers and shards, whatever else is on disk."""
 
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint.checkpoint_folder import STATE_FILE, CheckpointFolder, load
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest, publish
-from vecchess.train.selfplay_source import Generations
+from vecchess.train.publish import latest_net, publish
+from vecchess.train.selfplay_source import SelfplaySource
 
 GAMES = 6
 
@@ -60,11 +60,11 @@ def run(tmp_path: Path) -> RunFolder:
 
 def generations(
     run: RunFolder, num_reference_shards: int = 0, **settings: Any
-) -> tuple[Generations, FakeCampaign]:
+) -> tuple[SelfplaySource, FakeCampaign]:
     known = {"games_per_iter": GAMES, "batch_size": 4} | settings
     campaign, ranks = FakeCampaign(run), Ranks.alone(torch.device("cpu"))
     config = build(TrainConfig, known)
-    source = Generations(config, run, ranks, StopSignals(), campaign, num_reference_shards)  # type: ignore[arg-type]
+    source = SelfplaySource(config, run, ranks, StopSignals(), campaign, num_reference_shards)  # type: ignore[arg-type]
     return source, campaign
 
 
@@ -75,7 +75,7 @@ def test_every_number_is_somebodys() -> None:
         for node in range(4):
             ranks = Ranks.alone(torch.device("cpu"))
             ranks.num_nodes, ranks.node = 4, node
-            part = Generations(config, RunFolder(Path("none")), ranks, StopSignals(), None)
+            part = SelfplaySource(config, RunFolder(Path("none")), ranks, StopSignals(), None)
             numbers += part.numbers(iteration)
     assert numbers == list(range(30))
 
@@ -167,4 +167,4 @@ def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
     campaign.stops = True
     assert source.prepare(0, 0) is None
     assert len(source.state()["history"]) == 0
-    assert latest(run).file.exists()
+    assert latest_net(run).file.exists()

@@ -17,10 +17,11 @@ from vecchess.snn.create import create_sized
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers
-from vecchess.train.data.samples import Samples, make_samples
+from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import Samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.step_metrics import Told
+from vecchess.train.step.step_metrics import StepMetrics
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
 BATCH = 128
@@ -86,7 +87,7 @@ def new_net(folded: bool) -> SpikingNet:
 
 
 def learn(
-    learner: Learner, batches: list[Samples[Tensor]], told: list[Told] | None = None
+    learner: Learner, batches: list[Samples[Tensor]], told: list[StepMetrics] | None = None
 ) -> list[float]:
     rows = learner.rows_a_rank
     part = slice(learner.ranks.rank * rows, (learner.ranks.rank + 1) * rows)
@@ -107,7 +108,7 @@ def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) ->
     expected = learn(alone, batches)
     barrier, table = Barrier(2), {}
     pair = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in (0, 1)]
-    told: list[list[Told]] = [[], []]
+    told: list[list[StepMetrics]] = [[], []]
     threads = [
         Thread(target=learn, args=(learner, batches, told[rank]))
         for rank, learner in enumerate(pair)

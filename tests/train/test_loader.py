@@ -18,11 +18,12 @@ from vecchess.errors import DataError, WorkerDied
 from vecchess.selfplay.supervisor.worker_process import UNATTENDED_S
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import ShardFile, write_shard
-from vecchess.train.data.batch_spec import Plan
-from vecchess.train.data.loader import Loader
-from vecchess.train.data.replay_window import GivenShelf, ManifestShelf
-from vecchess.train.data.samples import Samples, make_samples, row_bytes
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.collate import make_samples
+from vecchess.train.data.loader_pool import LoaderPool
+from vecchess.train.data.replay_window import GivenShards, ManifestShards
+from vecchess.train.data.samples import Samples, row_bytes
+from vecchess.train.data.shared_buffers import SharedBuffers
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +38,8 @@ def folder(tmp_path: Path, records: GameRecords) -> Path:
     return tmp_path
 
 
-def plans(num: int, **changes: object) -> list[Plan]:
-    base = Plan(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
+def plans(num: int, **changes: object) -> list[BatchSpec]:
+    base = BatchSpec(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
     return [replace(base, step=step, **changes) for step in range(num)]
 
 
@@ -47,7 +48,7 @@ def equal(one: Samples[torch.Tensor], other: Samples[torch.Tensor]) -> bool:
 
 
 def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
-    with Loader(GivenShelf([folder]), Places(32)) as here:
+    with LoaderPool(GivenShards([folder]), SharedBuffers(32)) as here:
         wanted = list(here.batches(plans(6)))
         halves = list(here.batches(plans(2, first_row=16)))
         shuffled = list(here.batches(plans(3, in_epochs=True)))
@@ -56,7 +57,7 @@ def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
     assert wanted[0].policy.shape == (32, 218)
     assert not equal(wanted[0], wanted[1])
     assert equal(wanted[1].map(lambda column: column[16:]), halves[1])
-    with Loader(GivenShelf([folder]), Places(32, 2)) as there:
+    with LoaderPool(GivenShards([folder]), SharedBuffers(32, 2)) as there:
         assert there.count(plans(1)[0]) > 300
         for _ in range(2):  # the processes stay from one round to the next
             assert all(map(equal, wanted, there.batches(plans(6))))
@@ -67,9 +68,9 @@ def test_batches_do_not_depend_on_who_makes_them(folder) -> None:
 
 def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
     mixed = {"reference_share": 0.3, "num_reference_shards": 2}
-    own = GivenShelf([folder / f"{index}.npz" for index in (0, 1)])
-    others = GivenShelf([folder / f"{index}.npz" for index in (2, 3)])
-    with Loader(own, Places(32), reference=others) as loader:
+    own = GivenShards([folder / f"{index}.npz" for index in (0, 1)])
+    others = GivenShards([folder / f"{index}.npz" for index in (2, 3)])
+    with LoaderPool(own, SharedBuffers(32), reference=others) as loader:
         (pure,) = loader.batches(plans(1, num_shards=2))
         (batch,) = loader.batches(plans(1, num_shards=2, **mixed))
         (half,) = loader.batches(plans(1, num_shards=2, first_row=16, **mixed))
@@ -80,10 +81,10 @@ def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
     kept = torch.from_numpy(~is_other)
     assert equal(batch.map(lambda column: column[kept]), pure.map(lambda column: column[kept]))
     assert equal(batch.map(lambda column: column[16:]), half)
-    with Loader(others, Places(4000)) as loader:
+    with LoaderPool(others, SharedBuffers(4000)) as loader:
         (all_of_them,) = loader.batches(plans(1, num_shards=2, batch_size=4000, mirror=False))
     known = {row.tobytes() for row in all_of_them.planes.numpy()}
-    with Loader(own, Places(32), reference=others) as loader:
+    with LoaderPool(own, SharedBuffers(32), reference=others) as loader:
         (unmirrored,) = loader.batches(plans(1, num_shards=2, mirror=False, **mixed))
     assert all(row.tobytes() in known for row in unmirrored.planes.numpy()[is_other])
 
@@ -91,8 +92,8 @@ def test_reference_games_are_spread_among_a_runs_own(folder) -> None:
 def test_batches_hold_as_many_positions_as_the_network_sees(folder, records) -> None:
     plan = plans(1, mirror=False)[0]
     with (
-        Loader(GivenShelf([folder]), Places(32, 1, history=4)) as four,
-        Loader(GivenShelf([folder]), Places(32)) as one,
+        LoaderPool(GivenShards([folder]), SharedBuffers(32, 1, history=4)) as four,
+        LoaderPool(GivenShards([folder]), SharedBuffers(32)) as one,
     ):
         (seen,), (newest,) = four.batches([plan]), one.batches([plan])
     assert seen.planes.shape == (32, 61)
@@ -104,7 +105,7 @@ def test_batches_hold_as_many_positions_as_the_network_sees(folder, records) -> 
 
 
 def test_a_lost_process_is_told(folder) -> None:
-    with Loader(GivenShelf([folder]), Places(32, 1, prefetch=1)) as loader:
+    with LoaderPool(GivenShards([folder]), SharedBuffers(32, 1, prefetch=1)) as loader:
         batches = loader.batches(plans(20))
         next(batches)
         (process,) = active_children()
@@ -120,7 +121,9 @@ def test_a_lost_process_is_told(folder) -> None:
 def test_a_process_that_hangs_is_told(folder) -> None:
     """Stopped in the midst of an iteration, and between two of them."""
     for owed in (1, 0):
-        with Loader(GivenShelf([folder]), Places(32, 2, prefetch=1), stall_timeout_s=0.7) as loader:
+        with LoaderPool(
+            GivenShards([folder]), SharedBuffers(32, 2, prefetch=1), stall_timeout_s=0.7
+        ) as loader:
             batches = loader.batches(plans(8 if owed else 2))
             next(batches)
             if not owed:
@@ -132,7 +135,7 @@ def test_a_process_that_hangs_is_told(folder) -> None:
         assert not active_children()
 
 
-class DeadShelf(GivenShelf):
+class DeadShelf(GivenShards):
     """As if a disk did not answer."""
 
     def first(self, num_shards: int) -> list[ShardFile]:
@@ -142,13 +145,13 @@ class DeadShelf(GivenShelf):
 
 def test_a_disk_that_does_not_answer_is_told(folder) -> None:
     with (
-        Loader(DeadShelf([folder]), Places(32, 1), stall_timeout_s=0.7) as loader,
+        LoaderPool(DeadShelf([folder]), SharedBuffers(32, 1), stall_timeout_s=0.7) as loader,
         pytest.raises(WorkerDied, match=r"has done nothing for 0.7 s"),
     ):
         list(loader.batches(plans(1)))
 
 
-class SlowShelf(GivenShelf):
+class SlowShelf(GivenShards):
     """As if reading took long: two seconds of work before the shards are there."""
 
     def first(self, num_shards: int) -> list[ShardFile]:
@@ -159,7 +162,7 @@ class SlowShelf(GivenShelf):
 
 
 def test_a_slow_start_is_no_hang(folder) -> None:
-    with Loader(SlowShelf([folder]), Places(32, 1), stall_timeout_s=1.0) as loader:
+    with LoaderPool(SlowShelf([folder]), SharedBuffers(32, 1), stall_timeout_s=1.0) as loader:
         assert len(list(loader.batches(plans(2)))) == 2
 
 
@@ -167,7 +170,8 @@ def test_a_trainer_that_was_stopped_itself_blames_nobody(folder) -> None:
     """Both sides stopped, as by Ctrl-Z, for longer than a process may do nothing."""
     program = (
         "import sys; from pathlib import Path; from tests.train.test_loader import *;"
-        "loader = Loader(SlowShelf([Path(sys.argv[1])]), Places(32, 1), stall_timeout_s=1.0);"
+        "shelf, memory = SlowShelf([Path(sys.argv[1])]), SharedBuffers(32, 1);"
+        "loader = LoaderPool(shelf, memory, stall_timeout_s=1.0);"
         "print('begun', flush=True); print(len(list(loader.batches(plans(2))))); loader.close()"
     )
     process = subprocess.Popen(
@@ -186,7 +190,7 @@ def test_a_trainer_that_was_stopped_itself_blames_nobody(folder) -> None:
 def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
     (folder / "2.npz").write_bytes(b"no shard")
     said: list[str] = []
-    with Loader(GivenShelf([folder]), Places(32, 2), say=said.append) as loader:
+    with LoaderPool(GivenShards([folder]), SharedBuffers(32, 2), say=said.append) as loader:
         assert len(list(loader.batches(plans(6)))) == 6
         assert len(said) == 1
         assert "2.npz" in said[0]
@@ -199,7 +203,7 @@ def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
 
 def test_a_manifest_may_grow(tmp_path, folder) -> None:
     with (
-        Loader(ManifestShelf(tmp_path / "none yet"), Places(32)) as loader,
+        LoaderPool(ManifestShards(tmp_path / "none yet"), SharedBuffers(32)) as loader,
         pytest.raises(DataError, match="lists 0 shards, not 4"),
     ):
         list(loader.batches(plans(1)))
@@ -207,7 +211,7 @@ def test_a_manifest_may_grow(tmp_path, folder) -> None:
 
 def test_columns_own_the_memory_they_lie_in(folder) -> None:
     """As torch has to know when the memory is pinned and copies are under way."""
-    with Loader(GivenShelf([folder]), Places(32)) as loader:
+    with LoaderPool(GivenShards([folder]), SharedBuffers(32)) as loader:
         (batch,) = loader.batches(plans(1))
     storages = {column.untyped_storage().data_ptr() for column in vars(batch).values()}
     assert len(storages) == 1

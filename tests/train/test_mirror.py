@@ -10,7 +10,7 @@ from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import encode_planes
 from vecchess.chess.sample import random_positions
 from vecchess.train.data.augment import mirror, mirrored_actions
-from vecchess.train.data.samples import make_samples
+from vecchess.train.data.collate import make_samples
 
 
 def without_castling(num: int) -> list[chess.Board]:

@@ -6,24 +6,24 @@ import pytest
 import torch
 
 from vecchess.config import LossConfig
-from vecchess.train.step.losses import OBJECTIVES, Rows, step_weights
-from vecchess.train.step.policy_outputs import Outlook
+from vecchess.train.step.losses import OBJECTIVES, DeviceBatch, step_weights
+from vecchess.train.step.policy_outputs import StepOutputs
 
 B, L, T = 5, 7, 3
 
 
 @pytest.fixture
-def outlook() -> Outlook:
+def outlook() -> StepOutputs:
     generator = torch.Generator().manual_seed(1)
     policy = torch.randn(T, B, L, generator=generator)
     wdl = torch.randn(T, B, 3, generator=generator)
-    return Outlook(policy.log_softmax(-1), wdl.log_softmax(-1))
+    return StepOutputs(policy.log_softmax(-1), wdl.log_softmax(-1))
 
 
 @pytest.fixture
-def rows() -> Rows:
+def rows() -> DeviceBatch:
     generator = torch.Generator().manual_seed(2)
-    return Rows(
+    return DeviceBatch(
         legal=torch.arange(L).repeat(B, 1),
         num_legal=torch.full((B,), L),
         played=torch.tensor([0, 3, 6, 2, 1]),
@@ -39,7 +39,7 @@ def rows() -> Rows:
     )
 
 
-def test_targets_at_every_step(outlook: Outlook, rows: Rows) -> None:
+def test_targets_at_every_step(outlook: StepOutputs, rows: DeviceBatch) -> None:
     losses = OBJECTIVES["alphazero"](outlook, rows, LossConfig(root_value_share=0.3))
     for b in range(B):
         policy = sum(
@@ -60,7 +60,9 @@ def test_targets_at_every_step(outlook: Outlook, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
-def test_drawn_moves_push_the_step_that_acted(outlook: Outlook, rows: Rows, objective: str) -> None:
+def test_drawn_moves_push_the_step_that_acted(
+    outlook: StepOutputs, rows: DeviceBatch, objective: str
+) -> None:
     loss = LossConfig(entropy_bonus=0.05, clip=0.2)
     losses = OBJECTIVES[objective](outlook, rows, loss)
     for b in range(B):
@@ -81,10 +83,10 @@ def test_drawn_moves_push_the_step_that_acted(outlook: Outlook, rows: Rows, obje
         assert float(losses.policy[b]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_ppo_learns_nothing_beyond_the_clip(rows: Rows) -> None:
+def test_ppo_learns_nothing_beyond_the_clip(rows: DeviceBatch) -> None:
     """A ratio that has left the range on the good side has no gradient of its own."""
     logits = torch.zeros(1, B, L, requires_grad=True)
-    outlook = Outlook(logits.log_softmax(-1), torch.zeros(1, B, 3).log_softmax(-1))
+    outlook = StepOutputs(logits.log_softmax(-1), torch.zeros(1, B, 3).log_softmax(-1))
     loss = LossConfig(entropy_bonus=0.0)
     losses = OBJECTIVES["ppo"](outlook, rows._replace(steps=torch.ones(B, dtype=torch.long)), loss)
     losses.policy.sum().backward()

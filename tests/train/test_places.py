@@ -1,4 +1,4 @@
-"""Places for batches: shared with processes, and of no account to the size of /dev/shm."""
+"""SharedBuffers for batches: shared with processes, and of no account to the size of /dev/shm."""
 
 import errno
 import os
@@ -12,16 +12,16 @@ import pytest
 
 from vecchess.errors import ConfigError
 from vecchess.train.data.samples import row_bytes
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.shared_buffers import SharedBuffers
 
 
-def fill(places: Places) -> None:
+def fill(places: SharedBuffers) -> None:
     for index in range(places.ahead + 1):
         places[index][:] = index + 1
 
 
 def test_a_process_writes_where_others_read() -> None:
-    places = Places(num_rows=3, num_workers=2, prefetch=2)
+    places = SharedBuffers(num_rows=3, num_workers=2, prefetch=2)
     assert places.ahead == 4
     assert places[0].nbytes == 3 * row_bytes(25)
     process = get_context("spawn").Process(target=fill, args=(places,))
@@ -33,7 +33,7 @@ def test_a_process_writes_where_others_read() -> None:
 
 
 def test_no_process_needs_nothing_to_share() -> None:
-    places = Places(num_rows=3)
+    places = SharedBuffers(num_rows=3)
     assert (places.ahead, places[0].nbytes) == (0, 3 * row_bytes(25))
     assert places[0].base is places[1].base
 
@@ -44,7 +44,7 @@ def test_a_lack_of_memory_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     with pytest.raises(ConfigError, match=r"2 loader processes need 55 MB .*--loaders 0"):
-        Places(num_rows=4096, num_workers=2)
+        SharedBuffers(num_rows=4096, num_workers=2)
 
 
 def test_a_small_dev_shm_will_do(tmp_path: Path) -> None:
@@ -52,10 +52,11 @@ def test_a_small_dev_shm_will_do(tmp_path: Path) -> None:
     if shutil.which("unshare") is None or os.geteuid():
         pytest.skip("needs unshare, and to be root")
     program = (
-        "from vecchess.train.data.shared_buffers import Places\n"
+        "from vecchess.train.data.shared_buffers import SharedBuffers\n"
         "from tests.train.test_places import *\n"
         "if __name__ == '__main__':\n"
-        "    places = Places(1024, 1); test_a_process_writes_where_others_read(); fill(places)\n"
+        "    places = SharedBuffers(1024, 1)\n"
+        "    test_a_process_writes_where_others_read(); fill(places)\n"
         "    print(places[0].nbytes)\n"
     )
     file = tmp_path / "program.py"

@@ -10,8 +10,9 @@ from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay
 from vecchess.store.targets import lay_out_targets
+from vecchess.train.data.collate import make_samples
 from vecchess.train.data.returns import advantages, lambda_returns
-from vecchess.train.data.samples import make_samples, row_bytes, samples_in
+from vecchess.train.data.samples import row_bytes, samples_in
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])

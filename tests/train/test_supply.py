@@ -16,7 +16,7 @@ from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
 from vecchess.train import open_sources as supply
-from vecchess.train.data.replay_window import ManifestShelf
+from vecchess.train.data.replay_window import ManifestShards
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.train_reporter import Console
 
@@ -46,7 +46,7 @@ def test_games_are_played_with_the_slots_that_are_remembered(
         reporter=SimpleNamespace(status=None),
     )
 
-    games = supply.Supply(ManifestShelf(run.games))
+    games = supply.Supply(ManifestShards(run.games))
 
     def slots() -> int:
         with supply.open_source(trainer, games, [CPU], Console(), True):

@@ -12,10 +12,10 @@ from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, no_targets
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
-from vecchess.train.data.collate import fill_rows
-from vecchess.train.data.replay_window import GivenShelf, ManifestShelf, Window
-from vecchess.train.data.samples import empty_samples, make_samples
-from vecchess.train.data.shard_block import Block, trainable_plies
+from vecchess.train.data.collate import collate, make_samples
+from vecchess.train.data.replay_window import GivenShards, ManifestShards, ReplayWindow
+from vecchess.train.data.samples import empty_samples
+from vecchess.train.data.shard_block import ShardBlock, trainable_plies
 
 SHARDS = 6
 
@@ -39,9 +39,9 @@ def folder(tmp_path: Path, parts: list[GameRecords]) -> Path:
     return tmp_path
 
 
-def planes_of(window: Window) -> np.ndarray:
+def planes_of(window: ReplayWindow) -> np.ndarray:
     rows = empty_samples(window.num_positions)
-    fill_rows(window.table, *window.find(np.arange(window.num_positions)), rows)
+    collate(window.table, *window.find(np.arange(window.num_positions)), rows)
     return rows.planes
 
 
@@ -50,7 +50,7 @@ def planes_in(parts: list[GameRecords]) -> np.ndarray:
 
 
 def test_everything_in_order(folder, parts) -> None:
-    window = Window(ManifestShelf(folder))
+    window = ReplayWindow(ManifestShards(folder))
     window.update(4)
     assert np.array_equal(planes_of(window), planes_in(parts[:4]))
     window.update(SHARDS)
@@ -70,13 +70,13 @@ def test_in_which_shard_a_game_is_does_not_matter(records, folder, parts, tmp_pa
         part = records.take(taken)
         sha256 = write_shard(other / f"{index}.npz", part)
         manifest.append(ShardEntry(f"{index}.npz", sha256, GameStats.of(part)))
-    window = Window(ManifestShelf(other))
+    window = ReplayWindow(ManifestShards(other))
     window.update(3)
     assert np.array_equal(planes_of(window), planes_in(parts))
 
 
 def test_what_is_left_out_is_let_go(folder, parts) -> None:
-    grown, fresh = Window(ManifestShelf(folder)), Window(ManifestShelf(folder))
+    grown, fresh = ReplayWindow(ManifestShards(folder)), ReplayWindow(ManifestShards(folder))
     for num in range(1, SHARDS + 1):
         grown.update(num, max(num - 2, 0))
         assert grown.num_shards == min(num, 2)
@@ -89,7 +89,7 @@ def test_bad_shards_are_set_aside(folder, parts) -> None:
     (folder / "1.npz").write_bytes(b"no shard")
     (folder / "3.npz").unlink()
     said: list[str] = []
-    window = Window(ManifestShelf(folder), say=said.append)
+    window = ReplayWindow(ManifestShards(folder), say=said.append)
     window.update(SHARDS)
     good = [parts[i] for i in (0, 2, 4, 5)]
     assert np.array_equal(planes_of(window), planes_in(good))
@@ -100,7 +100,7 @@ def test_bad_shards_are_set_aside(folder, parts) -> None:
     window.update(5)
     window.update(SHARDS)
     assert len(said) == 2
-    again = Window(ManifestShelf(folder), say=said.append)
+    again = ReplayWindow(ManifestShards(folder), say=said.append)
     again.update(SHARDS)
     assert np.array_equal(planes_of(again), planes_in(good))
     assert sum("1.npz" in line for line in said) == 1
@@ -113,7 +113,7 @@ def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
     sha256 = write_shard(folder / "bad.npz", bad)
     manifest.append(ShardEntry("bad.npz", sha256, GameStats.of(bad)))
     said: list[str] = []
-    window = Window(ManifestShelf(folder), say=said.append)
+    window = ReplayWindow(ManifestShards(folder), say=said.append)
     window.update(SHARDS + 1)
     assert window.num_shards == SHARDS
     assert "game 0: the move recorded at ply 4 is illegal" in said[0]
@@ -140,9 +140,9 @@ def test_places_of_a_user(folder, parts, tmp_path) -> None:
     single.mkdir()
     write_shard(single / "a.npz", parts[0])
     (single / "b.npz").write_bytes(b"no shard")
-    shelf, said = GivenShelf([folder, single, single / "a.npz"]), []
+    shelf, said = GivenShards([folder, single, single / "a.npz"]), []
     assert len(shelf) == SHARDS + 3
-    window = Window(shelf, say=said.append)
+    window = ReplayWindow(shelf, say=said.append)
     window.update(len(shelf))
     assert np.array_equal(planes_of(window)[: len(planes_in(parts))], planes_in(parts))
     rest = planes_of(window)[len(planes_in(parts)) :]
@@ -152,7 +152,7 @@ def test_places_of_a_user(folder, parts, tmp_path) -> None:
     (tmp_path / "empty").mkdir()
     for place in ("empty", "nowhere"):
         with pytest.raises(ConfigError, match=place):
-            GivenShelf([tmp_path / place])
+            GivenShards([tmp_path / place])
 
 
 def test_ten_million_positions_fit_in_two_gigabytes() -> None:
@@ -171,6 +171,6 @@ def test_ten_million_positions_fit_in_two_gigabytes() -> None:
         **vars(made) | columns | searches | {"offsets": np.arange(games + 1) * plies}
     )
     records.validate()
-    block = Block.narrowed(records, 1.0)
+    block = ShardBlock.narrowed(records, 1.0)
     assert block.num_positions == num
     assert block.nbytes / num * 10_000_000 < 1.3e9

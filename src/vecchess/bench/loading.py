@@ -18,10 +18,10 @@ from vecchess.runtime.devices import parse_gpus
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay
 from vecchess.store.shard import write_shard
-from vecchess.train.data.batch_spec import Plan
-from vecchess.train.data.loader import Loader
-from vecchess.train.data.replay_window import GivenShelf
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.loader_pool import LoaderPool
+from vecchess.train.data.replay_window import GivenShards
+from vecchess.train.data.shared_buffers import SharedBuffers
 
 SCHEMA = 1
 MAX_PLIES = 120
@@ -44,11 +44,11 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
         num_shards = -(-games // SHARD_GAMES)
         for index, chosen in enumerate(np.array_split(np.arange(games), num_shards)):
             write_shard(Path(folder) / f"{index:06d}.npz", records.take(chosen))
-        shelf = GivenShelf([Path(folder)])
-        plan = Plan(num_shards, seed, 0, batch_size, mirror=True)
+        shelf = GivenShards([Path(folder)])
+        plan = BatchSpec(num_shards, seed, 0, batch_size, mirror=True)
         with (
-            Loader(shelf, Places(batch_size)) as here,
-            Loader(shelf, Places(batch_size, num_workers=1)) as there,
+            LoaderPool(shelf, SharedBuffers(batch_size)) as here,
+            LoaderPool(shelf, SharedBuffers(batch_size, num_workers=1)) as there,
         ):
             positions = here.count(plan), there.count(plan)
             laps = [
@@ -91,7 +91,7 @@ def _play(games: int, seed: int) -> GameRecords:
     return play_games(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 
 
-def _lap(loader: Loader, plan: Plan, seconds: float) -> float:
+def _lap(loader: LoaderPool, plan: BatchSpec, seconds: float) -> float:
     """Positions/s for a while; the first batches of an iteration, made ahead, are not counted."""
     batches = loader.batches(_endless(plan))
     for _ in range(SETTLE_BATCHES):
@@ -102,6 +102,6 @@ def _lap(loader: Loader, plan: Plan, seconds: float) -> float:
     return made / spent
 
 
-def _endless(plan: Plan) -> Iterator[Plan]:
+def _endless(plan: BatchSpec) -> Iterator[BatchSpec]:
     """The plans of all steps."""
     return (replace(plan, step=step) for step in count())

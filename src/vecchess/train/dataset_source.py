@@ -8,21 +8,23 @@ from typing import Any
 
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
-from vecchess.train.data.batch_spec import Plan
-from vecchess.train.data.loader import Loader
+from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_source import Stage
+from vecchess.train.training_source import IterationPlan
 
 MOST_HELD_OUT = 8192
 """So many positions, drawn from those held out, are asked about."""
 HOLDOUT_SEED = 20
 
 
-class Corpus:
+class DatasetSource:
     """A fixed set of positions, gone through ``epochs`` times in all."""
 
-    def __init__(self, config: TrainConfig, ranks: Ranks, loader: Loader, num_shards: int) -> None:
+    def __init__(
+        self, config: TrainConfig, ranks: Ranks, loader: LoaderPool, num_shards: int
+    ) -> None:
         """Counts the positions of the first ``num_shards`` shards that ``loader`` has.
 
         Raises ConfigError where they are too few for a batch.
@@ -44,14 +46,14 @@ class Corpus:
                 "more games or epochs, or fewer --iterations"
             )
 
-    def prepare(self, iteration: int, steps_before: int) -> Stage:
+    def prepare(self, iteration: int, steps_before: int) -> IterationPlan:
         """The part of the corpus whose turn it is."""
         ends = [self._num_steps * k // self._config.iterations for k in (iteration, iteration + 1)]
 
-        def plan(step: int) -> Plan:
+        def plan(step: int) -> BatchSpec:
             return self._plan(step, self._config.seed, 0, self._num_learnt)
 
-        return Stage(ends[1] - ends[0], plan, self.num_positions)
+        return IterationPlan(ends[1] - ends[0], plan, self.num_positions)
 
     def state(self) -> dict[str, Any]:
         """Nothing: the files are what they were."""
@@ -76,9 +78,9 @@ class Corpus:
         ]
         return learner.examine(self._loader.batches(plans))
 
-    def _plan(self, step: int, seed: int, first: int, end: int) -> Plan:
+    def _plan(self, step: int, seed: int, first: int, end: int) -> BatchSpec:
         config, rows = self._config, self._config.batch_size // self._ranks.world_size
-        return Plan(
+        return BatchSpec(
             num_shards=self._num_shards,
             seed=seed,
             step=step,

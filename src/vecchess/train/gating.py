@@ -15,7 +15,7 @@ from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.progress_matches import facts_of, match_settings, queries, room_for
-from vecchess.train.publish import latest
+from vecchess.train.publish import latest_net
 from vecchess.train.rank0_task import MustStop, run_on_rank0
 
 CANDIDATE = "candidate.safetensors"
@@ -43,7 +43,7 @@ class Gate:
         return run_on_rank0(self._ranks, stop, work)
 
     def _play(self, candidate: IntegerNet, iteration: int, must_stop: MustStop) -> dict[str, Any]:
-        config, best = self._config, latest(self._run)
+        config, best = self._config, latest_net(self._run)
         if candidate.sha256 == best.sha256:
             return {"admitted": True, "games": 0}
         file = self._run.path / CANDIDATE

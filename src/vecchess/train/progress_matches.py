@@ -12,7 +12,7 @@ from vecchess.runtime.devices import Device, num_cores
 from vecchess.runtime.signals import StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest
+from vecchess.train.publish import latest_net
 from vecchess.train.rank0_task import MustStop, run_on_rank0
 
 OPPONENTS = ("random", "greedy")
@@ -20,7 +20,7 @@ RANDOM_PLIES = 6
 """Openings that all differ, for players that would repeat themselves."""
 
 
-class Matches:
+class ProgressMatches:
     """Plays them, on rank 0, while the others wait."""
 
     def __init__(self, config: TrainConfig, run: RunFolder, ranks: Ranks, device: Device) -> None:
@@ -33,7 +33,7 @@ class Matches:
         return told["matches"] if told else []
 
     def _all(self, must_stop: MustStop) -> dict[str, Any]:
-        config, net = self._config, f"net:{latest(self._run).file}"
+        config, net = self._config, f"net:{latest_net(self._run).file}"
         settings = match_settings(config, config.eval_games, config.seed)
         room = room_for(config, config.eval_games, self._device, networks=1)
         found = []

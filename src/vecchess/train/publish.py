@@ -16,7 +16,7 @@ LATEST = "nets/latest.json"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedNet:
     """A network in a run's folder."""
 
     name: str
@@ -24,7 +24,7 @@ class Published:
     sha256: str
 
 
-def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Published:
+def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> PublishedNet:
     """Write ``net``, durably, then make it the latest. The same again changes nothing.
 
     Raises DataError where the disk refuses; the latest is what it was then.
@@ -37,7 +37,7 @@ def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Pu
         except NetworkError as error:  # the name is ours, so it is the disk's fault, not a user's
             raise DataError(f"{error}; make room, then --resume") from None
     run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": net.sha256, "name": name})
-    return Published(name, file, net.sha256)
+    return PublishedNet(name, file, net.sha256)
 
 
 def _holds(file: Path, net: IntegerNet) -> bool:
@@ -48,12 +48,12 @@ def _holds(file: Path, net: IntegerNet) -> bool:
         return False
 
 
-def latest(run: RunFolder) -> Published:
+def latest_net(run: RunFolder) -> PublishedNet:
     """The newest network of ``run``; raises NetworkError where there is none."""
     path = run.path / LATEST
     try:
         facts = json_object(contents(path))
         file = run.nets / Path(facts["file"]).name
-        return Published(file.stem, file, str(facts["sha256"]))
+        return PublishedNet(file.stem, file, str(facts["sha256"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NetworkError(f"{path} does not name a network: {error}") from None

@@ -25,9 +25,9 @@ from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusFile
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
-from vecchess.train.checkpoint.trainer_state import Memory
+from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.dataset_files import check_data
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.shared_buffers import SharedBuffers
 from vecchess.train.distributed.environment import Cluster, local_ranks
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
@@ -35,11 +35,11 @@ from vecchess.train.distributed.shared_settings import settings_from_rank0, shar
 from vecchess.train.gating import Gate
 from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.open_sources import find_supply, open_loader, open_source
-from vecchess.train.progress_matches import Matches
-from vecchess.train.publish import latest
+from vecchess.train.progress_matches import ProgressMatches
+from vecchess.train.publish import latest_net
 from vecchess.train.selfplay_source import selfplay_config
 from vecchess.train.step.learner import Learner
-from vecchess.train.train_reporter import Reporter
+from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer
 
 SCHEMA = 1
@@ -100,7 +100,7 @@ def train_rank(
     if flags is not None:
         _check(config, devices, ranks.world_size)
     history = history_of(first_sizes(config).num_planes)
-    places = Places(config.batch_size // ranks.world_size, config.loaders, history=history)
+    places = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, history=history)
     ranks.require_same(shared_text(config))
     folder = _agreed(folder, config, resume, ranks)
     run, console = _machine_folder(folder, ranks), _console(ranks)
@@ -111,18 +111,18 @@ def train_rank(
             stack.enter_context(run.locked())
         status = stack.enter_context(_telling(run, config)) if ranks.is_local_main else None
         ranks.barrier()
-        reporter = Reporter(config, console if ranks.is_main else None, quiet, status)
+        reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
         if obstacle := obstacle_to_neurons(ranks.device):
             reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
         supply = find_supply(config, run, ranks, reporter)
         loader = stack.enter_context(open_loader(config, supply, places, ranks, reporter))
-        matches = Matches(config, run, ranks, devices[0])
+        matches = ProgressMatches(config, run, ranks, devices[0])
         gate = Gate(config, run, ranks, devices[0])
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
         source = stack.enter_context(open_source(trainer, supply, devices, console, quiet))
         checkpoints = _checkpoints(config, run) if ranks.is_main else None
-        memory = Memory(trainer, source, checkpoints)
+        memory = TrainerState(trainer, source, checkpoints)
         has_gone_on = memory.restore()
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
@@ -217,7 +217,7 @@ def _checkpoints(config: TrainConfig, run: RunFolder) -> CheckpointFolder:
 
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
     standing, stop = trainer.standing, trainer.stop
-    net = latest(trainer.run)
+    net = latest_net(trainer.run)
     return {
         "schema": SCHEMA,
         "run_dir": str(folder),

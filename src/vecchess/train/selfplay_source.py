@@ -17,12 +17,12 @@ from vecchess.selfplay.supervisor.supervisor import Campaign
 from vecchess.selfplay.supervisor.worker_throughput import Load, together
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
-from vecchess.train.data.batch_spec import Plan
+from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.window_size import window_size
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest
+from vecchess.train.publish import latest_net
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_source import Stage
+from vecchess.train.training_source import IterationPlan
 
 TOLD_OF_LOAD = (
     "plies_per_s", "evals_per_s", "sims_per_s", "batch_fill", "device_busy", "mover_busy",
@@ -36,7 +36,7 @@ def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
     return SelfplayConfig(net=net, games=config.games_per_iter, **shared)
 
 
-class Stretch(NamedTuple):
+class ShardSpan(NamedTuple):
     """Where one machine's part of a generation is."""
 
     first_shard: int
@@ -47,10 +47,10 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class NodeGames:
     """What one machine played of a generation."""
 
-    stretch: Stretch
+    stretch: ShardSpan
     seconds: float
     load: dict[str, Any]
     stats: GameStats
@@ -60,13 +60,13 @@ class Part:
         return vars(self) | {"stats": self.stats.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Part":
+    def from_dict(cls, values: dict[str, Any]) -> "NodeGames":
         """The same from plain values."""
-        stretch, stats = Stretch(*values["stretch"]), GameStats.from_dict(values["stats"])
+        stretch, stats = ShardSpan(*values["stretch"]), GameStats.from_dict(values["stats"])
         return cls(**values | {"stretch": stretch, "stats": stats})
 
 
-class Generations:
+class SelfplaySource:
     """Plays generation after generation, and says what is to be learnt after each."""
 
     def __init__(
@@ -85,10 +85,10 @@ class Generations:
         self._config, self._run, self._ranks = config, run, ranks
         self._stop, self._campaign = stop, campaign
         self._num_reference_shards = num_reference_shards
-        self._history: list[list[Stretch]] = []
+        self._history: list[list[ShardSpan]] = []
         """The machines' parts of every generation so far."""
 
-    def prepare(self, iteration: int, steps_before: int) -> Stage | None:
+    def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
         """Play the generation, on all machines; None where somebody asked to stop."""
         del self._history[iteration:]  # a stop in the middle of learning left it there
         part = None
@@ -96,7 +96,7 @@ class Generations:
             part = self._play(self._campaign, iteration)
         self._wait_for_others()
         told = self._ranks.gather_object(part.to_dict() if part else {})
-        parts = [Part.from_dict(values) for values in told if values]
+        parts = [NodeGames.from_dict(values) for values in told if values]
         if len(parts) < self._ranks.num_nodes:
             return None
         self._history.append([part.stretch for part in parts])
@@ -111,9 +111,9 @@ class Generations:
         """Go on after those generations."""
         history = state["history"]
         if isinstance(history, list):  # earlier checkpoints hold every fact about a part
-            names = Stretch._fields
+            names = ShardSpan._fields
             history = np.array([[[p[name] for name in names] for p in parts] for parts in history])
-        self._history = [[Stretch(*part) for part in parts] for parts in history.tolist()]
+        self._history = [[ShardSpan(*part) for part in parts] for parts in history.tolist()]
         self._num_reference_shards = state.get("reference_shards", 0)
 
     def examine(self, learner: Learner) -> dict[str, Any]:
@@ -126,18 +126,18 @@ class Generations:
         first = iteration * games
         return range(first + games * node // nodes, first + games * (node + 1) // nodes)
 
-    def _play(self, campaign: Campaign, iteration: int) -> Part | None:
+    def _play(self, campaign: Campaign, iteration: int) -> NodeGames | None:
         """This machine's part; None where somebody, here or elsewhere, asked to stop."""
         first_shard = self._parts_of_node()[-1].end_shard if self._history else 0
-        net, numbers = latest(self._run).file, self.numbers(iteration)
+        net, numbers = latest_net(self._run).file, self.numbers(iteration)
         result = campaign.play(str(net), numbers, self._pulse)
         if result.stopped_by:
             self._stop.ask(result.stopped_by)
             return None
         end_shard, stats = self._recorded(first_shard, len(numbers))
         positions = stats.searched_plies or sum(stats.time_steps.values())
-        return Part(
-            stretch=Stretch(first_shard, end_shard, positions),
+        return NodeGames(
+            stretch=ShardSpan(first_shard, end_shard, positions),
             seconds=result.seconds,
             load=result.load.to_dict(),
             stats=stats,
@@ -169,10 +169,10 @@ class Generations:
             if beat.stop or beat.all_done:
                 return
 
-    def _parts_of_node(self) -> list[Stretch]:
+    def _parts_of_node(self) -> list[ShardSpan]:
         return [parts[self._ranks.node] for parts in self._history]
 
-    def _stage(self, newest: list[Part], steps_before: int) -> Stage:
+    def _stage(self, newest: list[NodeGames], steps_before: int) -> IterationPlan:
         """What is learnt now: from the newest generations that the window has room for."""
         config = self._config
         new = sum(part.stretch.positions for part in newest)
@@ -182,8 +182,8 @@ class Generations:
         num_steps = round(new * config.samples_per_position / config.batch_size)
         seed = self._seed_of_newest() if config.is_on_policy else config.seed
 
-        def plan(step: int) -> Plan:
-            return Plan(
+        def plan(step: int) -> BatchSpec:
+            return BatchSpec(
                 seed=seed,
                 step=step - steps_before if config.is_on_policy else step,
                 batch_size=config.batch_size,
@@ -197,7 +197,7 @@ class Generations:
                 num_reference_shards=self._num_reference_shards,
             )
 
-        return Stage(max(num_steps, 1), plan, total, self._told(newest, oldest))
+        return IterationPlan(max(num_steps, 1), plan, total, self._told(newest, oldest))
 
     def _seed_of_newest(self) -> int:
         """Its steps count from 0, so its epochs need an order of their own."""
@@ -215,7 +215,7 @@ class Generations:
             num += 1
         return num
 
-    def _told(self, parts: list[Part], oldest: int) -> dict[str, Any]:
+    def _told(self, parts: list[NodeGames], oldest: int) -> dict[str, Any]:
         """Facts about a generation, all machines together."""
         stats = GameStats()
         for part in parts:

@@ -14,10 +14,10 @@ from vecchess.selfplay.supervisor.selfplay_progress import as_clock
 from vecchess.store.metrics import LOAD, MetricsLog
 from vecchess.store.status_file import State, StatusFile
 from vecchess.train.progress_matches import OPPONENTS, player_name, queries
-from vecchess.train.publish import Published
+from vecchess.train.publish import PublishedNet
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.step_metrics import Told
-from vecchess.train.training_source import Stage
+from vecchess.train.step.step_metrics import StepMetrics
+from vecchess.train.training_source import IterationPlan
 
 PLAIN_INTERVAL_S = 10.0
 LIVE_INTERVAL_S = 0.25
@@ -28,10 +28,12 @@ SHOWN = [
 """Heading and key of the figures in a line about learning."""
 
 
-class LearnLine:
+class LearningDisplay:
     """A stretch of updates: how far, how fast, what the losses are, what each rank waits for."""
 
-    def __init__(self, reporter: "Reporter", stage: Stage, first: int, live: Live | None) -> None:
+    def __init__(
+        self, reporter: "TrainReporter", stage: IterationPlan, first: int, live: Live | None
+    ) -> None:
         """``first`` updates of ``stage`` were done earlier. ``live`` is drawn in place."""
         self._reporter, self._stage, self._first, self._live = reporter, stage, first, live
         self._start = monotonic()
@@ -46,7 +48,7 @@ class LearnLine:
         """Since the first update of this stretch."""
         return max(monotonic() - self._start, 1e-9)
 
-    def update(self, step: int, told: Told) -> None:
+    def update(self, step: int, told: StepMetrics) -> None:
         """``step`` updates of the stage are done; ``told`` by the last of them."""
         self.waits = [
             wait + before
@@ -100,7 +102,7 @@ class LearnLine:
         return "\n".join([text, *lines])
 
 
-class Reporter:
+class TrainReporter:
     """One rank's voice. Ranks other than the first are silent and keep nothing."""
 
     def __init__(
@@ -154,22 +156,22 @@ class Reporter:
         """How fast games are played just now."""
         self._write(LOAD, load)
 
-    def played(self, stage: Stage) -> None:
+    def played(self, stage: IterationPlan) -> None:
         """The positions of an iteration are there."""
         if "games" in stage.told:
             self.say(play_line(self.title, stage.told))
         self._write("play", stage.told)
 
     @contextmanager
-    def learning(self, stage: Stage, first: int) -> Iterator[LearnLine]:
+    def learning(self, stage: IterationPlan, first: int) -> Iterator[LearningDisplay]:
         """A line while the updates of a stage are made, and one when they are."""
         self.enter("learning")
         console = self._console
         if console and console.is_terminal and not console.is_dumb_terminal and not self._quiet:
             with Live(console=console, auto_refresh=False, transient=True) as live:
-                yield (line := LearnLine(self, stage, first, live))
+                yield (line := LearningDisplay(self, stage, first, live))
         else:
-            yield (line := LearnLine(self, stage, first, None))
+            yield (line := LearningDisplay(self, stage, first, None))
         samples = (stage.num_steps - first) * self.config.batch_size
         self.say(
             f"{self.title}  learnt {samples:,} samples in {as_clock(line.seconds)} "
@@ -186,7 +188,7 @@ class Reporter:
             facts["spikes"] = {layer: round(rate, 6) for layer, rate in rates.items()}
         self._write("learn", facts)
 
-    def published(self, net: Published) -> None:
+    def published(self, net: PublishedNet) -> None:
         """A network is in the run's folder."""
         self._write("publish", {"net": net.name, "sha256": net.sha256})
 

@@ -9,18 +9,18 @@ from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.torch_integer import exported
 from vecchess.store.run_folder import RunFolder
-from vecchess.train.data.loader import Loader
+from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.gating import Gate
-from vecchess.train.progress_matches import Matches
+from vecchess.train.progress_matches import ProgressMatches
 from vecchess.train.publish import publish
 from vecchess.train.step.learner import Learner
-from vecchess.train.train_reporter import Reporter
-from vecchess.train.training_source import Source, Stage
+from vecchess.train.train_reporter import TrainReporter
+from vecchess.train.training_source import IterationPlan, TrainingSource
 
 
 @dataclass
-class Standing:
+class TrainProgress:
     """Where in the run everybody is; part of a checkpoint."""
 
     iteration: int = 0
@@ -34,7 +34,7 @@ class Standing:
     candidate_waits: bool = False
     """The gate has not judged the newest network yet, because somebody asked to stop."""
     matches: list[dict[str, Any]] = field(default_factory=list)
-    """Matches for progress so far, in order."""
+    """ProgressMatches for progress so far, in order."""
 
 
 class Trainer:
@@ -47,16 +47,16 @@ class Trainer:
         ranks: Ranks,
         stop: StopSignals,
         learner: Learner,
-        loader: Loader,
-        reporter: Reporter,
-        matches: Matches,
+        loader: LoaderPool,
+        reporter: TrainReporter,
+        matches: ProgressMatches,
         gate: Gate,
     ) -> None:
         """``run`` is the folder of this machine, for games and networks."""
         self.config, self.run, self.ranks, self.stop = config, run, ranks, stop
         self.learner, self.loader = learner, loader
         self.reporter, self.matches, self.gate = reporter, matches, gate
-        self.standing = Standing()
+        self.standing = TrainProgress()
 
     @property
     def mark(self) -> tuple[int, int]:
@@ -64,7 +64,7 @@ class Trainer:
         standing = self.standing
         return standing.iteration + (standing.step > 0), self.learner.progress.steps
 
-    def train(self, source: Source, save: Callable[[], None]) -> None:
+    def train(self, source: TrainingSource, save: Callable[[], None]) -> None:
         """Go on until the last iteration is done, or somebody asks to stop; saved either way.
 
         ``save`` writes a checkpoint; rank 0 alone does.
@@ -84,7 +84,7 @@ class Trainer:
         if self.stop.reason:
             save()
 
-    def _iterate(self, source: Source) -> bool:
+    def _iterate(self, source: TrainingSource) -> bool:
         """Once round; False where a stop left something of it to the next start."""
         standing = self.standing
         self.reporter.begin(self.learner, standing.iteration + 1)
@@ -101,7 +101,7 @@ class Trainer:
         standing.positions = stage.positions
         return self._finish_iteration(source)
 
-    def _finish_iteration(self, source: Source) -> bool:
+    def _finish_iteration(self, source: TrainingSource) -> bool:
         """What follows the learning; False where a stop left it to the next start."""
         if not self._publish():
             return False
@@ -110,7 +110,7 @@ class Trainer:
             self._evaluate()
         return True
 
-    def _learn(self, stage: Stage) -> bool:
+    def _learn(self, stage: IterationPlan) -> bool:
         """The updates of a stage that are left; False where a stop came in between."""
         standing = self.standing
         before = self.learner.progress.steps - standing.step
@@ -129,7 +129,7 @@ class Trainer:
                     return False
         return True
 
-    def _share_done(self, stage: Stage) -> float:
+    def _share_done(self, stage: IterationPlan) -> float:
         """How much of the run lies behind, 0 to 1."""
         done = self.standing.iteration + self.standing.step / stage.num_steps
         return done / self.config.iterations
@@ -178,7 +178,7 @@ class Trainer:
         return True
 
     def _evaluate(self) -> None:
-        """Matches for progress, by rank 0, while the others wait."""
+        """ProgressMatches for progress, by rank 0, while the others wait."""
         if not self.config.eval_every:
             return
         self.reporter.enter("evaluating")

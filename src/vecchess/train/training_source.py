@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vecchess.train.data.batch_spec import Plan
+from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.step.learner import Learner
 
 
 @dataclass(frozen=True)
-class Stage:
+class IterationPlan:
     """What an iteration learns from; the same number of updates on all ranks."""
 
     num_steps: int
-    plan: Callable[[int], Plan]
+    plan: Callable[[int], BatchSpec]
     """From the number of the update, within the run, to what this rank has to load for it."""
     positions: int
     """Positions played, or read, since the run began, on all machines."""
@@ -21,10 +21,10 @@ class Stage:
     """Facts about the games, for ``metrics.jsonl``."""
 
 
-class Source(Protocol):
+class TrainingSource(Protocol):
     """Where positions come from: games that are played, or a corpus."""
 
-    def prepare(self, iteration: int, steps_before: int) -> Stage | None:
+    def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
         """Have the positions of an iteration ready; None where somebody asked to stop."""
 
     def state(self) -> dict[str, Any]:

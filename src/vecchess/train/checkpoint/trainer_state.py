@@ -20,14 +20,16 @@ from vecchess.train.checkpoint.state_dict import (
     unpacked,
 )
 from vecchess.train.step.learner import Progress
-from vecchess.train.trainer import Standing, Trainer
-from vecchess.train.training_source import Source
+from vecchess.train.trainer import Trainer, TrainProgress
+from vecchess.train.training_source import TrainingSource
 
 
-class Memory:
+class TrainerState:
     """Checkpoints of one run. Rank 0 reads and writes them; all ranks go on from what it read."""
 
-    def __init__(self, trainer: Trainer, source: Source, folder: CheckpointFolder | None) -> None:
+    def __init__(
+        self, trainer: Trainer, source: TrainingSource, folder: CheckpointFolder | None
+    ) -> None:
         """``folder`` is rank 0's alone."""
         self._trainer, self._source, self._folder = trainer, source, folder
         self._saved: dict[str, Any] | None = None
@@ -89,7 +91,7 @@ class Memory:
         learner.scaler.load_state_dict(state["scaler"])
         learner.progress = Progress(**state["progress"])
         learner.rates = state["rates"]
-        self._trainer.standing = Standing(**state["standing"])
+        self._trainer.standing = TrainProgress(**state["standing"])
         self._source.restore(state["source"])
 
 

@@ -69,13 +69,13 @@ def _mirror(planes, legal, num_legal, actions, seed, step, first_row):  # type: 
         if rights != _U(0) or random_u64(seed, step, first_row + row) < _HALF:
             continue
         for plane in range(planes.shape[1]):
-            planes[row, plane] = mirrored_unbatched(planes[row, plane])
+            planes[row, plane] = mirror_board(planes[row, plane])
         for index in range(num_legal[row]):
             legal[row, index] = actions[legal[row, index]]
 
 
 @inline
-def mirrored_unbatched(board: Any) -> Any:
+def mirror_board(board: Any) -> Any:
     """A bitboard with its files turned round, ``uint64``: the bits of every byte reversed."""
     board = (board >> _U(1) & _U(0x5555555555555555)) | (board & _U(0x5555555555555555)) << _U(1)
     board = (board >> _U(2) & _U(0x3333333333333333)) | (board & _U(0x3333333333333333)) << _U(2)

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError, VecchessError
 from vecchess.safe_parse import json_object
 from vecchess.train.data.augment import mirror
-from vecchess.train.data.batch_spec import Plan
-from vecchess.train.data.collate import fill_rows
-from vecchess.train.data.replay_window import GivenShelf, Shelf, Window
+from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.collate import collate
+from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
 from vecchess.train.data.samples import row_bytes, samples_in
 
 
 @dataclass(frozen=True)
-class Order:
+class BatchRequest:
     """A plan, and the place in memory that its rows go to."""
 
-    plan: Plan
+    plan: BatchSpec
     place: int
 
     def to_bytes(self) -> bytes:
@@ -29,17 +29,17 @@ class Order:
         return _to_bytes(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Order":
+    def from_bytes(cls, data: bytes) -> "BatchRequest":
         """What ``to_bytes`` made."""
         values = json_object(data)
-        return cls(Plan(**values["plan"]), values["place"])
+        return cls(BatchSpec(**values["plan"]), values["place"])
 
 
 @dataclass(frozen=True)
-class Packet:
+class BatchReply:
     """What comes back for an order. The rows are in their place."""
 
-    plan: Plan
+    plan: BatchSpec
     place: int
     num_positions: int
     """Positions the window held."""
@@ -53,27 +53,33 @@ class Packet:
         return _to_bytes(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Packet":
+    def from_bytes(cls, data: bytes) -> "BatchReply":
         """What ``to_bytes`` made."""
         values = json_object(data)
         error = None if values["error"] is None else (values["error"][0], values["error"][1])
         notes = tuple(values["notes"])
-        return cls(Plan(**values["plan"]), values["place"], values["num_positions"], notes, error)
+        return cls(
+            BatchSpec(**values["plan"]), values["place"], values["num_positions"], notes, error
+        )
 
 
-class Maker:
+class BatchBuilder:
     """Fills places with rows; holds the window, and reference games where there are any."""
 
     def __init__(
-        self, shelf: Shelf, trace: float, num_planes: int, reference: GivenShelf | None = None
+        self,
+        shelf: ShardSource,
+        trace: float,
+        num_planes: int,
+        reference: GivenShards | None = None,
     ) -> None:
         """Nothing is read before the first order. ``trace``: lambda of the returns."""
         self._num_planes = num_planes
         self._notes: list[str] = []
-        self._window = Window(shelf, trace, self._notes.append)
-        self._reference = Window(reference or GivenShelf([]), trace, self._notes.append)
+        self._window = ReplayWindow(shelf, trace, self._notes.append)
+        self._reference = ReplayWindow(reference or GivenShards([]), trace, self._notes.append)
 
-    def make(self, order: Order, buffer: NDArray[np.uint8]) -> Packet:
+    def make(self, order: BatchRequest, buffer: NDArray[np.uint8]) -> BatchReply:
         """Fill the first rows of ``buffer``: uint8[..].
 
         What a user can meet comes back in the packet, not as a raise.
@@ -85,9 +91,9 @@ class Maker:
             error = (type(raised).__name__, str(raised))
         notes = tuple(self._notes)
         self._notes.clear()
-        return Packet(order.plan, order.place, self._window.num_positions, notes, error)
+        return BatchReply(order.plan, order.place, self._window.num_positions, notes, error)
 
-    def _fill(self, plan: Plan, buffer: NDArray[np.uint8]) -> None:
+    def _fill(self, plan: BatchSpec, buffer: NDArray[np.uint8]) -> None:
         window = self._window
         window.update(plan.num_shards, plan.first_shard)
         if not plan.rows:
@@ -102,18 +108,18 @@ class Maker:
         rows = buffer[: plan.rows * row_bytes(self._num_planes)]
         rows.fill(0)
         samples = samples_in(rows, plan.rows, self._num_planes)
-        fill_rows(table, which, plies, samples)
+        collate(table, which, plies, samples)
         if plan.mirror:
             where = (plan.seed, plan.step, plan.first_row)
             mirror(samples.planes, samples.legal, samples.num_legal, *where)
 
     def _find(
-        self, window: Window, draw: Callable[[int], NDArray[np.int64]]
+        self, window: ReplayWindow, draw: Callable[[int], NDArray[np.int64]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if not window.num_positions:
             raise DataError("there are no positions to learn from in the recorded games")
         return window.find(draw(window.num_positions))
 
 
-def _to_bytes(value: Order | Packet) -> bytes:
+def _to_bytes(value: BatchRequest | BatchReply) -> bytes:
     return json.dumps(asdict(value), default=index).encode()  # numpy's integers are integers

@@ -11,7 +11,7 @@ _REFERENCE_STREAM = 0x72656665
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchSpec:
     """One batch, or the part of it that one rank takes."""
 
     num_shards: int

@@ -5,7 +5,7 @@ moves are made, and the keys noted that tell whether the position occurred befor
 network sees earlier positions, these.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +25,23 @@ from vecchess.chess.position import clock_unbatched, colour_unbatched, key_unbat
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, push_key_unbatched
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
+from vecchess.store.records import GameRecords
 from vecchess.store.targets import (
     index_actions_unbatched,
     place_of_unbatched,
     target_weight_unbatched,
 )
-from vecchess.train.data.returns import value_unbatched
+from vecchess.train.data.returns import wdl_value
+from vecchess.train.data.samples import Samples, empty_samples
 from vecchess.train.data.shard_block import (
     COLUMN,
     HAS_POLICY,
     HAS_TARGET,
     HAS_VALUE,
     NUM_GAMES_PLACE,
+    ShardBlock,
+    address_table,
 )
-
-if TYPE_CHECKING:
-    from vecchess.train.data.samples import Samples
 
 _START, _RESULT, _OFFSETS = COLUMN["start"], COLUMN["result"], COLUMN["offsets"]
 _ACTION, _WIN, _DRAW = COLUMN["action"], COLUMN["win"], COLUMN["draw"]
@@ -50,11 +51,11 @@ _TARGET_ACTION, _TARGET_PROB = COLUMN["target_action"], COLUMN["target_prob"]
 _LEGAL_BYTES = 2 * MAX_MOVES
 
 
-def fill_rows(
+def collate(
     table: NDArray[np.int64],
     which: NDArray[np.int64],
     plies: NDArray[np.int64],
-    rows: "Samples[NDArray[Any]]",
+    rows: Samples[NDArray[Any]],
 ) -> None:
     """Fill row i of ``rows`` with ply ``plies[i]`` of block ``which[i]``, both int64[B].
 
@@ -74,6 +75,22 @@ def fill_rows(
         np.empty(PAST_WORDS, np.uint64),
     )
     _fill(lookup.address(), table, which, plies, room, columns)
+
+
+def make_samples(
+    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0, history: int = 1
+) -> Samples[NDArray[Any]]:
+    """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
+
+    ``trace`` is the lambda of ``returned``, ``history`` the positions that the network sees.
+    Raises DataError where a recorded move is illegal or a target does not fit its position, in
+    whatever game.
+    """
+    block = ShardBlock.of(records, trace)
+    rows = empty_samples(len(plies), history)
+    which = np.zeros(len(plies), np.int64)
+    collate(address_table([block]), which, np.asarray(plies, np.int64), rows)
+    return rows
 
 
 @kernel
@@ -178,7 +195,7 @@ def _judge(block: Any, ply: Any, mine: Any, judged: Any, returns: Any, row: Any)
     returned[row, 0], returned[row, 1], returned[row, 2] = win, 1.0 - win - loss, loss
     if load_u8(block[_FACTS], ply) & HAS_VALUE == 0:
         return
-    thought = value_unbatched(load_u16(block[_WIN], ply), load_u16(block[_DRAW], ply))
+    thought = wdl_value(load_u16(block[_WIN], ply), load_u16(block[_DRAW], ply))
     has_value[row] = True
     for index in range(3):
         value[row, index] = thought[index]

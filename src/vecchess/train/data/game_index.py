@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.train.data.shard_block import Block
+from vecchess.train.data.shard_block import ShardBlock
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class GameIndex:
     first: NDArray[np.int32]
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], folders: Sequence[str]) -> "GameIndex":
+    def of(cls, blocks: Sequence[ShardBlock], folders: Sequence[str]) -> "GameIndex":
         """Index ``blocks``, each from one of ``folders``, which rank as they first appear."""
         rank = {folder: place for place, folder in reversed(list(enumerate(folders)))}
         parts = [
@@ -56,7 +56,7 @@ class GameIndex:
         return self.block[game].astype(np.int64), self.first[game] + positions - begins
 
 
-def _games_of(block: Block, index: int, rank: int) -> NDArray[np.int64]:
+def _games_of(block: ShardBlock, index: int, rank: int) -> NDArray[np.int64]:
     """int64[G, 5]: rank of the folder, number, block, first place, positions of each game."""
     places = np.searchsorted(block.trainable, block.offsets)
     counts = np.diff(places)

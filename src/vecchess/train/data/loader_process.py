@@ -18,15 +18,15 @@ from vecchess.errors import WorkerDied
 from vecchess.runtime.child_process import ignore, start_shielded
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_process import KILL_WAIT_S, UNATTENDED_S
-from vecchess.train.data.batch_builder import Maker, Order, Packet
-from vecchess.train.data.batch_spec import Plan
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, BatchRequest
+from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.shared_buffers import SharedBuffers
 
 
-class Workshop:
+class LoaderProcesses:
     """The loader processes of one rank."""
 
-    def __init__(self, maker: Maker, places: Places, stall_timeout_s: float) -> None:
+    def __init__(self, maker: BatchBuilder, places: SharedBuffers, stall_timeout_s: float) -> None:
         """Processes start with the first order, each with a copy of ``maker``.
 
         A process that is waited for, and for ``stall_timeout_s`` neither takes time of the
@@ -36,11 +36,11 @@ class Workshop:
         """
         self._maker, self._places = maker, places
         self._stall_timeout_s = stall_timeout_s
-        self._hands: list[_Hand] = []
-        self._owed: deque[_Hand] = deque()
+        self._hands: list[LoaderProcess] = []
+        self._owed: deque[LoaderProcess] = deque()
         """Who is to hand in a packet, in the order of the orders."""
 
-    def packets(self, plans: Iterable[Plan]) -> Iterator[Packet]:
+    def packets(self, plans: Iterable[BatchSpec]) -> Iterator[BatchReply]:
         """The packet of each plan, in their order; ``plans`` is asked ahead of them.
 
         One iteration at a time. Raises WorkerDied where a process ended, or hangs.
@@ -48,12 +48,12 @@ class Workshop:
         if not self._hands:
             atexit.register(self.close)  # or Python would wait for those who heed no SIGTERM
             kit = (self._maker, self._places)
-            self._hands = [_Hand(*kit) for _ in range(self._places.num_workers)]
+            self._hands = [LoaderProcess(*kit) for _ in range(self._places.num_workers)]
         while self._owed:  # what an iteration that was left early had ordered
             self._receive()
         for number, plan in enumerate(plans):
             hand = self._hands[number % len(self._hands)]
-            hand.send(Order(plan, number))
+            hand.send(BatchRequest(plan, number))
             self._owed.append(hand)
             if len(self._owed) > self._places.ahead:
                 yield self._receive()
@@ -68,7 +68,7 @@ class Workshop:
         self._hands = []
         self._owed.clear()
 
-    def _receive(self) -> Packet:
+    def _receive(self) -> BatchReply:
         """The packet that is next, as soon as it is there."""
         hand = self._owed.popleft()
         while True:
@@ -97,10 +97,10 @@ class _Effort(NamedTuple):
     does not tell. A process that reads from a slow disk takes too little for a tick."""
 
 
-class _Hand:
+class LoaderProcess:
     """This side of one process. Making one starts it."""
 
-    def __init__(self, maker: Maker, places: Places) -> None:
+    def __init__(self, maker: BatchBuilder, places: SharedBuffers) -> None:
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
@@ -117,7 +117,7 @@ class _Hand:
         """Process id."""
         return self._process.pid or 0
 
-    def send(self, order: Order) -> None:
+    def send(self, order: BatchRequest) -> None:
         """Raises WorkerDied where nobody is there."""
         try:
             self._pipe.send_bytes(order.to_bytes())
@@ -128,11 +128,11 @@ class _Hand:
         """Whether a packet, or the end of the process, has come within that time."""
         return bool(wait([self._pipe, self._process.sentinel], timeout_s))
 
-    def receive(self) -> Packet:
+    def receive(self) -> BatchReply:
         """Raises WorkerDied where the process has ended instead."""
         try:
             if self._pipe.poll():
-                return Packet.from_bytes(self._pipe.recv_bytes())
+                return BatchReply.from_bytes(self._pipe.recv_bytes())
         except (EOFError, OSError):
             pass
         raise self._death()
@@ -166,12 +166,12 @@ class _Hand:
         )
 
 
-def run_maker(maker: Maker, places: Places, pipe: Connection) -> None:
+def run_maker(maker: BatchBuilder, places: SharedBuffers, pipe: Connection) -> None:
     """Body of a process: makes what is ordered, until nobody orders any more."""
     ignore(stop_signals())  # the parent alone decides when to stop
     while True:
         try:
-            order = Order.from_bytes(pipe.recv_bytes())
+            order = BatchRequest.from_bytes(pipe.recv_bytes())
             pipe.send_bytes(maker.make(order, places[order.place]).to_bytes())
         except (EOFError, OSError):  # the parent has ended
             return

@@ -16,10 +16,10 @@ from vecchess.store.manifest import Manifest
 from vecchess.store.shard import Say, ShardFile
 from vecchess.store.sources import find_shards
 from vecchess.train.data.game_index import GameIndex
-from vecchess.train.data.shard_block import Block, address_table
+from vecchess.train.data.shard_block import ShardBlock, address_table
 
 
-class Shelf(Protocol):
+class ShardSource(Protocol):
     """Where a window's shards come from, in order."""
 
     def first(self, num_shards: int) -> list[ShardFile]:
@@ -31,7 +31,7 @@ class Shelf(Protocol):
         ...
 
 
-class ManifestShelf:
+class ManifestShards:
     """The shards that the manifest of a run's ``games`` folder lists, as they are added."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class ManifestShelf:
         return f"a shard is set aside as {shard.aside.name}: {reason}"
 
 
-class GivenShelf:
+class GivenShards:
     """The shards of places that a user names: runs, folders of shards, shard files."""
 
     def __init__(self, places: list[Path]) -> None:
@@ -82,21 +82,21 @@ class GivenShelf:
         return f"a shard is left out: {reason}"
 
 
-class Window:
+class ReplayWindow:
     """Games in memory, with an index of the positions to learn from.
 
     Positions are numbered from 0, in the order of the games' numbers, folder by folder: in which
     shard a game ended up, which is a matter of time, does not matter.
     """
 
-    def __init__(self, shelf: Shelf, trace: float = 1.0, say: Say = print) -> None:
+    def __init__(self, shelf: ShardSource, trace: float = 1.0, say: Say = print) -> None:
         """An empty window. ``trace``: lambda of the returns. ``say`` is told of bad shards."""
         self._shelf = shelf
         self._trace = trace
         self._say = say
         self._asked_for = (0, 0)
         self._is_bad: set[int] = set()
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, ShardBlock] = {}
         self._table = address_table([])
         self._index = GameIndex.of([], [])
 
@@ -146,12 +146,12 @@ class Window:
             plies[row] = blocks[block].trainable[place]
         return which, plies
 
-    def _read(self, index: int, shard: ShardFile) -> Block | None:
+    def _read(self, index: int, shard: ShardFile) -> ShardBlock | None:
         """The games of a shard; None where they cannot be had, now or before."""
         if index in self._is_bad:
             return None
         try:
-            return Block.of(shard.read(), self._trace)
+            return ShardBlock.of(shard.read(), self._trace)
         except DataError as error:
             self._is_bad.add(index)
             line = self._shelf.set_aside(shard, _named(shard, error))
@@ -159,7 +159,7 @@ class Window:
                 self._say(line)
             return None
 
-    def _hold(self, blocks: dict[int, Block], shards: list[ShardFile]) -> None:
+    def _hold(self, blocks: dict[int, ShardBlock], shards: list[ShardFile]) -> None:
         has_dropped = any(index not in blocks for index in self._blocks)
         self._blocks = blocks
         held = list(blocks.values())

@@ -23,7 +23,7 @@ from vecchess.store.records import VALUE_UNIT, GameRecords
 
 
 @inline
-def value_unbatched(win: Any, draw: Any) -> Any:
+def wdl_value(win: Any, draw: Any) -> Any:
     """Recorded ``win`` and ``draw`` (integers) as (win, draw, loss), float64, 1 in all."""
     loss = max(VALUE_UNIT - win - draw, 0)
     total = np.float64(win + draw + loss)
@@ -92,7 +92,7 @@ def _trace_back(offsets, outcome, win, draw, is_judged, trace, returned):  # typ
             weight, value = 1.0, (0.0, 0.0, 0.0)
             if is_judged[ply + 1]:
                 weight = trace
-                value = value_unbatched(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))
+                value = wdl_value(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))
             rest = 1.0 - weight
             returned[ply, 0] = rest * value[2] + weight * returned[ply + 1, 2]
             returned[ply, 1] = rest * value[1] + weight * returned[ply + 1, 1]
@@ -103,5 +103,5 @@ def _trace_back(offsets, outcome, win, draw, is_judged, trace, returned):  # typ
 def _compare(win, draw, is_judged, returned, found):  # type: ignore[no-untyped-def]
     for ply in range(len(found)):
         if is_judged[ply]:
-            value = value_unbatched(np.int64(win[ply]), np.int64(draw[ply]))
+            value = wdl_value(np.int64(win[ply]), np.int64(draw[ply]))
             found[ply] = np.float64(returned[ply, 0]) - returned[ply, 2] - value[0] + value[2]

@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 
 from vecchess.chess.planes import num_planes
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
-from vecchess.store.records import GameRecords
-from vecchess.train.data.collate import fill_rows
-from vecchess.train.data.shard_block import Block, address_table
 
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")
@@ -105,19 +102,3 @@ def empty_samples(num_rows: int, history: int = 1) -> Samples[NDArray[Any]]:
     """Rows to be filled, for a network that sees ``history`` positions; all zero."""
     planes = num_planes(history)
     return samples_in(np.zeros(num_rows * row_bytes(planes), np.uint8), num_rows, planes)
-
-
-def make_samples(
-    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0, history: int = 1
-) -> Samples[NDArray[Any]]:
-    """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
-
-    ``trace`` is the lambda of ``returned``, ``history`` the positions that the network sees.
-    Raises DataError where a recorded move is illegal or a target does not fit its position, in
-    whatever game.
-    """
-    block = Block.of(records, trace)
-    rows = empty_samples(len(plies), history)
-    which = np.zeros(len(plies), np.int64)
-    fill_rows(address_table([block]), which, np.asarray(plies, np.int64), rows)
-    return rows

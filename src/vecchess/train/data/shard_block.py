@@ -30,7 +30,7 @@ _GOOD, _ILLEGAL, _MISFIT = range(3)
 
 
 @dataclass(frozen=True)
-class Block:
+class ShardBlock:
     """G games in narrow columns, every move known to be legal and every target to fit.
 
     numbers: int64[G], start: uint64[G, 8], result: int8[G], offsets: int32[G + 1]   as in
@@ -60,7 +60,7 @@ class Block:
     trainable: NDArray[np.int32]
 
     @classmethod
-    def of(cls, records: GameRecords, trace: float) -> "Block":
+    def of(cls, records: GameRecords, trace: float) -> "ShardBlock":
         """Check and narrow ``records``; ``trace`` is the lambda of the returns.
 
         Raises DataError where a recorded move is illegal or a target does not fit.
@@ -70,7 +70,7 @@ class Block:
         return cls.narrowed(records, trace)
 
     @classmethod
-    def narrowed(cls, records: GameRecords, trace: float) -> "Block":
+    def narrowed(cls, records: GameRecords, trace: float) -> "ShardBlock":
         """As ``of``, of games that are known to be right."""
         counts = np.diff(records.target_offsets)
         offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
@@ -98,13 +98,13 @@ class Block:
         return sum(getattr(self, field.name).nbytes for field in fields(self))
 
 
-COLUMN = {field.name: index for index, field in enumerate(fields(Block))}
+COLUMN = {field.name: index for index, field in enumerate(fields(ShardBlock))}
 """Places of the columns in a row of ``address_table``."""
 NUM_GAMES_PLACE = len(COLUMN)
 """Place of G there."""
 
 
-def address_table(blocks: Sequence[Block]) -> NDArray[np.int64]:
+def address_table(blocks: Sequence[ShardBlock]) -> NDArray[np.int64]:
     """int64[blocks, columns + 1]: where each column lies, and G: for kernels.
 
     It holds as long as the blocks live.

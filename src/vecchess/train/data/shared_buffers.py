@@ -21,7 +21,7 @@ PREFETCH = 4
 """Batches a loader process is ahead of whoever takes them."""
 
 
-class Places:
+class SharedBuffers:
     """Rows for ``num_workers`` loader processes, or for this process alone where there is none."""
 
     def __init__(

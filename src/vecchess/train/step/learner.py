@@ -22,11 +22,17 @@ from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples
-from vecchess.train.step.losses import OBJECTIVES, Losses, Rows
+from vecchess.train.step.losses import OBJECTIVES, DeviceBatch, Losses
 from vecchess.train.step.optimiser import make_optimiser, rate_at
-from vecchess.train.step.policy_outputs import Outlook, outlook_of
-from vecchess.train.step.step_metrics import Summing, Told, as_numbers, in_float64, on_device
-from vecchess.train.step.to_device import Intake
+from vecchess.train.step.policy_outputs import StepOutputs, step_outputs
+from vecchess.train.step.step_metrics import (
+    AllReducer,
+    StepMetrics,
+    as_numbers,
+    in_float64,
+    on_device,
+)
+from vecchess.train.step.to_device import DeviceBatcher
 
 MICRO_BATCH = 256
 _STEPS_STREAM = 0x7357
@@ -46,12 +52,12 @@ class Progress:
 class Learner:
     """The network in training, its optimiser, and one update after the other."""
 
-    def __init__(self, config: TrainConfig, net: SpikingNet, ranks: Summing) -> None:
+    def __init__(self, config: TrainConfig, net: SpikingNet, ranks: AllReducer) -> None:
         """``net`` is on the rank's device, with the same weights on every rank."""
         self.config = config
         self.net = net
         self.ranks = ranks
-        self._intake = Intake(config, ranks)
+        self._intake = DeviceBatcher(config, ranks)
         self.progress = Progress()
         self.optimiser = make_optimiser(net, config.optimiser)
         self.micro_batch = min(config.micro_batch or MICRO_BATCH, self.rows_a_rank)
@@ -62,7 +68,7 @@ class Learner:
 
     @property
     def rows_a_rank(self) -> int:
-        """Rows of a batch that are this rank's."""
+        """DeviceBatch of a batch that are this rank's."""
         return self.config.batch_size // self.ranks.world_size
 
     def fold(self) -> None:
@@ -75,7 +81,7 @@ class Learner:
             self.net.fold()
             self.optimiser = make_optimiser(self.net, self.config.optimiser)
 
-    def step(self, samples: Samples[Tensor], share_done: float, notes: list[float]) -> Told:
+    def step(self, samples: Samples[Tensor], share_done: float, notes: list[float]) -> StepMetrics:
         """One update from this rank's rows; returns what there is to tell, over all ranks.
 
         ``share_done``: how much of the run lies behind, 0 to 1, for the learning rate. ``notes``
@@ -91,7 +97,9 @@ class Learner:
         self.progress.samples += self.config.batch_size
         return told
 
-    def _gradients(self, rows: Rows, planes: Tensor, notes: list[float]) -> dict[str, Tensor]:
+    def _gradients(
+        self, rows: DeviceBatch, planes: Tensor, notes: list[float]
+    ) -> dict[str, Tensor]:
         """Gradients of the whole batch on every rank; micro-batches halve where memory ends."""
         while True:
             try:
@@ -103,7 +111,7 @@ class Learner:
                 self.micro_batch = max(1, self.micro_batch // 2)
                 torch.cuda.empty_cache()
 
-    def _accumulate(self, rows: Rows, planes: Tensor) -> dict[str, Tensor]:
+    def _accumulate(self, rows: DeviceBatch, planes: Tensor) -> dict[str, Tensor]:
         """Gradients of this rank's rows, in ``grad``; sums of what is to be told."""
         self.optimiser.zero_grad()
         self.net.forget_statistics()
@@ -111,18 +119,18 @@ class Learner:
         sums: dict[str, Tensor] = {}
         for first in range(0, len(planes), self.micro_batch):
             part = slice(first, first + self.micro_batch)
-            some = Rows(*(column[part] for column in rows))
+            some = DeviceBatch(*(column[part] for column in rows))
             told = self._backward(some, planes[part], num_steps, prices)
             for name, value in told.items():
                 sums[name] = sums.get(name, 0.0) + value
         return sums
 
     def _backward(
-        self, rows: Rows, planes: Tensor, num_steps: int, prices: Tensor
+        self, rows: DeviceBatch, planes: Tensor, num_steps: int, prices: Tensor
     ) -> dict[str, Tensor]:
         with self._autocast():
             output = self.net(unpack_bitboards(planes), num_steps)
-        outlook = outlook_of(self.net, output, rows.legal, rows.num_legal)
+        outlook = step_outputs(self.net, output, rows.legal, rows.num_legal)
         losses = OBJECTIVES[self.config.objective](outlook, rows, self.config.loss)
         share = len(planes) / self.config.batch_size
         rates = torch.stack(output.rates)
@@ -169,7 +177,7 @@ class Learner:
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), highest)
         return in_float64({"norm": norm})
 
-    def _told(self, totals: dict[str, Tensor]) -> Told:
+    def _told(self, totals: dict[str, Tensor]) -> StepMetrics:
         """Means over the batch, as numbers."""
         told = as_numbers(totals)
         (norm,) = told.pop("norm", [0.0])
@@ -180,7 +188,7 @@ class Learner:
         means = {name: value[0] / self.config.batch_size for name, value in told.items()}
         if has_policy := means.pop("has_policy", 0.0):
             means |= {name: means[name] / has_policy for name in ("cross_entropy", "top1")}
-        return Told(means | {"spike_rate": sum(self.rates) / len(self.rates)}, notes)
+        return StepMetrics(means | {"spike_rate": sum(self.rates) / len(self.rates)}, notes)
 
     def _move(self, share_done: float) -> float:
         """AdamW, then what keeps the network deployable; returns the learning rate."""
@@ -221,7 +229,7 @@ class Learner:
         for samples in batches:
             rows, planes = self._intake.rows(samples), self._intake.planes(samples)
             output = deployed(unpack_bitboards(planes))
-            outlook = outlook_of(deployed, output, rows.legal, rows.num_legal)
+            outlook = step_outputs(deployed, output, rows.legal, rows.num_legal)
             sums += _marks(outlook, rows)
             num_rows += len(planes)
         parts = [sums, on_device([num_rows], kind, self.ranks.device)]
@@ -246,7 +254,7 @@ class Learner:
         ]
 
 
-def _marks(outlook: Outlook, rows: Rows) -> Tensor:
+def _marks(outlook: StepOutputs, rows: DeviceBatch) -> Tensor:
     """float64[3, T]: sums over rows of cross-entropy, top-1 and value error."""
     cross_entropy = -(rows.policy * outlook.log_policy).sum(-1)
     top1 = outlook.log_policy.argmax(-1) == rows.policy.argmax(-1)

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from vecchess.config import LossConfig
-from vecchess.train.step.policy_outputs import Outlook
+from vecchess.train.step.policy_outputs import StepOutputs
 
 
-class Rows(NamedTuple):
+class DeviceBatch(NamedTuple):
     """A batch on the device: the columns of ``samples.Samples``, indices as int64."""
 
     legal: Tensor
@@ -44,7 +44,7 @@ class Losses(NamedTuple):
     told: dict[str, Tensor]
 
 
-Objective = Callable[[Outlook, Rows, LossConfig], Losses]
+Objective = Callable[[StepOutputs, DeviceBatch, LossConfig], Losses]
 
 
 def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
@@ -59,12 +59,12 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
     return (weights / weights.sum())[:, None]
 
 
-def result_of(rows: Rows) -> Tensor:
+def result_of(rows: DeviceBatch) -> Tensor:
     """float32[B, 3]: the game's result for the mover, as win, draw, loss."""
     return (rows.outcome[:, None] == torch.arange(1, -2, -1, device=rows.outcome.device)).float()
 
 
-def learn_targets(outlook: Outlook, rows: Rows, loss: LossConfig) -> Losses:
+def learn_targets(outlook: StepOutputs, rows: DeviceBatch, loss: LossConfig) -> Losses:
     """``alphazero`` and ``supervised``: recorded policies, results mixed with recorded values."""
     weights = step_weights(loss.step_weights, outlook.num_steps, rows.policy.device)
     cross_entropy = -(rows.policy * outlook.log_policy).sum(-1)
@@ -83,7 +83,7 @@ def learn_targets(outlook: Outlook, rows: Rows, loss: LossConfig) -> Losses:
     return Losses((weights * cross_entropy).sum(0) * has_policy, (weights * value).sum(0), told)
 
 
-def clip_ratios(outlook: Outlook, rows: Rows, loss: LossConfig) -> Losses:
+def clip_ratios(outlook: StepOutputs, rows: DeviceBatch, loss: LossConfig) -> Losses:
     """``ppo``: advantages and returns are those of ``returns.py``."""
     acted = _acting(outlook, rows)
     log_ratio = acted.chosen - rows.prob.log()
@@ -97,7 +97,7 @@ def clip_ratios(outlook: Outlook, rows: Rows, loss: LossConfig) -> Losses:
     return _of_drawn_moves(outlook, rows, loss, acted, -gain, rows.returned, told)
 
 
-def follow_advantage(outlook: Outlook, rows: Rows, loss: LossConfig) -> Losses:
+def follow_advantage(outlook: StepOutputs, rows: DeviceBatch, loss: LossConfig) -> Losses:
     """``reinforce``: the advantage is the result against the recorded value, the baseline."""
     acted = _acting(outlook, rows)
     pushed = -acted.chosen * rows.advantage
@@ -119,15 +119,15 @@ class _Acting(NamedTuple):
     chosen: Tensor
 
 
-def _acting(outlook: Outlook, rows: Rows) -> _Acting:
+def _acting(outlook: StepOutputs, rows: DeviceBatch) -> _Acting:
     step = (rows.steps - 1).clamp(0, outlook.num_steps - 1)
     log_policy = outlook.log_policy[step, torch.arange(len(step), device=step.device)]
     return _Acting(log_policy, log_policy.gather(1, rows.played[:, None])[:, 0])
 
 
 def _of_drawn_moves(
-    outlook: Outlook,
-    rows: Rows,
+    outlook: StepOutputs,
+    rows: DeviceBatch,
     loss: LossConfig,
     acted: _Acting,
     pushed: Tensor,

@@ -16,7 +16,7 @@ ILLEGAL = -1e9
 """Logit of what is no move: its probability is exactly zero in float32."""
 
 
-class Outlook(NamedTuple):
+class StepOutputs(NamedTuple):
     """log_policy: float32[T, B, L], log_wdl: float32[T, B, 3], mover's view, after each step."""
 
     log_policy: Tensor
@@ -32,7 +32,7 @@ class Outlook(NamedTuple):
         return -(self.log_policy.exp() * self.log_policy).sum(-1)
 
 
-def outlook_of(net: SpikingNet, output: Output, legal: Tensor, num_legal: Tensor) -> Outlook:
+def step_outputs(net: SpikingNet, output: Output, legal: Tensor, num_legal: Tensor) -> StepOutputs:
     """``output`` of B positions with ``legal``: int64[B, L], first num_legal: int64[B] meant."""
     steps = torch.arange(1, len(output.wdl) + 1, device=legal.device)[:, None, None]
     chosen = output.policy.gather(2, legal.expand(len(output.policy), -1, -1))
@@ -40,7 +40,7 @@ def outlook_of(net: SpikingNet, output: Output, legal: Tensor, num_legal: Tensor
     is_move = torch.arange(legal.shape[1], device=legal.device) < num_legal[:, None]
     policy = policy.masked_fill(~is_move, ILLEGAL)
     wdl = output.wdl.float() * (net.value_gain / steps)
-    return Outlook(policy.log_softmax(-1), wdl.log_softmax(-1))
+    return StepOutputs(policy.log_softmax(-1), wdl.log_softmax(-1))
 
 
 def widest(num_legal: Tensor) -> int:

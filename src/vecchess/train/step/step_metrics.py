@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 
-class Summing(Protocol):
+class AllReducer(Protocol):
     """What a learner needs of ``ranks.Ranks``."""
 
     rank: int
@@ -22,7 +22,7 @@ class Summing(Protocol):
         """Add up over ranks, in place."""
 
 
-class Told(NamedTuple):
+class StepMetrics(NamedTuple):
     """What one update has to tell."""
 
     means: dict[str, float]

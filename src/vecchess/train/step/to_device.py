@@ -7,33 +7,34 @@ from torch import Tensor
 
 from vecchess.config import TrainConfig
 from vecchess.train.data.samples import Samples
-from vecchess.train.step.losses import Rows
+from vecchess.train.step.losses import DeviceBatch
 from vecchess.train.step.policy_outputs import widest
-from vecchess.train.step.step_metrics import Summing
+from vecchess.train.step.step_metrics import AllReducer
 
 
-class Intake:
+class DeviceBatcher:
     """This rank's rows of a batch, on its device."""
 
-    def __init__(self, config: TrainConfig, ranks: Summing) -> None:
+    def __init__(self, config: TrainConfig, ranks: AllReducer) -> None:
         self._config, self._ranks = config, ranks
 
     def planes(self, samples: Samples[Tensor]) -> Tensor:
         """int64[B, P]: the positions."""
         return samples.planes.to(self._ranks.device, non_blocking=True)
 
-    def rows(self, samples: Samples[Tensor]) -> Rows:
+    def rows(self, samples: Samples[Tensor]) -> DeviceBatch:
         """The other columns, without moves that no row has. All ranks call it together."""
         device, width = self._ranks.device, widest(samples.num_legal)
         columns: dict[str, Any] = {
-            name: getattr(samples, name).to(device, non_blocking=True) for name in Rows._fields
+            name: getattr(samples, name).to(device, non_blocking=True)
+            for name in DeviceBatch._fields
         }
         columns["legal"] = columns["legal"][:, :width].long()
         columns["policy"] = columns["policy"][:, :width]
-        rows = Rows(**columns)
+        rows = DeviceBatch(**columns)
         return self._normalised(rows) if self._config.is_on_policy else rows
 
-    def _normalised(self, rows: Rows) -> Rows:
+    def _normalised(self, rows: DeviceBatch) -> DeviceBatch:
         """Advantages with mean 0 and spread 1 over the whole batch."""
         advantage = rows.advantage.double()
         if self._config.objective == "reinforce":

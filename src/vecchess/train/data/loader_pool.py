@@ -17,43 +17,43 @@ from numpy.typing import NDArray
 
 from vecchess import errors
 from vecchess.store.shard import Say
-from vecchess.train.data.batch_builder import Maker, Order, Packet
-from vecchess.train.data.batch_spec import Plan
-from vecchess.train.data.loader_process import Workshop
-from vecchess.train.data.replay_window import GivenShelf, Shelf
+from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, BatchRequest
+from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.loader_process import LoaderProcesses
+from vecchess.train.data.replay_window import GivenShards, ShardSource
 from vecchess.train.data.samples import Samples, row_bytes, samples_in
-from vecchess.train.data.shared_buffers import Places
+from vecchess.train.data.shared_buffers import SharedBuffers
 
 STALL_TIMEOUT_S = 60.0
 
 
-class Loader:
+class LoaderPool:
     """Turns plans into batches, its processes working ahead of whoever uses them."""
 
     def __init__(
         self,
-        shelf: Shelf,
-        places: Places,
+        shelf: ShardSource,
+        places: SharedBuffers,
         trace: float = 1.0,
         pin_memory: bool = False,
         stall_timeout_s: float = STALL_TIMEOUT_S,
         say: Say = print,
-        reference: GivenShelf | None = None,
+        reference: GivenShards | None = None,
     ) -> None:
         """Processes start with the first batch; without any, batches are made here, when asked for.
 
         trace: lambda of the returns. pin_memory: batches lie where a GPU fetches them fastest.
-        stall_timeout_s: a process may do nothing for so long, see ``Workshop``. say: is told of
-        shards that cannot be read, once each. reference: games that plans may mix in.
+        stall_timeout_s: a process may do nothing for so long, see ``LoaderProcesses``. say: gets a
+        line for each shard that cannot be read. reference: games that specs may mix in.
         """
         self._places = places
         self._say = say
         self._said: set[str] = set()
         self._pin_memory = pin_memory
-        self._maker = Maker(shelf, trace, places.num_planes, reference)
-        self._workshop = Workshop(self._maker, places, stall_timeout_s)
+        self._maker = BatchBuilder(shelf, trace, places.num_planes, reference)
+        self._workshop = LoaderProcesses(self._maker, places, stall_timeout_s)
 
-    def __enter__(self) -> "Loader":
+    def __enter__(self) -> "LoaderPool":
         """Itself."""
         return self
 
@@ -61,7 +61,7 @@ class Loader:
         """End the processes."""
         self.close()
 
-    def batches(self, plans: Iterable[Plan]) -> Iterator[Samples[torch.Tensor]]:
+    def batches(self, plans: Iterable[BatchSpec]) -> Iterator[Samples[torch.Tensor]]:
         """The batch of each plan, in their order. One iteration at a time.
 
         Raises what is wrong with the games (DataError), and WorkerDied where a process ended or
@@ -70,7 +70,7 @@ class Loader:
         for packet in self._packets(plans):
             yield self._tensors(packet)
 
-    def count(self, plan: Plan) -> int:
+    def count(self, plan: BatchSpec) -> int:
         """How many positions the window of ``plan`` holds. Raises as ``batches``."""
         (packet,) = self._packets([replace(plan, first_row=0, num_rows=0)])
         return packet.num_positions
@@ -79,22 +79,22 @@ class Loader:
         """End the processes at once; they hold nothing that would be lost."""
         self._workshop.close()
 
-    def _packets(self, plans: Iterable[Plan]) -> Iterator[Packet]:
+    def _packets(self, plans: Iterable[BatchSpec]) -> Iterator[BatchReply]:
         checked = map(self._checked, plans)
         makes = self._workshop.packets if self._places.num_workers else self._made_here
         for packet in makes(checked):
             self._tell(packet)
             yield packet
 
-    def _made_here(self, plans: Iterable[Plan]) -> Iterator[Packet]:
-        return (self._maker.make(Order(plan, 0), self._places[0]) for plan in plans)
+    def _made_here(self, plans: Iterable[BatchSpec]) -> Iterator[BatchReply]:
+        return (self._maker.make(BatchRequest(plan, 0), self._places[0]) for plan in plans)
 
-    def _checked(self, plan: Plan) -> Plan:
+    def _checked(self, plan: BatchSpec) -> BatchSpec:
         if plan.rows > self._places.num_rows:
             raise ValueError(f"{plan.rows} rows; there is room for {self._places.num_rows}")
         return plan
 
-    def _tell(self, packet: Packet) -> None:
+    def _tell(self, packet: BatchReply) -> None:
         for note in packet.notes:
             if note not in self._said:
                 self._said.add(note)
@@ -103,7 +103,7 @@ class Loader:
             name, line = packet.error
             raise getattr(errors, name)(line)
 
-    def _tensors(self, packet: Packet) -> Samples[torch.Tensor]:
+    def _tensors(self, packet: BatchReply) -> Samples[torch.Tensor]:
         """The rows of a packet, taken out of their place; planes as int64, which torch shifts."""
         num_rows = packet.plan.rows
         size = num_rows * row_bytes(self._places.num_planes)
