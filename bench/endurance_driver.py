@@ -45,16 +45,16 @@ def main(folder: Path) -> int:
     """Train in ``folder``."""
     from vecchess.config import TrainConfig, build
     from vecchess.runtime.signals import StopSignals
-    from vecchess.store.status_file import StatusFile
+    from vecchess.store.status_file import StatusWriter
     from vecchess.train.run_train import train_run
 
-    written, write = [0], StatusFile._write
+    written, write = [0], StatusWriter._write
 
-    def count(self: StatusFile, durably: bool) -> None:
+    def count(self: StatusWriter, durably: bool) -> None:
         written[0] += 1
         write(self, durably)
 
-    StatusFile._write = count  # type: ignore[method-assign]
+    StatusWriter._write = count  # type: ignore[method-assign]
     net = folder.parent.parent / "net.toml"
     net.write_text(NET)
     config = build(TrainConfig, SETTINGS | {"net": str(net)})

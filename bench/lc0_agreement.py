@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.export.export_game import RecordedGame
-from vecchess.export.game_source import Source
+from vecchess.export.game_source import ExportSource
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_planes import reversed_in_bytes
 from vecchess.export.lc0_record import CLASSICAL, PLANES_PER_POSITION
@@ -40,7 +40,7 @@ def main() -> int:
     options = parser.parse_args()
     backend, counts = Backend(backend="random"), Counter[str]()
     for run in options.runs:
-        for game in Source(run).games():
+        for game in ExportSource(run).games():
             compare(game, backend, counts)
     print(json.dumps({"schema": 1} | counts))
     return 3 if counts["different"] else 0

@@ -28,7 +28,7 @@ import numpy as np
 from vecchess.chess.fen import from_fens
 from vecchess.chess.rules import Termination
 from vecchess.config import TrainConfig, to_toml
-from vecchess.importers.move_records import Game, action_of, to_records
+from vecchess.importers.move_records import ImportedGame, action_of, to_records
 from vecchess.monitor.run_view import RunView
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
@@ -174,7 +174,7 @@ def _random_games(num: int) -> GameRecords:
     start = from_fens([chess.STARTING_FEN])[0]
     while len(found) < num:
         board = chess.Board()
-        game = Game(len(found), start, 0, Termination.ADJUDICATION)
+        game = ImportedGame(len(found), start, 0, Termination.ADJUDICATION)
         while len(game.actions) < PLIES and (moves := list(board.legal_moves)):
             game.actions.append(action_of(board, move := draw.choice(moves)))
             board.push(move)

@@ -18,9 +18,9 @@ import sys
 
 import numpy as np
 
-from vecchess.arena.game_batch import Boards
-from vecchess.arena.match.play_match import LANES, play_match
-from vecchess.arena.player_protocol import choices
+from vecchess.arena.game_batch import GameBatch
+from vecchess.arena.match.play_match import DEFAULT_CONCURRENCY, play_match
+from vecchess.arena.player_protocol import choose_moves
 from vecchess.arena.players.network_player import SearchPlayer
 from vecchess.bench.evaluators import EvaluatorSpec, OpenedEvaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
@@ -35,7 +35,7 @@ def main() -> int:
     """Play, count, print; returns the exit code."""
     options = _options()
     keep_to_cores(options.cores)
-    lanes = min(options.games, LANES)
+    lanes = min(options.games, DEFAULT_CONCURRENCY)
     asked = EvaluatorSpec(options.net, lanes, options.gpus, seed=options.seed)
     judges = [open_evaluator(asked) for _ in range(2)]  # the sides think at the same time
     trees = zip(_trees(options), judges, strict=True)
@@ -46,9 +46,9 @@ def main() -> int:
         random_plies=options.opening_plies,
         max_plies=options.max_plies,
     )
-    one = Boards.at(start_positions(1), options.max_plies).turns(np.array([0]), np.array([0]))
+    one = GameBatch.at(start_positions(1), options.max_plies).turns(np.array([0]), np.array([0]))
     for side in sides:  # compiles
-        choices(side, one)
+        choose_moves(side, one)
         side.simulations = 0
     result = play_match(sides[0], sides[1], settings)
     simulations = [side.simulations for side in sides]

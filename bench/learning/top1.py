@@ -20,7 +20,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.tune.step_traces import leave_at
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.store.replay_positions import Replayed, replay
+from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.sources import read_games
 
 SLOTS = 1024
@@ -34,12 +34,14 @@ def main() -> None:
     parser.add_argument("--games", type=Path, nargs="+", required=True)
     options = parser.parse_args()
     records = read_games(options.games)
-    positions = replay(records, np.flatnonzero((records.visits > 0) | (records.steps > 0)))
+    positions = replay_positions(
+        records, np.flatnonzero((records.visits > 0) | (records.steps > 0))
+    )
     hits = [foretold(IntegerNet.load(net), positions) for net in options.nets]
     print(json.dumps({"positions": len(positions.ply)} | shares(options.nets, hits, positions)))
 
 
-def foretold(net: IntegerNet, positions: Replayed) -> NDArray[np.bool_]:
+def foretold(net: IntegerNet, positions: ReplayedPositions) -> NDArray[np.bool_]:
     """bool[B]: the move played is the network's first choice."""
     requests, most = positions.requests, net.config.time_steps
     engine = SlotEngine(open_backend("cpu", net, SLOTS, leave_at(most), "cpu", 1), requests)
@@ -52,7 +54,9 @@ def foretold(net: IntegerNet, positions: Replayed) -> NDArray[np.bool_]:
     return hits
 
 
-def shares(nets: list[Path], hits: list[NDArray[np.bool_]], positions: Replayed) -> dict[str, Any]:
+def shares(
+    nets: list[Path], hits: list[NDArray[np.bool_]], positions: ReplayedPositions
+) -> dict[str, Any]:
     """What is printed of them."""
     game = np.unique(positions.game, return_inverse=True)[1]
     by_game = np.stack([np.bincount(game, weights=hit) for hit in hits])

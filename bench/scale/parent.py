@@ -33,7 +33,7 @@ from vecchess.selfplay.supervisor.supervisor import Campaign
 from vecchess.selfplay.supervisor.throughput_log import LoadLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
-from vecchess.store.status_file import StatusFile
+from vecchess.store.status_file import StatusWriter
 
 SCHEMA = 1
 ENDLESS = 1 << 26
@@ -130,7 +130,7 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     handle = type("Handle", (SimulatedHandle,), {"rates": rates, "words": words})
     with (
         patch("vecchess.selfplay.supervisor.worker_pool.WorkerHandle", handle),
-        StatusFile(run, "selfplay") as status,
+        StatusWriter(run, "selfplay") as status,
         LoadLog(run, status.note) as loads,
         Campaign(config, run, devices, Chronicle(watcher, status, loads.keep)) as campaign,
     ):

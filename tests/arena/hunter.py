@@ -8,11 +8,11 @@ and KataGo's ``python/elo.py`` want them.
 from collections.abc import Sequence
 from math import log10
 
-from vecchess.arena.ratings.pair_results import Meeting
+from vecchess.arena.ratings.pair_results import HeadToHead
 
 
 def elo_by_hunter(
-    meetings: Sequence[Meeting], anchor: str, virtual_draws: Sequence[float]
+    meetings: Sequence[HeadToHead], anchor: str, virtual_draws: Sequence[float]
 ) -> dict[str, float]:
     """Elo of each player above ``anchor``, with so many virtual draws in each meeting."""
     games: dict[tuple[str, str], float] = {}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vecchess.arena.game_batch import Boards, random_openings, repetitions
+from vecchess.arena.game_batch import GameBatch, random_openings, repetitions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.rules import Termination
 from vecchess.chess.uci_moves import uci_to_move
@@ -9,7 +9,7 @@ from vecchess.errors import ConfigError
 
 
 def test_boards_know_mate_and_repetition() -> None:
-    boards = Boards.at(start_positions(2), 100)
+    boards = GameBatch.at(start_positions(2), 100)
     fools_mate = ["f2f3", "e7e5", "g2g4", "d8h4"]
     to_and_fro = ["g1f3", "g8f6", "f3g1", "f6g8"]
     for ply in range(8):

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from vecchess.arena.match.play_match import MatchResult, NoGames, play_match
-from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.match.play_match import MatchResult, NoPairFinished, play_match
+from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
@@ -59,7 +59,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def match(spelling: str, games: int = 2) -> MatchResult:
-    player = open_player(spelling, room=Room(processes=2))
+    player = open_player(spelling, room=PlayerResources(processes=2))
     try:
         settings = MatchConfig(games=games, random_plies=4, max_plies=61)
         return play_match(player, RandomPlayer(), settings)
@@ -126,7 +126,7 @@ def processes_of(spelling: str) -> list[str]:
 def test_a_match_can_be_left_and_leaves_no_process(engine: str, trick: str) -> None:
     player = open_player(f"{engine} {trick}")
     assert len(processes_of(f"{engine} {trick}")) == 1
-    with pytest.raises(NoGames):
+    with pytest.raises(NoPairFinished):
         play_match(player, RandomPlayer(), MatchConfig(games=2, random_plies=4), lambda _: True)
     player.close()
     assert processes_of(f"{engine} {trick}") == []
@@ -137,7 +137,9 @@ def test_stockfish_repeats_its_games_at_fixed_nodes() -> None:
     """Whatever else it plays meanwhile: each game is new to it."""
     found = []
     for lanes, processes in ((4, 2), (1, 1)):
-        player = open_player("uci:stockfish?nodes=50&hash=1", room=Room(lanes, processes=processes))
+        player = open_player(
+            "uci:stockfish?nodes=50&hash=1", room=PlayerResources(lanes, processes=processes)
+        )
         settings = MatchConfig(games=4, random_plies=4, concurrency=lanes)
         found.append(play_match(player, GreedyPlayer(), settings))
         player.close()

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from vecchess.arena.match.play_match import MatchResult, num_lanes, play_match
-from vecchess.arena.player_protocol import Player, Turns
-from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.player_protocol import MoveRequests, Player
+from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.config import MatchConfig, build
 from vecchess.errors import ConfigError
@@ -33,7 +33,9 @@ def test_greedy_beats_random() -> None:
 
 
 def test_a_search_by_material_beats_random() -> None:
-    player = open_player("net:material?search=gumbel&sims=64&temperature=1", room=Room(20))
+    player = open_player(
+        "net:material?search=gumbel&sims=64&temperature=1", room=PlayerResources(20)
+    )
     result = match(player, RandomPlayer(), 20)
     assert result.score.losses == 0
     assert result.score.score > 0.9
@@ -64,7 +66,7 @@ class Recorder(RandomPlayer):
         super().__init__(seed)
         self.colours: dict[int, set[int]] = {}
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         for game, ply in zip(turns.games.tolist(), turns.plies.tolist(), strict=True):
             self.colours.setdefault(game, set()).add(ply % 2)
         super().ask(turns)
@@ -88,7 +90,7 @@ def test_both_have_both_colours_in_each_opening(plies: int) -> None:
 
 def test_as_many_games_at_a_time_as_suit_the_players() -> None:
     any_number, few, many = RandomPlayer(), RandomPlayer(), RandomPlayer()
-    few.most_games, many.most_games = 3, 2048
+    few.max_games, many.max_games = 3, 2048
     settings = MatchConfig(games=4000)
     assert num_lanes(settings, any_number, any_number) == 256
     assert num_lanes(settings, any_number, few) == 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vecchess.arena.match.play_match import play_match
-from vecchess.arena.player_protocol import Chooser
+from vecchess.arena.player_protocol import ImmediatePlayer
 from vecchess.arena.players.minimax import MinimaxPlayer
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.fen import from_fens
@@ -16,7 +16,7 @@ from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 
 
-def choose(player: Chooser, positions: np.ndarray, first: int = 0) -> np.ndarray:
+def choose(player: ImmediatePlayer, positions: np.ndarray, first: int = 0) -> np.ndarray:
     """What it plays in games that are numbered from ``first``."""
     num = len(positions)
     games = np.arange(first, first + num)
@@ -29,7 +29,7 @@ def test_one_ply_is_greedy() -> None:
     assert (choose(MinimaxPlayer(1), positions) == choose(GreedyPlayer(), positions)).mean() > 0.99
 
 
-def played(player: Chooser, fen: str) -> str:
+def played(player: ImmediatePlayer, fen: str) -> str:
     positions = from_fens([fen])
     return move_to_uci(positions[0], int(choose(player, positions)[0]))
 

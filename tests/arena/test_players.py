@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.selfplay.test_swap import play
-from vecchess.arena.game_batch import Boards, random_openings
-from vecchess.arena.match.game_scheduler import Lanes
-from vecchess.arena.player_protocol import Player, choices
-from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.game_batch import GameBatch, random_openings
+from vecchess.arena.match.game_scheduler import GameScheduler
+from vecchess.arena.player_protocol import Player, choose_moves
+from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.arena.players.simple import GreedyPlayer, prospects
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
@@ -47,19 +47,19 @@ def balance_after(fen: str, uci: str) -> int:
 def chosen(player: Player, fens: list[str], games: list[int] | None = None) -> list[str]:
     """What a player moves, asked about as many games at a time as it can do with."""
     numbers = np.array(games or range(len(fens)), np.int64)
-    most = player.most_games or len(fens)
+    most = player.max_games or len(fens)
     moves: list[str] = []
     for first in range(0, len(fens), most):
-        boards = Boards.at(from_fens(fens[first : first + most]), 400)
+        boards = GameBatch.at(from_fens(fens[first : first + most]), 400)
         turns = boards.turns(boards.ongoing, numbers[first : first + most])
-        found = choices(player, turns).moves
+        found = choose_moves(player, turns).moves
         pairs = zip(boards.positions, found, strict=True)
         moves += [move_to_uci(position, move) for position, move in pairs]
     return moves
 
 
 def open_with(text: str, seed: int = 0, lanes: int = 256) -> Player:
-    return open_player(text, seed, Room(lanes))
+    return open_player(text, seed, PlayerResources(lanes))
 
 
 def some_fens(plies: int, num: int = 40) -> list[str]:
@@ -179,7 +179,7 @@ def test_a_policy_plays_the_games_of_self_play(
     records = play(server, 0, 8)
     server.close()
     player = open_player(f"net:{net}?temperature={temperature}", seed=3)
-    table = Lanes((player, player), Boards.at(start_positions(4), 60), 8, 3)
+    table = GameScheduler((player, player), GameBatch.at(start_positions(4), 60), 8, 3)
     games = {game.number: game for ended in table.games() for game in ended}
     table.close()
     for number in range(8):
@@ -192,7 +192,7 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     text = f"net:{net_of_three}?search=puct&sims=6"
     boards = random_openings(12, 9, 5, 400)
     player, tree = open_with(text, 3, 12), TreeConfig(search="puct", sims=6)
-    moves = choices(player, boards.turns(boards.ongoing, boards.ongoing)).moves
+    moves = choose_moves(player, boards.turns(boards.ongoing, boards.ongoing)).moves
     network = IntegerNet.load(Path(net_of_three))
     search = BatchSearch(tree, open_backend("cpu", network, 12), 12, history=3)
     game = {"seed": 3, "numbers": boards.ongoing, "plies": boards.plies}

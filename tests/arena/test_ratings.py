@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from tests.arena.hunter import elo_by_hunter
 from vecchess.arena.ratings.bradley_terry import BradleyTerry
 from vecchess.arena.ratings.draw_model import draw_shares, fit_draws
-from vecchess.arena.ratings.pair_results import Meeting, Table
+from vecchess.arena.ratings.pair_results import HeadToHead, PairResults
 from vecchess.arena.ratings.ratings import rate
 from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
 from vecchess.errors import ConfigError
 
 
-def random_meetings(seed: int, players: int) -> list[Meeting]:
+def random_meetings(seed: int, players: int) -> list[HeadToHead]:
     """Some of all possible meetings, in a chain at least, in either direction, some twice."""
     rng = np.random.default_rng(seed)
     found = []
@@ -27,7 +27,7 @@ def random_meetings(seed: int, players: int) -> list[Meeting]:
             counts = rng.multinomial(rng.integers(1, 60), rng.dirichlet([1, 1, 1])).tolist()
             names = [f"p{one}", f"p{other}"]
             rng.shuffle(names)
-            found += [Meeting(names[0], names[1], *counts)] * int(rng.integers(1, 3))
+            found += [HeadToHead(names[0], names[1], *counts)] * int(rng.integers(1, 3))
     return found
 
 
@@ -35,7 +35,7 @@ def random_meetings(seed: int, players: int) -> list[Meeting]:
 def test_another_algorithm_finds_the_same_ratings(seed: int) -> None:
     meetings = random_meetings(seed, 3 + 2 * seed)
     found = rate(meetings, anchor="p1")
-    table = Table.of(meetings)
+    table = PairResults.of(meetings)
     model = BradleyTerry(table, table.players.index("p1"))
     model.fit()
     assert model.virtual.sum() == pytest.approx(found.virtual_draws)
@@ -46,7 +46,7 @@ def test_another_algorithm_finds_the_same_ratings(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_virtual_draws_maximise_firths_likelihood(seed: int) -> None:
-    table = Table.of(random_meetings(seed, 4))
+    table = PairResults.of(random_meetings(seed, 4))
     model = BradleyTerry(table, 0)
 
     def penalised(strengths: NDArray[np.float64]) -> float:
@@ -71,14 +71,14 @@ def test_ratings_of_many_players_with_few_games_are_hardly_biased() -> None:
         meetings = []
         for one, other in (0, 1), (0, 2), (1, 2):
             won = rng.binomial(12, expected_score(truth[one] - truth[other]))
-            meetings.append(Meeting(str(one), str(other), int(won), 0, 12 - int(won)))
+            meetings.append(HeadToHead(str(one), str(other), int(won), 0, 12 - int(won)))
         found += rate(meetings).elo / 150
     assert found == pytest.approx(truth, abs=25)
 
 
-def meeting_of(first: str, second: str, *ptnml: int) -> Meeting:
+def meeting_of(first: str, second: str, *ptnml: int) -> HeadToHead:
     points = np.repeat([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 1], [1, 1]], ptnml, axis=0)
-    return Meeting.of(first, second, Score.of(points.ravel()))
+    return HeadToHead.of(first, second, Score.of(points.ravel()))
 
 
 def test_two_players_are_rated_as_their_match_says() -> None:
@@ -95,9 +95,9 @@ def test_two_players_are_rated_as_their_match_says() -> None:
 
 def test_correlation_within_pairs_counts() -> None:
     # the same 100 games: alone, in pairs where colours decide, in pairs where openings do not
-    alone = rate([Meeting("a", "b", 50, 0, 50)])
-    opposed = rate([Meeting("a", "b", 50, 0, 50, (0, 0, 50, 0, 0))])
-    alike = rate([Meeting("a", "b", 50, 0, 50, (25, 0, 0, 0, 25))])
+    alone = rate([HeadToHead("a", "b", 50, 0, 50)])
+    opposed = rate([HeadToHead("a", "b", 50, 0, 50, (0, 0, 50, 0, 0))])
+    alike = rate([HeadToHead("a", "b", 50, 0, 50, (25, 0, 0, 0, 25))])
     assert alone.elo[1] == opposed.elo[1] == alike.elo[1] == 0.0
     error = alone.standard_errors[1]
     assert error == pytest.approx(400 / np.log(10) * sqrt(4 / 100), rel=0.02)
@@ -106,12 +106,12 @@ def test_correlation_within_pairs_counts() -> None:
 
 
 def test_draws_narrow_the_errors() -> None:
-    decided, drawn = (rate([Meeting("a", "b", n, 100 - 2 * n, n)]) for n in (50, 5))
+    decided, drawn = (rate([HeadToHead("a", "b", n, 100 - 2 * n, n)]) for n in (50, 5))
     assert drawn.standard_errors[1] < 0.4 * decided.standard_errors[1]
 
 
 def test_who_lost_everything_has_a_rating() -> None:
-    found = rate([Meeting("best", "random", 200, 0, 0, (0, 0, 0, 0, 100))])
+    found = rate([HeadToHead("best", "random", 200, 0, 0, (0, 0, 0, 0, 100))])
     assert found.anchor == "random"
     assert found.elo[0] == pytest.approx(400 * log10(200.5 / 0.5), abs=0.1)
     low = found.elo[0] - STANDARD_ERRORS * found.standard_errors[0]
@@ -181,26 +181,26 @@ def test_the_share_of_draws_is_found_again() -> None:
     ("meetings", "says"),
     [
         ([], "no games"),
-        ([Meeting("a", "b", 0, 0, 0)], "no games"),
-        ([Meeting("a", "a", 1, 0, 0)], "against itself"),
-        ([Meeting("a", "b", -1, 2, 0)], "below 0"),
-        ([Meeting("a", "b", 1, 0, 1, (0, 0, 0, 0, 1))], "not those of its games"),
-        ([Meeting("a", "b", 1, 0, 1, (0, 1))], "not those of its games"),
-        ([Meeting("a", "b", 1, 0, 1), Meeting("c", "d", 1, 0, 0)], "connect c, d with a"),
+        ([HeadToHead("a", "b", 0, 0, 0)], "no games"),
+        ([HeadToHead("a", "a", 1, 0, 0)], "against itself"),
+        ([HeadToHead("a", "b", -1, 2, 0)], "below 0"),
+        ([HeadToHead("a", "b", 1, 0, 1, (0, 0, 0, 0, 1))], "not those of its games"),
+        ([HeadToHead("a", "b", 1, 0, 1, (0, 1))], "not those of its games"),
+        ([HeadToHead("a", "b", 1, 0, 1), HeadToHead("c", "d", 1, 0, 0)], "connect c, d with a"),
     ],
 )
-def test_what_cannot_be_rated(meetings: list[Meeting], says: str) -> None:
+def test_what_cannot_be_rated(meetings: list[HeadToHead], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        Table.of(meetings)
+        PairResults.of(meetings)
 
 
 def test_an_anchor_has_to_have_played() -> None:
     with pytest.raises(ConfigError, match="'c' has no games: choose a, b"):
-        rate([Meeting("a", "b", 1, 0, 1)], anchor="c")
+        rate([HeadToHead("a", "b", 1, 0, 1)], anchor="c")
 
 
 def test_draws_alone_leave_an_error() -> None:
     drawn = Score.of(np.full(10, 0.5))
-    ratings = rate([Meeting.of("one", "other", drawn)], anchor="one")
+    ratings = rate([HeadToHead.of("one", "other", drawn)], anchor="one")
     assert ratings.draws_at_equality < 1
     assert 10 < ratings.standard_errors[1] < 100

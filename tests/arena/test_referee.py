@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vecchess.arena.match.play_match import play_match
-from vecchess.arena.player_protocol import Replies, Turns
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests
 from vecchess.arena.players.simple import RandomPlayer
 from vecchess.chess.fen import to_board
 from vecchess.chess.pgn import start_board, to_pgn
@@ -25,11 +25,11 @@ class Sure(RandomPlayer):
         super().__init__(seed)
         self._value, self._from_ply, self._plies = value, from_ply, {}
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         self._plies |= dict(zip(turns.lanes.tolist(), turns.plies.tolist(), strict=True))
         super().ask(turns)
 
-    def replies(self) -> Replies:
+    def replies(self) -> MoveReplies:
         found = super().replies()
         for place, lane in enumerate(found.lanes.tolist()):
             if self._plies[lane] >= self._from_ply:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vecchess.arena.match.pair_counter import Tally
+from vecchess.arena.match.pair_counter import PairCounter
 from vecchess.arena.match_game import Forfeit, MatchGame
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.chess.chess960 import start_positions
@@ -26,7 +26,7 @@ def game(number: int, first_points: float, ending: int = Termination.CHECKMATE) 
 
 
 def test_pairs_count_in_the_order_of_their_numbers() -> None:
-    tally = Tally()
+    tally = PairCounter()
     tally.add([game(3, 1.0), game(2, 0.5), game(1, 0.0)])
     assert (tally.num_ended, tally.games, tally.score) == (3, [], None)
     tally.add([game(0, 1.0)])
@@ -44,7 +44,7 @@ def test_a_test_decides_the_same_in_any_order() -> None:
     games = [game(number, 1.0) for number in range(400)]
     found = []
     for order in (range(400), np.random.default_rng(0).permutation(400).tolist()):
-        tally = Tally(Sprt(0, 50))
+        tally = PairCounter(Sprt(0, 50))
         for number in order:
             tally.add([games[number]])
         tally.add_rest()
@@ -55,7 +55,7 @@ def test_a_test_decides_the_same_in_any_order() -> None:
 
 
 def test_a_test_does_not_look_at_pairs_that_came_out_of_turn() -> None:
-    tally = Tally(Sprt(0, 200))
+    tally = PairCounter(Sprt(0, 200))
     tally.add(game(number, 1.0) for number in range(2, 30))
     tally.add_rest()
     assert len(tally.games) == 28
@@ -65,7 +65,7 @@ def test_a_test_does_not_look_at_pairs_that_came_out_of_turn() -> None:
 
 
 def test_facts() -> None:
-    tally = Tally()
+    tally = PairCounter()
     tally.add([game(0, 0.0, Forfeit.TIME), game(1, 0.5, Termination.STALEMATE)])
     facts = tally.facts()
     assert facts["terminations"] == {"stalemate": 1, "time": 1}

@@ -2,16 +2,16 @@
 
 from itertools import count
 
-from vecchess.arena.ratings.pair_results import Meeting
-from vecchess.evaluate.evaluation import Evaluation
-from vecchess.evaluate.pair_result import Encounter
-from vecchess.evaluate.participant import Contender
+from vecchess.arena.ratings.pair_results import HeadToHead
+from vecchess.evaluate.evaluation import EvaluationReport
+from vecchess.evaluate.pair_result import PairResult
+from vecchess.evaluate.participant import Participant
 
 _TOKENS = count()
 
 
-def contender(name: str, identity: str | None = None, is_repeatable: bool = True) -> Contender:
-    return Contender(name, name, identity or name, is_repeatable)
+def contender(name: str, identity: str | None = None, is_repeatable: bool = True) -> Participant:
+    return Participant(name, name, identity or name, is_repeatable)
 
 
 def encounter(
@@ -20,13 +20,13 @@ def encounter(
     ptnml: tuple[int, ...],
     token: str | None = None,
     distinct_games: int | None = None,
-) -> Encounter:
+) -> PairResult:
     """Pairs by points; a pair of one point is two draws."""
     nothing, half, one, more, all_ = ptnml
     games = 2 * sum(ptnml)
     draws = half + 2 * one + more
-    meeting = Meeting(first, second, more + 2 * all_, draws, half + 2 * nothing, ptnml)
-    return Encounter(
+    meeting = HeadToHead(first, second, more + 2 * all_, draws, half + 2 * nothing, ptnml)
+    return PairResult(
         meeting=meeting,
         token=token or f"token {next(_TOKENS)}",
         distinct_games=games if distinct_games is None else distinct_games,
@@ -37,5 +37,5 @@ def encounter(
     )
 
 
-def evaluation(names: list[str], num_rated: int, *encounters: Encounter) -> Evaluation:
-    return Evaluation(tuple(map(contender, names)), num_rated, encounters)
+def evaluation(names: list[str], num_rated: int, *encounters: PairResult) -> EvaluationReport:
+    return EvaluationReport(tuple(map(contender, names)), num_rated, encounters)

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from vecchess.arena.match.play_match import Standing
+from vecchess.arena.match.play_match import MatchProgress
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.evaluate.pair_result import Encounter
+from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.create import create_sized
@@ -34,11 +34,11 @@ class Onlooker:
         self.begun.append((pairing.first.name, pairing.second.name))
         assert 1 <= number <= total
 
-    def update(self, standing: Standing) -> None:
+    def update(self, standing: MatchProgress) -> None:
         self.looks += 1
         self.counted = len(standing.tally.games)
 
-    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+    def end(self, encounter: PairResult, is_recalled: bool) -> None:
         self.recalled.append(is_recalled)
 
 
@@ -49,12 +49,12 @@ class Impatient(Onlooker):
         super().__init__()
         self._stop, self._pairings, self._games = stop, pairings, games
 
-    def update(self, standing: Standing) -> None:
+    def update(self, standing: MatchProgress) -> None:
         super().update(standing)
         if self.counted >= self._games:
             self._stop.ask("enough")
 
-    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+    def end(self, encounter: PairResult, is_recalled: bool) -> None:
         super().end(encounter, is_recalled)
         if len(self.recalled) >= self._pairings:
             self._stop.ask("enough")

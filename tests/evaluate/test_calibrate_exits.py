@@ -12,7 +12,7 @@ from tests.selfplay.playing import play
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, DataError, VecchessError
-from vecchess.evaluate.calibrate_exits import Plan, calibrate, policy_targets
+from vecchess.evaluate.calibrate_exits import CalibrationPlan, calibrate, policy_targets
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.tune.exit_calibration import Bounds
@@ -21,7 +21,7 @@ from vecchess.selfplay.worker.networks import keep_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import Replayed, replay
+from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, network: IntegerNet, games: GameRecords) -> Path:
 
 
 def run(folder: Path, net: str = "net.safetensors", **changes: object) -> dict:
-    plan = replace(Plan(games=(folder / "games.npz",)), **changes)
+    plan = replace(CalibrationPlan(games=(folder / "games.npz",)), **changes)
     return calibrate(folder / net, plan, Console(file=StringIO()), "cpu")
 
 
@@ -71,9 +71,9 @@ def test_rule_and_measurements_are_stored_in_place(folder: Path, network: Intege
     assert again["rule_before"] == facts["rule"]
 
 
-def with_targets(games: GameRecords, plies: np.ndarray) -> tuple[GameRecords, Replayed]:
+def with_targets(games: GameRecords, plies: np.ndarray) -> tuple[GameRecords, ReplayedPositions]:
     """The games as if ``plies`` had been searched: the more weight, the later generated."""
-    every = replay(games, np.arange(len(games.action)))
+    every = replay_positions(games, np.arange(len(games.action)))
     counts = np.zeros(len(games.action), np.int64)
     counts[plies] = every.requests.num_legal[plies]
     rows = [every.requests.legal[ply, : counts[ply]] for ply in plies]
@@ -92,7 +92,7 @@ def with_targets(games: GameRecords, plies: np.ndarray) -> tuple[GameRecords, Re
     return searched, every
 
 
-def traces_of(sample: Replayed) -> Traces:
+def traces_of(sample: ReplayedPositions) -> Traces:
     num_legal = sample.requests.num_legal
     policy = np.zeros((1, len(num_legal), num_legal.max()), np.int32)
     return Traces(policy, np.zeros((1, len(num_legal), 3), np.int32), num_legal)
@@ -172,7 +172,10 @@ def test_a_file_named_by_its_hash_is_not_rewritten(folder: Path, network: Intege
 def test_games_are_played_where_none_are_given(folder: Path, network: IntegerNet) -> None:
     said = StringIO()
     facts = calibrate(
-        folder / "net.safetensors", Plan(play=2, positions=300), Console(file=said), "cpu"
+        folder / "net.safetensors",
+        CalibrationPlan(play=2, positions=300),
+        Console(file=said),
+        "cpu",
     )
     assert "playing 2" in said.getvalue()
     assert "rough" in said.getvalue()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.evaluate.players import small_net
 from vecchess.errors import ConfigError, NetworkError, VecchessError
-from vecchess.evaluate.participant import Contender, distinct, introduce, spell
+from vecchess.evaluate.participant import Participant, distinct, identify, spell
 
 
 @pytest.mark.parametrize(
@@ -46,38 +46,42 @@ def test_a_network_is_known_by_its_weights(tmp_path: Path) -> None:
     small_net(1).save(one)
     shutil.copy(one, copy)
     small_net(2).save(other)
-    found = [introduce(f"net:{file}", seed=0) for file in (one, copy, other)]
+    found = [identify(f"net:{file}", seed=0) for file in (one, copy, other)]
     assert [who.name for who in found] == ["one policy", "copy policy", "other policy"]
     assert found[0].identity == found[1].identity != found[2].identity
     assert distinct(found) == [found[0], found[2]]
-    searched = introduce(f"net:{one}?search=gumbel&sims=2", seed=0)
+    searched = identify(f"net:{one}?search=gumbel&sims=2", seed=0)
     assert searched.name == "one gumbel 2"
     assert searched.identity == f"{found[0].identity}?search=gumbel&sims=2"
 
 
 def test_names_that_are_shared_are_told_apart() -> None:
-    nets = [Contender("latest policy", "net:x", f"net:{sha}", True) for sha in ("abcdef99", "1234")]
+    nets = [
+        Participant("latest policy", "net:x", f"net:{sha}", True) for sha in ("abcdef99", "1234")
+    ]
     assert [who.name for who in distinct(nets)] == ["latest policy #abcdef", "latest policy #1234"]
-    engines = [Contender("E nodes=1", "", f"uci:E?{more}nodes=1", True) for more in ("", "hash=1&")]
+    engines = [
+        Participant("E nodes=1", "", f"uci:E?{more}nodes=1", True) for more in ("", "hash=1&")
+    ]
     assert [who.name for who in distinct(engines)] == ["uci:E?nodes=1", "uci:E?hash=1&nodes=1"]
 
 
 @pytest.mark.stockfish
 def test_an_engine_is_known_by_its_own_name() -> None:
-    who = introduce("uci:stockfish?nodes=1&hash=1", seed=0)
+    who = identify("uci:stockfish?nodes=1&hash=1", seed=0)
     assert who.name.startswith("Stockfish ")
     assert who.name.endswith(" nodes=1")
     engine = who.name.removesuffix(" nodes=1")
     assert re.fullmatch(f"uci:{engine} #[0-9a-f]{{16}}\\?hash=1&nodes=1", who.identity)
     assert who.is_repeatable
     for by_chance in ("elo=1500&nodes=1", "nodes=1&threads=2", "nodes=1&Skill Level=3"):
-        assert not introduce(f"uci:stockfish?{by_chance}&hash=1", seed=0).is_repeatable
+        assert not identify(f"uci:stockfish?{by_chance}&hash=1", seed=0).is_repeatable
 
 
 def test_engines_of_one_name_are_told_apart_by_their_commands() -> None:
     program = f"{sys.executable} -m vecchess_cli.main uci"
     ways = [f"uci:{program} --net {net}?nodes=1" for net in ("material", "constant", "material")]
-    one, other, again = (introduce(way, seed=0) for way in ways)
+    one, other, again = (identify(way, seed=0) for way in ways)
     assert one.name == other.name
     assert one.identity != other.identity
     assert one == again
@@ -85,9 +89,9 @@ def test_engines_of_one_name_are_told_apart_by_their_commands() -> None:
 
 def test_spellings_of_one_network_player_have_one_identity() -> None:
     ways = ["", "&sims=64", "&sims=64&temperature=0&exits=on"]
-    found = {introduce(f"net:material?search=puct{way}", seed=0).identity for way in ways}
+    found = {identify(f"net:material?search=puct{way}", seed=0).identity for way in ways}
     assert len(found) == 1
-    assert introduce("net:material?search=puct&sims=65", seed=0).identity not in found
+    assert identify("net:material?search=puct&sims=65", seed=0).identity not in found
 
 
 @pytest.mark.parametrize(
@@ -95,6 +99,6 @@ def test_spellings_of_one_network_player_have_one_identity() -> None:
 )
 def test_who_cannot_play_is_refused(spelling: str) -> None:
     with pytest.raises(VecchessError) as raised:
-        introduce(spelling, seed=0)
+        identify(spelling, seed=0)
     assert isinstance(raised.value, ConfigError | NetworkError)
     assert raised.value.exit_code == 2

@@ -10,7 +10,7 @@ import pytest
 from tests.evaluate.fakes import contender, encounter, evaluation
 from vecchess.arena.ratings.ratings import rate
 from vecchess.errors import ConfigError
-from vecchess.evaluate.evaluation import Evaluation, read_evaluation
+from vecchess.evaluate.evaluation import EvaluationReport, read_evaluation
 from vecchess.evaluate.milestones import Milestone, milestones
 
 WHOLE = evaluation(
@@ -77,7 +77,7 @@ def test_milestones_of_a_strong_player_go_on_to_the_first_it_has_not_reached() -
     assert marks[-1].state != "reached"
 
 
-def _of(found: Evaluation) -> Any:
+def _of(found: EvaluationReport) -> Any:
     return found.rated[0], [*found.encounters], found.ratings
 
 
@@ -99,13 +99,13 @@ def test_results_that_no_ratings_explain_are_named() -> None:
     circle = [encounter(one, other, wins) for one, other in ("ab", "bc", "ca")]
     others = [encounter(one, "random", even) for one in "abc"]
     found = evaluation([*"abc", "random"], 3, *circle, *others)
-    assert {(one.first, one.second) for one in found.misfits} == {
+    assert {(one.first, one.second) for one in found.large_residuals} == {
         ("a", "b"),
         ("b", "c"),
         ("c", "a"),
     }
-    assert found.misfits[0].score == 0.95
-    assert found.misfits[0].expected == pytest.approx(0.5)
+    assert found.large_residuals[0].score == 0.95
+    assert found.large_residuals[0].expected == pytest.approx(0.5)
     assert found.to_dict()["misfits"][0]["score"] == 0.95
     assert "ratings do not explain 3 of 6 pairs, above all a against b: 95.0%" in found.warnings[-1]
 
@@ -148,5 +148,5 @@ def test_a_report_that_is_not_there(tmp_path: Path) -> None:
 
 def test_identity_and_name_are_two_things() -> None:
     players = (contender("tiny policy", "net:abc"), contender("random"))
-    found = Evaluation(players, 1, (encounter("net:abc", "random", (0, 0, 0, 0, 4)),))
+    found = EvaluationReport(players, 1, (encounter("net:abc", "random", (0, 0, 0, 0, 4)),))
     assert found.ratings.players == ("tiny policy", "random")

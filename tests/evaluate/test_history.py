@@ -10,12 +10,12 @@ from tests.evaluate.fakes import contender, encounter, evaluation
 from tests.evaluate.players import Onlooker, small_net
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.checkpoint_ratings import History, rate_history, schedule
+from vecchess.evaluate.checkpoint_ratings import RatingHistory, rate_history, schedule
 from vecchess.evaluate.checkpoints import Checkpoint, checkpoints, thinned
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.evaluate.rating_plot import plot
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
-from vecchess.evaluate.result_cache import Notebook
+from vecchess.evaluate.result_cache import ResultCache
 from vecchess.monitor.run_view import HISTORY, RunView
 
 CONFIG = MatchConfig(games=2, max_plies=61)
@@ -73,7 +73,7 @@ def test_games_grow_with_the_number_of_networks() -> None:
     assert len(pairs(40)) - len(pairs(30)) == len(pairs(30)) - len(pairs(20)) == 10 * 5
 
 
-def fake(*results: tuple[int, ...], samples: bool = True) -> History:
+def fake(*results: tuple[int, ...], samples: bool = True) -> RatingHistory:
     """Networks that score ``results`` against random, and nothing against each other."""
     names = [f"net:{number}" for number in range(len(results))]
     games = [encounter(name, "random", ptnml) for name, ptnml in zip(names, results, strict=True)]
@@ -83,7 +83,7 @@ def fake(*results: tuple[int, ...], samples: bool = True) -> History:
         Checkpoint(Path(f"{name}.safetensors"), 1000 * number if samples else None, 0)
         for number, name in enumerate(names)
     ]
-    return History(Path("runs/a"), tuple(kept), found)
+    return RatingHistory(Path("runs/a"), tuple(kept), found)
 
 
 def test_a_curve_tells_gains_with_their_errors() -> None:
@@ -104,7 +104,9 @@ def test_a_curve_tells_gains_with_their_errors() -> None:
 def test_networks_that_did_not_play_are_not_on_the_curve() -> None:
     whole = fake((1, 1, 1, 1, 1), (0, 1, 2, 3, 4))
     half = evaluation(["net:0", "net:1", "random"], 2, whole.evaluation.encounters[0])
-    assert [point.name for point in History(whole.run, whole.checkpoints, half).curve] == ["net:0"]
+    assert [point.name for point in RatingHistory(whole.run, whole.checkpoints, half).curve] == [
+        "net:0"
+    ]
 
 
 def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) ->
     (tmp_path / "config.toml").touch()
     file = tmp_path / HISTORY
     file.parent.mkdir()
-    write_report(file, History(tmp_path, tuple(kept), found).to_dict())
+    write_report(file, RatingHistory(tmp_path, tuple(kept), found).to_dict())
     assert len(RunView(tmp_path).elo()) == 400
     assert read_evaluation(file).num_rated == 400
     assert file.stat().st_size < MOST_REPORT_BYTES // 4
@@ -143,7 +145,7 @@ def test_the_networks_of_a_run_are_rated_and_their_games_kept(tmp_path: Path) ->
     (tmp_path / "nets").mkdir()
     for samples, seed in (0, 1), (100, 2), (200, 2):
         small_net(seed).save(tmp_path / "nets" / f"r-s{samples}-d5.safetensors")
-    found, notebook = checkpoints(tmp_path), Notebook.of_run(tmp_path / "eval" / "pairs")
+    found, notebook = checkpoints(tmp_path), ResultCache.of_run(tmp_path / "eval" / "pairs")
     watcher, again = Onlooker(), Onlooker()
     history = rate_history(tmp_path, found, (None, None), ["random"], CONFIG, notebook, watcher)
     points = history.curve

@@ -10,9 +10,9 @@ import pytest
 from tests.evaluate.fakes import contender, encounter
 from vecchess.config import MatchConfig
 from vecchess.errors import DataError
-from vecchess.evaluate.pair_result import Encounter, joint, once, score_of
+from vecchess.evaluate.pair_result import PairResult, joint_result, once, score_of
 from vecchess.evaluate.pairing import Pairing
-from vecchess.evaluate.result_cache import Notebook
+from vecchess.evaluate.result_cache import ResultCache
 
 CONFIG = MatchConfig(games=4)
 KEPT = encounter("net:1", "greedy", (0, 0, 1, 0, 1))
@@ -51,23 +51,23 @@ def test_a_token_stands_for_what_decides_the_games(tmp_path: Path) -> None:
 
 
 def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
-    notebook = Notebook(tmp_path / "new folder")
+    notebook = ResultCache(tmp_path / "new folder")
     assert notebook.recall(pairing()) is None
     notebook.keep(pairing(), KEPT)
     assert notebook.recall(pairing()) == KEPT
     assert notebook.recall(pairing(games=6)) is None
     assert notebook.recall(pairing(seed=1)) is None
-    assert Notebook(tmp_path / "new folder", edition="next").recall(pairing()) is None
-    assert Notebook(tmp_path / "new folder", recall=False).recall(pairing()) is None
+    assert ResultCache(tmp_path / "new folder", edition="next").recall(pairing()) is None
+    assert ResultCache(tmp_path / "new folder", recall=False).recall(pairing()) is None
 
 
 def test_what_was_ended_early_is_not_kept(tmp_path: Path) -> None:
-    Notebook(tmp_path).keep(pairing(), replace(KEPT, is_complete=False))
+    ResultCache(tmp_path).keep(pairing(), replace(KEPT, is_complete=False))
     assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
-    notebook = Notebook(tmp_path)
+    notebook = ResultCache(tmp_path)
     notebook.keep(pairing(), KEPT)
     (file,) = tmp_path.iterdir()
     whole = file.read_text()
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    Notebook(tmp_path / "file" / "folder").keep(pairing(), KEPT)
+    ResultCache(tmp_path / "file" / "folder").keep(pairing(), KEPT)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_folder_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path) -> No
 )
 def test_counts_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
     values = KEPT.to_dict()
-    assert Encounter.from_dict(values) == KEPT
+    assert PairResult.from_dict(values) == KEPT
     with pytest.raises(DataError):
-        Encounter.from_dict(values | change)
+        PairResult.from_dict(values | change)
 
 
 def test_of_the_same_games_the_longer_record_counts() -> None:
@@ -109,9 +109,9 @@ def test_of_the_same_games_the_longer_record_counts() -> None:
     other = encounter("b", "a", (1, 0, 0, 0, 0))
     found = once([short, long, other, short])
     assert found == [long, other]
-    meeting = joint(found, "a", "b")
+    meeting = joint_result(found, "a", "b")
     assert meeting is not None
     assert (meeting.wins, meeting.draws, meeting.losses) == (4, 6, 0)
     assert meeting.ptnml == (0, 0, 3, 0, 2)
     assert score_of(meeting).score == 0.7
-    assert joint(found, "a", "c") is None
+    assert joint_result(found, "a", "c") is None

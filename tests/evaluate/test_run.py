@@ -10,7 +10,7 @@ from tests.evaluate.players import Impatient, Onlooker
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.ladder import SIMPLE_RUNGS, opponents, simple_ladder, whole_ladder
-from vecchess.evaluate.result_cache import Notebook
+from vecchess.evaluate.result_cache import ResultCache
 from vecchess.evaluate.run_eval import evaluate
 from vecchess.evaluate.tournament import each_against
 from vecchess.runtime.signals import StopSignals
@@ -34,16 +34,16 @@ def test_who_plays_whom() -> None:
 def test_an_evaluation_is_played_once(tmp_path: Path) -> None:
     first, again, anew = Onlooker(), Onlooker(), Onlooker()
     rated = ["net:material?search=gumbel&sims=8", "net:material"]
-    found = evaluate(rated, LADDER, SHORT, Notebook(tmp_path), first)
+    found = evaluate(rated, LADDER, SHORT, ResultCache(tmp_path), first)
     assert [who.name for who in found.rated] == ["material gumbel 8", "material policy"]
     assert found.ratings.anchor == "random"
     assert len(found.encounters) == len(first.begun) == 6
     assert first.looks > 0
     assert not any(first.recalled)
-    assert evaluate(rated, LADDER, SHORT, Notebook(tmp_path), again) == found
+    assert evaluate(rated, LADDER, SHORT, ResultCache(tmp_path), again) == found
     assert again.recalled == [True] * 6
     assert again.looks == 0
-    replayed = evaluate(rated[:1], ["greedy"], SHORT, Notebook(tmp_path, recall=False), anew)
+    replayed = evaluate(rated[:1], ["greedy"], SHORT, ResultCache(tmp_path, recall=False), anew)
     assert anew.recalled == [False]
     (same,) = replayed.encounters
     assert same.token in {one.token for one in found.encounters}
@@ -53,11 +53,11 @@ def test_an_evaluation_is_played_once(tmp_path: Path) -> None:
 def test_an_evaluation_can_be_ended_early(tmp_path: Path) -> None:
     stop = StopSignals()
     watcher = Impatient(stop, pairings=2)
-    found = evaluate(["net:material"], LADDER, SHORT, Notebook(tmp_path), watcher, stop)
+    found = evaluate(["net:material"], LADDER, SHORT, ResultCache(tmp_path), watcher, stop)
     assert len(found.encounters) == 2
     assert len(found.ratings.players) == 3
     go_on = Onlooker()
-    whole = evaluate(["net:material"], LADDER, SHORT, Notebook(tmp_path), go_on)
+    whole = evaluate(["net:material"], LADDER, SHORT, ResultCache(tmp_path), go_on)
     assert go_on.recalled == [True, True, False]
     assert whole.encounters[:2] == found.encounters
 
@@ -66,7 +66,7 @@ def test_a_pair_that_is_ended_early_counts_and_is_played_again(tmp_path: Path) -
     stop = StopSignals()
     watcher = Impatient(stop, games=2)
     config = MatchConfig(games=2000, max_plies=61, concurrency=4)
-    found = evaluate(["greedy"], ["random"], config, Notebook(tmp_path), watcher, stop)
+    found = evaluate(["greedy"], ["random"], config, ResultCache(tmp_path), watcher, stop)
     assert not found.encounters[0].is_complete
     assert 0 < found.encounters[0].meeting.games < 2000
     assert "ended early" in found.warnings[0]
@@ -75,7 +75,7 @@ def test_a_pair_that_is_ended_early_counts_and_is_played_again(tmp_path: Path) -
 
 def test_nobody_plays_itself(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="would play itself: name an --against"):
-        evaluate(["greedy"], ["greedy"], SHORT, Notebook(tmp_path), Onlooker())
+        evaluate(["greedy"], ["greedy"], SHORT, ResultCache(tmp_path), Onlooker())
 
 
 def test_opponents_are_the_ladder_unless_others_are_named() -> None:
@@ -109,7 +109,7 @@ def test_the_ladder_is_one(tmp_path: Path) -> None:
     """200 games a pair put its rungs in order, with intervals that do not overlap."""
     top, *below = "uci:stockfish?nodes=1&hash=1", "random", "greedy", "minimax:2"
     config = MatchConfig(games=200)
-    found = evaluate([top], below, config, Notebook(tmp_path), Onlooker())
+    found = evaluate([top], below, config, ResultCache(tmp_path), Onlooker())
     rows = {row["player"]: row for row in found.to_dict()["ratings"]}
     order = [*below, found.rated[0].name]
     for lower, higher in pairwise(order):

@@ -14,7 +14,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.export.export_game import RecordedGame, recorded_games
 from vecchess.export.game_walk import walk
-from vecchess.importers.move_records import Game, to_records
+from vecchess.importers.move_records import ImportedGame, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
@@ -73,7 +73,7 @@ def games_of(records: GameRecords, chess960: bool = False) -> list[RecordedGame]
 def from_others(fens: list[str], moves: list[list[int]]) -> GameRecords:
     """Drawn games that nobody judged, from ``fens``, by ``moves`` in the mover's view."""
     games = [
-        Game(number, start, 0, Termination.ADJUDICATION, moves_to_actions(played).tolist())
+        ImportedGame(number, start, 0, Termination.ADJUDICATION, moves_to_actions(played).tolist())
         for number, (start, played) in enumerate(zip(from_fens(fens), moves, strict=True))
     ]
     return to_records(games, "pgn")

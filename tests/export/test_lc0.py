@@ -14,7 +14,7 @@ from vecchess.chess.rules import Termination
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError, DataError
 from vecchess.export.export_game import RecordedGame
-from vecchess.export.game_source import Source
+from vecchess.export.game_source import ExportSource
 from vecchess.export.lc0 import export_lc0
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_moves import lc0_moves
@@ -187,7 +187,7 @@ def test_chess960_has_an_input_format_of_its_own() -> None:
 def test_a_run_comes_back_file_by_file(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", searched(), [[0, 3, 5], [1, 2, 4, 6, 7]])
     out = tmp_path / "chunks"
-    written = export_lc0(Source(run.path), out)
+    written = export_lc0(ExportSource(run.path), out)
     assert written == (8, len(searched().action))
     games = games_of(searched())
     assert sorted(path.name for path in out.iterdir()) == [f"game_{i:06d}.gz" for i in range(8)]
@@ -196,7 +196,7 @@ def test_a_run_comes_back_file_by_file(tmp_path: Path) -> None:
         assert len(gzip.decompress(path.read_bytes())) == SIZE * game.num_plies
         assert read_chunk(path).tobytes() == to_chunk(game).tobytes()
     with pytest.raises(ConfigError, match="choose another --out"):
-        export_lc0(Source(run.path), out)
+        export_lc0(ExportSource(run.path), out)
 
 
 def test_two_games_of_one_number_do_not_become_one(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_two_games_of_one_number_do_not_become_one(tmp_path: Path) -> None:
     for name in ("a.npz", "b.npz"):
         write_shard(folder / name, played().take(np.arange(2)))
     with pytest.raises(ConfigError, match="two games have number 0"):
-        export_lc0(Source(folder), tmp_path / "out")
+        export_lc0(ExportSource(folder), tmp_path / "out")
     assert list(tmp_path.iterdir()) == [folder]
 
 

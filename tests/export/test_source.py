@@ -8,25 +8,25 @@ import pytest
 from tests.export.made import SEED, make_run, played, with_a_bad_shard
 from vecchess.errors import ConfigError, DataError
 from vecchess.export.export_game import recorded_games
-from vecchess.export.game_source import Source, parse_numbers
+from vecchess.export.game_source import ExportSource, parse_numbers
 from vecchess.store.records import GameRecords
 
 
-def numbers_of(source: Source) -> list[int]:
+def numbers_of(source: ExportSource) -> list[int]:
     return [game.number for game in source.games()]
 
 
 def test_games_come_by_number(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", played(), [[5, 0, 2], [7, 1], [6, 4, 3]])
     told: list[tuple[int, int]] = []
-    games = list(Source(run.path).games(lambda done, total: told.append((done, total))))
+    games = list(ExportSource(run.path).games(lambda done, total: told.append((done, total))))
     assert [game.number for game in games] == list(range(8))
     assert told == [(done, 8) for done in range(1, 9)]
     assert {(game.seed, game.chess960) for game in games} == {(SEED, False)}
     for game, wanted in zip(games, recorded_games(played()), strict=True):
         assert (game.moves == wanted.moves).all()
         assert (game.positions == wanted.positions).all()
-    folder = Source(run.games)
+    folder = ExportSource(run.games)
     assert {game.seed for game in folder.games()} == {None}
 
 
@@ -35,16 +35,16 @@ def test_a_shard_is_held_from_its_first_game_to_its_last(
 ) -> None:
     run = make_run(tmp_path / "run", played(), [[0, 1], [2, 4], [3, 5], [6, 7]])
     alive: list[weakref.ref[GameRecords]] = []
-    read = Source._read
+    read = ExportSource._read
 
-    def noted(self: Source, shard: object) -> object:
+    def noted(self: ExportSource, shard: object) -> object:
         found = read(self, shard)  # type: ignore[arg-type]
         alive.append(weakref.ref(found[0]))  # type: ignore[index]
         return found
 
-    monkeypatch.setattr(Source, "_read", noted)
+    monkeypatch.setattr(ExportSource, "_read", noted)
     held = []
-    for game in Source(run.path).games():
+    for game in ExportSource(run.path).games():
         del game
         held.append(sum(reference() is not None for reference in alive))
     assert len(alive) == 4
@@ -55,11 +55,11 @@ def test_some_games_are_enough(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", played(), [[0, 1, 2], [3, 4], [5, 6, 7]])
     (run.games / "1.npz").write_bytes(b"never looked at for these games")
     said: list[str] = []
-    assert numbers_of(Source(run.path, range(1, 3), said.append)) == [1, 2]
-    assert numbers_of(Source(run.path, range(7, 99), said.append)) == [7]
+    assert numbers_of(ExportSource(run.path, range(1, 3), said.append)) == [1, 2]
+    assert numbers_of(ExportSource(run.path, range(7, 99), said.append)) == [7]
     assert len(said) == 2
     with pytest.raises(ConfigError, match="no games 3-4: they have numbers from 0 to 7"):
-        Source(run.path, range(3, 5), said.append)
+        ExportSource(run.path, range(3, 5), said.append)
 
 
 @pytest.mark.parametrize(
@@ -78,20 +78,20 @@ def test_numbers_that_are_none(text: str) -> None:
 def test_a_shard_with_an_illegal_move_is_left_out(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", *with_a_bad_shard())
     said: list[str] = []
-    assert numbers_of(Source(run.path, say=said.append)) == [0, 2]
+    assert numbers_of(ExportSource(run.path, say=said.append)) == [0, 2]
     assert len(said) == 1
     assert "1.npz: game 1: the move recorded at ply 0 is illegal" in said[0]
     with pytest.raises(DataError, match="illegal"):
-        numbers_of(Source(run.path))
+        numbers_of(ExportSource(run.path))
 
 
 def test_places_without_games(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
-        Source(tmp_path / "nowhere")
+        ExportSource(tmp_path / "nowhere")
     (tmp_path / "file").write_text("no shard")
     with pytest.raises(ConfigError, match="not a readable shard"):
-        Source(tmp_path / "file")
+        ExportSource(tmp_path / "file")
     run = make_run(tmp_path / "run", played(), [[0]])
     (run.games / "0.npz").write_bytes(b"damaged")
     with pytest.raises(DataError, match="no recorded games that can be read"):
-        Source(run.path, say=lambda line: None)
+        ExportSource(run.path, say=lambda line: None)

@@ -9,7 +9,7 @@ import pytest
 from tests.export.made import SEED, from_others, games_of, make_run, played, searched
 from vecchess.export.csv_table import GAME_COLUMNS, PLY_COLUMNS, export_csv, game_rows, ply_rows
 from vecchess.export.export_game import RecordedGame
-from vecchess.export.game_source import Source
+from vecchess.export.game_source import ExportSource
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.stats import GameStats
 
@@ -17,7 +17,7 @@ from vecchess.store.stats import GameStats
 def exported(folder: Path, records: GameRecords, plies: bool) -> list[dict[str, str]]:
     run = make_run(folder / "run", records, [[3, 1, 5], [0, 2, 7, 6, 4]])
     out = folder / "table.csv"
-    num_games, num_rows = export_csv(Source(run.path), out, plies)
+    num_games, num_rows = export_csv(ExportSource(run.path), out, plies)
     with out.open(newline="") as file:
         reader = csv.DictReader(file)
         rows = list(reader)

@@ -26,7 +26,7 @@ from vecchess.selfplay.supervisor.throughput_log import LoadLog
 from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.status_file import StatusFile
+from vecchess.store.status_file import StatusWriter
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
 from vecchess.train.data.shared_buffers import SharedBuffers
@@ -84,7 +84,7 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     run.create()
     config = CONFIG.model_copy(update={"shard_games": 1, "shard_interval_s": 0.01})
     with (
-        StatusFile(run, "selfplay") as status,
+        StatusWriter(run, "selfplay") as status,
         LoadLog(run, status.note) as loads,
         Campaign(config, run, [CPU], Chronicle(Notes(), status, loads.keep)) as campaign,
     ):

@@ -32,7 +32,7 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.inflight import read_saved
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
-from vecchess.store.replay_positions import replay
+from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint.checkpoint_folder import (
@@ -119,7 +119,7 @@ def use_shard(path: Path) -> None:
     records = read_shard(path)
     GameStats.of(records)
     ShardBlock.of(records, 0.9)
-    replay(records, np.arange(len(records.action)))
+    replay_positions(records, np.arange(len(records.action)))
     records.digest()
 
 

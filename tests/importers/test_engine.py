@@ -12,7 +12,7 @@ import pytest
 from tests.selfplay.playing import replay
 from tests.system.commands import start
 from vecchess.errors import ConfigError, WorkerDied
-from vecchess.importers.engine_games import EngineGames, gather_engine_games
+from vecchess.importers.engine_games import EngineGamesConfig, gather_engine_games
 from vecchess.store.manifest import Manifest
 from vecchess.store.sources import read_games
 from vecchess.train.data.collate import make_samples
@@ -57,9 +57,9 @@ def engine(tmp_path: Path) -> str:
     return str(script)
 
 
-def settings(engine: str, **changes: object) -> EngineGames:
+def settings(engine: str, **changes: object) -> EngineGamesConfig:
     values = {"engine": engine, "games": 6, "seed": 5, "max_plies": 70, "random_move_share": 0.2}
-    return EngineGames.model_validate(values | changes)
+    return EngineGamesConfig.model_validate(values | changes)
 
 
 def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path) -> None:

@@ -13,10 +13,10 @@ from vecchess.replay.compare_records import (
     PLY_NAMES,
     START,
     TARGET,
-    Change,
+    RecordChange,
     first_difference,
 )
-from vecchess.store.records import GAME_COLUMNS, PLY_COLUMNS, GameRecords, no_witness
+from vecchess.store.records import GAME_COLUMNS, PLY_COLUMNS, GameRecords, empty_fingerprint_columns
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_changed_ply_is_named(game: GameRecords, column: str) -> None:
     assert difference is not None
     assert (difference.game, difference.ply) == (7, 11)
     before = getattr(game, column)[11].item()
-    assert difference.changes == (Change(column, before, getattr(other, column)[11].item()),)
+    assert difference.changes == (RecordChange(column, before, getattr(other, column)[11].item()),)
 
 
 @pytest.mark.parametrize("column", ["target_action", "target_prob"])
@@ -103,7 +103,10 @@ def test_a_game_that_goes_on(game: GameRecords) -> None:
     )
     difference = first_difference(shorter, game)
     assert difference is not None
-    assert (difference.ply, difference.changes) == (20, (Change(LENGTH, 20, len(game.action)),))
+    assert (difference.ply, difference.changes) == (
+        20,
+        (RecordChange(LENGTH, 20, len(game.action)),),
+    )
 
 
 def test_another_start(game: GameRecords) -> None:
@@ -113,7 +116,7 @@ def test_another_start(game: GameRecords) -> None:
 
 
 def test_hashes_that_nobody_recorded_are_not_compared(game: GameRecords) -> None:
-    older = replace(game, **no_witness(1, len(game.action)))
+    older = replace(game, **empty_fingerprint_columns(1, len(game.action)))
     assert first_difference(older, game) is None
     assert first_difference(game, older) is not None
     difference = first_difference(changed(older, "win", 3), game)

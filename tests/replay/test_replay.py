@@ -13,23 +13,25 @@ from tests.store.games import made_up
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError, DataError, NetworkError, VecchessError
 from vecchess.evaluate.calibrate_exits import play_games
-from vecchess.replay.replayer import Means
+from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
 from vecchess.selfplay.worker.networks import keep_net
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.records import VALUE_UNIT, GameRecords, no_witness
-from vecchess.store.replay_positions import replay
+from vecchess.store.records import VALUE_UNIT, GameRecords, empty_fingerprint_columns
+from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
-CPU = Means("cpu")
+CPU = ReplaySettings("cpu")
 GAMES = 24
 
 
-def verify(run: RunFolder, count: int = 1000, means: Means = CPU, seed: int = 0) -> dict[str, Any]:
+def verify(
+    run: RunFolder, count: int = 1000, means: ReplaySettings = CPU, seed: int = 0
+) -> dict[str, Any]:
     return verify_games(run.path, count, seed, means, pytest.fail, lambda tally: None)
 
 
@@ -40,7 +42,10 @@ def replayed(run: RunFolder, number: int) -> dict[str, Any]:
 @pytest.mark.parametrize("settings", [DRAWN, GUMBEL, PUCT], ids=["drawn", "gumbel", "puct"])
 def test_the_same_games_by_other_means(tmp_path: Path, settings: dict[str, Any]) -> None:
     run = run_of(tmp_path / "run", settings, GAMES, shards=3)
-    for means in (Means("cpu", slots=3, movers=2, threads=2), Means("cpu", slots=50, movers=5)):
+    for means in (
+        ReplaySettings("cpu", slots=3, movers=2, threads=2),
+        ReplaySettings("cpu", slots=50, movers=5),
+    ):
         facts = verify(run, means=means)
         assert (facts["games"], facts["identical"], facts["hashes_unknown"]) == (GAMES, GAMES, 0)
         assert facts["plies"] == len(run.records().action)
@@ -50,7 +55,7 @@ def test_the_same_games_by_other_means(tmp_path: Path, settings: dict[str, Any])
 def test_the_same_games_by_the_reference(tmp_path: Path, settings: dict[str, Any]) -> None:
     short = settings | {"game": {"max_plies": 6}}
     run = run_of(tmp_path / "run", short, 4)
-    assert verify(run, means=Means("cpu", backend="reference"))["identical"] == 4
+    assert verify(run, means=ReplaySettings("cpu", backend="reference"))["identical"] == 4
 
 
 def test_built_in_networks(tmp_path: Path) -> None:
@@ -114,7 +119,7 @@ def test_a_changed_move_is_found_out(run: RunFolder, genuine: GameRecords, code:
 
 def _other_action(records: GameRecords, at: int, legal: int) -> int:
     """An action that was not played at that ply, and that is legal there, or not."""
-    asked = replay(records, np.array([at])).requests
+    asked = replay_positions(records, np.array([at])).requests
     actions = asked.legal[0, : asked.num_legal[0]].tolist()
     candidates = actions if legal else [code for code in range(4672) if code not in actions]
     return next(code for code in candidates if code != records.action[at])
@@ -162,7 +167,7 @@ def test_another_network_is_found_out(run: RunFolder, genuine: GameRecords, kind
 
 
 def test_games_from_before_there_were_fingerprints(run: RunFolder, genuine: GameRecords) -> None:
-    older = replace(genuine, **no_witness(genuine.num_games, len(genuine.action)))
+    older = replace(genuine, **empty_fingerprint_columns(genuine.num_games, len(genuine.action)))
     keep_net(tiny(), run)
     record(run, older)
     facts = verify(run)
@@ -315,5 +320,5 @@ def test_a_damaged_shard_is_left_out(
 )
 def test_whole_games_by_the_hundred(tmp_path: Path, settings: dict[str, Any], count: int) -> None:
     run = run_of(tmp_path / "run", settings, count, shards=7)
-    facts = verify(run, count, Means("cpu", slots=37, movers=3, threads=2))
+    facts = verify(run, count, ReplaySettings("cpu", slots=37, movers=3, threads=2))
     assert (facts["games"], facts["identical"]) == (count, count)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vecchess.replay.run_replay import Tally
+from vecchess.replay.run_replay import ReplayProgress
 from vecchess_cli.tables import replay_tables
 from vecchess_cli.tables.replay_tables import difference_lines, following, verdict_of_game
 
@@ -40,8 +40,8 @@ def test_progress_on_a_terminal() -> None:
     text = StringIO()
     console = Console(file=text, force_terminal=True, width=100, _environ={"TERM": "xterm"})
     with following(console, quiet=False) as tell:
-        tell(Tally(20))
-        tell(Tally(20, 20, 700, [{}, {}]))
+        tell(ReplayProgress(20))
+        tell(ReplayProgress(20, 20, 700, [{}, {}]))
     assert "20/20" in text.getvalue()
     assert "700 plies, 2 differ" in text.getvalue()
 
@@ -53,10 +53,10 @@ def test_progress_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     with following(Console(file=text, width=100), quiet=False) as tell:
         for second in range(25):
             now[0] = float(second)
-            tell(Tally(1000, second, 30 * second))
+            tell(ReplayProgress(1000, second, 30 * second))
     lines = text.getvalue().splitlines()
     assert [line.split()[0] for line in lines] == ["10", "20"]
     assert "10/1,000 games  300 plies  0 differ" in lines[0]
     with following(Console(file=text, width=100), quiet=True) as tell:
-        tell(Tally(1, 1))
+        tell(ReplayProgress(1, 1))
     assert len(text.getvalue().splitlines()) == 2

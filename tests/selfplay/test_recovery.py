@@ -12,7 +12,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.config.backend import FakeDevice
 from vecchess.errors import WorkerDied
 from vecchess.inference.builtin.fake import FakeBackend
-from vecchess.replay.replayer import Means
+from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import verify_games
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor.supervisor import Campaign
@@ -117,7 +117,7 @@ def test_wrong_answers_are_found_by_playing_again(tmp_path: Path, undisturbed: G
     run, notes, _ = played(tmp_path, "fake?wrong_every=50")
     assert notes.deaths == []
     found = verify_games(
-        run.path, NUM_GAMES, 0, Means("cpu"), lambda line: None, lambda tally: None
+        run.path, NUM_GAMES, 0, ReplaySettings("cpu"), lambda line: None, lambda tally: None
     )
     differing = {difference["game"] for difference in found["differences"]}
     assert len(differing) > 5

@@ -15,7 +15,7 @@ from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import chess960_positions
 from vecchess.chess.fen import from_board
 from vecchess.shapes import TARGET_UNIT
-from vecchess.store.records import PLY_COLUMNS, GameRecords, no_targets
+from vecchess.store.records import PLY_COLUMNS, GameRecords, empty_search_columns
 
 
 def made_up(
@@ -46,7 +46,7 @@ def made_up(
         span_ply=np.zeros(games, np.int32),
         span_net=draw.integers(0, len(nets), games).astype(np.int32),
         nets=nets,
-        **made_up_searches(draw, plies) if searched else no_targets(plies),
+        **made_up_searches(draw, plies) if searched else empty_search_columns(plies),
     )
 
 
@@ -90,7 +90,7 @@ def walked(num: int, seed: int = 1, plies: int = 40) -> tuple[GameRecords, list[
     lengths = [len(board.move_stack) for board in found]
     games = made_up(list(range(10, 10 + num)), searched=False)
     columns = {name: np.resize(getattr(games, name), sum(lengths)) for name in PLY_COLUMNS}
-    columns |= no_targets(sum(lengths)) | {"action": np.array(actions, np.uint16)}
+    columns |= empty_search_columns(sum(lengths)) | {"action": np.array(actions, np.uint16)}
     return replace(
         games,
         start=np.stack(starts),

@@ -17,10 +17,10 @@ from vecchess.store.inflight import (
     InflightFolder,
     SavedGames,
     join_saved,
-    read_games_of,
     read_saved,
+    read_saved_games,
 )
-from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT, no_targets
+from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT, empty_search_columns
 from vecchess.store.shard import read_shard, write_shard
 
 pytestmark = pytest.mark.plain
@@ -50,7 +50,7 @@ def beginnings(games: SavedGames, plies: int) -> SavedGames:
     cut = replace(
         records,
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        **columns | no_targets(int(lengths.sum())),
+        **columns | empty_search_columns(int(lengths.sum())),
     )
     return replace(games, records=cut)
 
@@ -269,7 +269,7 @@ def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
     (folder.path / "5.npz").write_bytes(mixed.to_bytes())
     said: list[str] = []
     names = ["0.npz", "1.npz", "3.npz", "5.npz", "9.npz"]
-    found = read_games_of(folder.path, names, [(2, 13), (30, 34)], NET, said.append)
+    found = read_saved_games(folder.path, names, [(2, 13), (30, 34)], NET, said.append)
     assert found is not None
     ours = [
         30 + i for i, net in enumerate(mixed.records.span_net) if mixed.records.nets[net] == NET
@@ -278,6 +278,6 @@ def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
     assert found.records.numbers.tolist() == [5, 12, *ours]
     left_out = "saved games are left out, and played from the start"
     assert [line.startswith(left_out) for line in said] == [True, True]  # 3 is damaged, 9 missing
-    assert read_games_of(folder.path, names, [(100, 200)], NET, said.append) is None
-    assert read_games_of(folder.path, ["2.npz"], [(0, 99)], OTHER, said.append) is None
-    assert read_games_of(folder.path, [], [(0, 99)], NET, said.append) is None
+    assert read_saved_games(folder.path, names, [(100, 200)], NET, said.append) is None
+    assert read_saved_games(folder.path, ["2.npz"], [(0, 99)], OTHER, said.append) is None
+    assert read_saved_games(folder.path, [], [(0, 99)], NET, said.append) is None

@@ -12,12 +12,12 @@ from tests.store.games import made_up, same
 from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.store.records import (
+    FINGERPRINT_COLUMNS,
     PLY_COLUMNS,
     SEARCH_COLUMNS,
-    WITNESS_COLUMNS,
     GameRecords,
     concatenate,
-    no_targets,
+    empty_search_columns,
 )
 from vecchess.store.stats import GameStats
 
@@ -52,7 +52,7 @@ def test_the_digest_sees_a_single_search(column: str) -> None:
     assert games.digest() != digest
 
 
-@pytest.mark.parametrize("column", WITNESS_COLUMNS)
+@pytest.mark.parametrize("column", FINGERPRINT_COLUMNS)
 def test_the_digest_is_that_of_the_games_whoever_bears_witness(column: str) -> None:
     games = made_up(list(range(5)))
     digest = games.digest()
@@ -95,7 +95,7 @@ def test_the_digest_sees_the_network() -> None:
     "column",
     [
         *("action", "start", "offsets", "span_net", "span_offsets", "termination"),
-        *(*SEARCH_COLUMNS, *WITNESS_COLUMNS),
+        *(*SEARCH_COLUMNS, *FINGERPRINT_COLUMNS),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(column: str) -> None:
@@ -244,7 +244,8 @@ def test_the_longest_games_fit(plies: int) -> None:
     longest = replace(
         games,
         offsets=np.array([0, plies]),
-        **{name: np.zeros(plies, kind) for name, kind in PLY_COLUMNS.items()} | no_targets(plies),
+        **{name: np.zeros(plies, kind) for name, kind in PLY_COLUMNS.items()}
+        | empty_search_columns(plies),
     )
     if plies == 2**15:
         longest.validate()

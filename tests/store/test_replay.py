@@ -20,7 +20,7 @@ from vecchess.chess.planes import NUM_PLANES, encode_planes, num_planes
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
 from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import replay
+from vecchess.store.replay_positions import replay_positions
 
 CASES = {"standard": (False, 1), "chess960": (True, 1), "two": (False, 2), "eight": (True, 8)}
 """Chess960 or not, and how many positions the network sees."""
@@ -37,7 +37,7 @@ def played(request) -> tuple[GameRecords, Recorder, int]:
 def test_every_question_comes_back(played) -> None:
     records, backend, history = played
     asked = np.flatnonzero(records.steps > 0)
-    back = replay(records, asked, history)
+    back = replay_positions(records, asked, history)
     assert Counter(questions_in(back.requests, range(len(asked)))) == backend.asked
     legal = back.requests.legal[np.arange(len(asked)), back.played]
     assert np.array_equal(legal, records.action[asked])
@@ -45,14 +45,14 @@ def test_every_question_comes_back(played) -> None:
 
 def test_a_few_plies_are_those_of_all(played) -> None:
     records, _, history = played
-    every = replay(records, np.arange(len(records.action)), history)
+    every = replay_positions(records, np.arange(len(records.action)), history)
     some = np.sort(np.random.default_rng(1).choice(len(records.action), 50, replace=False))
-    few = replay(records, some, history)
+    few = replay_positions(records, some, history)
     assert np.array_equal(few.requests.planes, every.requests.planes[some])
     assert np.array_equal(few.requests.legal, every.requests.legal[some])
     for name in ("game", "played", "outcome"):
         assert np.array_equal(getattr(few, name), getattr(every, name)[some])
-    assert replay(records, some[:0]).requests.num_rows == 0
+    assert replay_positions(records, some[:0]).requests.num_rows == 0
 
 
 def test_openings_leave_nothing_behind_for_the_next(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_openings_leave_nothing_behind_for_the_next(tmp_path: Path) -> None:
     config = GameConfig(max_plies=12, random_plies=4, openings=openings)
     records = play(config, 60, backend, seats=5, history=8)
     asked = np.flatnonzero(records.steps > 0)
-    back = replay(records, asked, 8)
+    back = replay_positions(records, asked, 8)
     assert Counter(questions_in(back.requests, range(len(asked)))) == backend.asked
 
 
 def test_planes_of_earlier_positions_are_python_chess_s() -> None:
     records = play(GameConfig(max_plies=100), 12, history=5)
-    planes = replay(records, np.arange(len(records.action)), 5).requests.planes
+    planes = replay_positions(records, np.arange(len(records.action)), 5).requests.planes
     for index, board in enumerate(replay_by_python_chess(records)):
         for ply in range(records.offsets[index + 1] - 1, records.offsets[index] - 1, -1):
             board.pop()
@@ -79,7 +79,7 @@ def test_planes_of_earlier_positions_are_python_chess_s() -> None:
 def test_outcome_is_the_movers() -> None:
     records = play(GameConfig(), 40)
     assert len(np.unique(records.result)) == 3
-    every = replay(records, np.arange(len(records.action)))
+    every = replay_positions(records, np.arange(len(records.action)))
     for index, board in enumerate(replay_by_python_chess(records)):
         outcome = every.outcome[every.game == index]
         assert len(outcome) == len(board.move_stack)
@@ -91,7 +91,7 @@ def test_outcome_is_the_movers() -> None:
 @pytest.mark.parametrize("history", [1, 3])
 def test_positions_are_those_of_python_chess(history: int) -> None:
     records, last = walked(size(60, 8), seed=2)
-    every = replay(records, np.arange(len(records.action)), history)
+    every = replay_positions(records, np.arange(len(records.action)), history)
     assert every.requests.planes.shape == (len(records.action), num_planes(history))
     for index, board in enumerate(last):
         for ply in range(records.offsets[index + 1] - 1, records.offsets[index] - 1, -1):
@@ -123,16 +123,16 @@ def _earlier(board: chess.Board) -> list[object]:
 @pytest.mark.plain
 def test_a_choice_of_plies_is_that_of_all() -> None:
     records, _ = walked(8, seed=3)
-    every = replay(records, np.arange(len(records.action)), 2)
+    every = replay_positions(records, np.arange(len(records.action)), 2)
     ends = records.offsets[1:] - 1
     for some in (ends, records.offsets[:-1], np.array([ends[3]]), ends[-1:], every.ply[::7]):
-        few = replay(records, some, 2)
+        few = replay_positions(records, some, 2)
         assert np.array_equal(few.ply, some)
         assert np.array_equal(few.requests.planes, every.requests.planes[some])
         assert np.array_equal(few.requests.legal, every.requests.legal[some])
         for name in ("game", "played", "outcome"):
             assert np.array_equal(getattr(few, name), getattr(every, name)[some])
-    assert replay(records, ends[:0]).requests.num_rows == 0
+    assert replay_positions(records, ends[:0]).requests.num_rows == 0
 
 
 @pytest.mark.plain
@@ -144,7 +144,7 @@ def test_where_a_recorded_move_is_illegal_is_told() -> None:
             action[records.offsets[index] + ply] = 64 * 73 - 1  # a knight promotes on h8's file
             expected = f"game {10 + index}: the move recorded at ply {ply} is illegal"
             with pytest.raises(DataError, match=f"^{expected}$"):
-                replay(replace(records, action=action), np.arange(len(action)))
+                replay_positions(replace(records, action=action), np.arange(len(action)))
 
 
 def test_an_illegal_move_is_named() -> None:
@@ -152,4 +152,4 @@ def test_an_illegal_move_is_named() -> None:
     action = records.action.copy()
     action[records.offsets[1] + 4] = action[records.offsets[1] + 4] ^ 63
     with pytest.raises(DataError, match="game 1: the move recorded at ply 4 is illegal"):
-        replay(replace(records, action=action), np.arange(len(action)))
+        replay_positions(replace(records, action=action), np.arange(len(action)))

@@ -13,11 +13,11 @@ from vecchess.errors import DataError
 from vecchess.store import npz
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import (
+    FINGERPRINT_COLUMNS,
     SCHEMA,
     SEARCH_COLUMNS,
-    WITNESS_COLUMNS,
     GameRecords,
-    no_witness,
+    empty_fingerprint_columns,
 )
 from vecchess.store.shard import read_numbers, read_shard, write_shard
 from vecchess.store.stats import GameStats
@@ -50,20 +50,20 @@ def rewrite(path: Path, schema: int, without: tuple[str, ...] = ()) -> None:
 def test_shards_from_before_there_was_search(tmp_path: Path) -> None:
     games = made_up(list(range(10)), searched=False)
     write_shard(tmp_path / "a.npz", games)
-    rewrite(tmp_path / "a.npz", 1, without=(*SEARCH_COLUMNS, *WITNESS_COLUMNS))
+    rewrite(tmp_path / "a.npz", 1, without=(*SEARCH_COLUMNS, *FINGERPRINT_COLUMNS))
     back = read_shard(tmp_path / "a.npz")
     assert same(back, without_witness(games))
     assert back.digest() == games.digest()
 
 
 def without_witness(games: GameRecords) -> GameRecords:
-    return replace(games, **no_witness(games.num_games, len(games.action)))
+    return replace(games, **empty_fingerprint_columns(games.num_games, len(games.action)))
 
 
 def test_shards_from_before_there_were_fingerprints(tmp_path: Path) -> None:
     games = made_up(list(range(10)))
     write_shard(tmp_path / "a.npz", games)
-    rewrite(tmp_path / "a.npz", 2, without=WITNESS_COLUMNS)
+    rewrite(tmp_path / "a.npz", 2, without=FINGERPRINT_COLUMNS)
     back = read_shard(tmp_path / "a.npz")
     assert same(back, without_witness(games))
     assert back.digest() == games.digest()

@@ -10,8 +10,8 @@ from rich.console import Console
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.errors import ConfigError, DataError
-from vecchess.evaluate.calibrate_exits import Plan, _games
-from vecchess.export.game_source import Source
+from vecchess.evaluate.calibrate_exits import CalibrationPlan, _games
+from vecchess.export.game_source import ExportSource
 from vecchess.export.pgn_export import export_pgn
 from vecchess.runtime.devices import CPU
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -75,7 +75,7 @@ def test_damaged_shards_are_left_out(run: RunFolder, records: GameRecords, place
 def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> None:
     before, said = files_of(run), []
     out = tmp_path / "games.pgn"
-    assert export_pgn(Source(run.path, say=said.append), out) == 2
+    assert export_pgn(ExportSource(run.path, say=said.append), out) == 2
     require_both_told(said)
     assert [line for line in out.read_text().splitlines() if line.startswith("[Round")] == [
         '[Round "4"]',
@@ -83,7 +83,7 @@ def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> 
     ]
     told = io.StringIO()
     console = Console(file=told, soft_wrap=True)
-    found = _games(SelfplayConfig(), CPU, Plan(games=(run.path,)), console)
+    found = _games(SelfplayConfig(), CPU, CalibrationPlan(games=(run.path,)), console)
     assert found.numbers.tolist() == [4, 5]
     require_both_told(told.getvalue().splitlines())
     assert files_of(run) == before

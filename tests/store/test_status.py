@@ -11,7 +11,7 @@ import pytest
 from vecchess.errors import DataError
 from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.status_file import NUM_NOTES, StatusFile
+from vecchess.store.status_file import NUM_NOTES, StatusWriter
 
 pytestmark = pytest.mark.plain
 
@@ -40,7 +40,7 @@ def wait_for(run: RunFolder, key: str, value: Any) -> dict[str, Any]:
 
 
 def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
-    with StatusFile(run, "selfplay") as status:
+    with StatusWriter(run, "selfplay") as status:
         first = wait_for(run, "state", "starting")
         assert (first["pid"], first["kind"], first["why"]) == (os.getpid(), "selfplay", "")
         assert first["schema"] == 2  # docs/formats.md
@@ -55,7 +55,7 @@ def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
 
 
 def test_nothing_is_known_at_first(run: RunFolder) -> None:
-    with StatusFile(run, "train") as status:
+    with StatusWriter(run, "train") as status:
         first = wait_for(run, "state", "starting")
         status.finish(SUMMARY)
     for name in ("started_unix", "updated_unix", "pid", "host"):
@@ -69,20 +69,20 @@ def test_nothing_is_known_at_first(run: RunFolder) -> None:
 
 def test_what_was_finished_stays_so(run: RunFolder) -> None:
     def fail() -> None:
-        with StatusFile(run, "selfplay") as status:
+        with StatusWriter(run, "selfplay") as status:
             status.finish(SUMMARY)
             raise ValueError("too late")
 
     with pytest.raises(ValueError, match="too late"):
         fail()
     assert (told(run)["state"], told(run)["why"]) == ("done", "")
-    with StatusFile(run, "selfplay"):
+    with StatusWriter(run, "selfplay"):
         pass  # neither finished nor failed
     assert told(run)["state"] in ("starting", "done")
 
 
 def test_a_pulse_is_seen_though_nothing_is_told(run: RunFolder) -> None:
-    with StatusFile(run, "train") as status:
+    with StatusWriter(run, "train") as status:
         first = wait_for(run, "state", "starting")["updated_unix"]
         deadline = time.monotonic() + 20
         while told(run)["updated_unix"] == first:
@@ -91,7 +91,7 @@ def test_a_pulse_is_seen_though_nothing_is_told(run: RunFolder) -> None:
 
 
 def test_a_signal_is_named(run: RunFolder) -> None:
-    with StatusFile(run, "selfplay") as status:
+    with StatusWriter(run, "selfplay") as status:
         status.finish(SUMMARY | {"stopped_by": "SIGTERM"})
     assert (told(run)["state"], told(run)["why"]) == ("stopped", "SIGTERM")
 
@@ -106,7 +106,7 @@ def test_a_signal_is_named(run: RunFolder) -> None:
 )
 def test_why_it_failed(run: RunFolder, error: BaseException, state: str, why: str) -> None:
     def fail() -> None:
-        with StatusFile(run, "selfplay") as status:
+        with StatusWriter(run, "selfplay") as status:
             status.tell(games=7)
             raise error
 
@@ -116,7 +116,7 @@ def test_why_it_failed(run: RunFolder, error: BaseException, state: str, why: st
 
 
 def test_the_newest_notes_are_kept(run: RunFolder) -> None:
-    with StatusFile(run, "selfplay") as status:
+    with StatusWriter(run, "selfplay") as status:
         for number in range(NUM_NOTES + 5):
             status.note(f"line {number}")
         status.finish(SUMMARY)
@@ -125,7 +125,7 @@ def test_the_newest_notes_are_kept(run: RunFolder) -> None:
 
 
 def test_a_disk_that_refuses_is_minded_at_the_end_only(run: RunFolder) -> None:
-    with StatusFile(run, "selfplay") as status:
+    with StatusWriter(run, "selfplay") as status:
         wait_for(run, "state", "starting")
         run.path.rename(run.path.with_name("away"))
         status.tell(games=1)
@@ -137,6 +137,6 @@ def test_a_disk_that_refuses_is_minded_at_the_end_only(run: RunFolder) -> None:
 def test_what_a_killed_run_showed_is_taken_away(run: RunFolder) -> None:
     run.live.mkdir()
     (run.live / "000.npz").write_bytes(b"old")
-    with StatusFile(run, "selfplay") as status:
+    with StatusWriter(run, "selfplay") as status:
         assert list(run.live.iterdir()) == []
         status.finish(SUMMARY)

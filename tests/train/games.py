@@ -7,7 +7,7 @@ import numpy as np
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.store.replay_positions import replay
+from vecchess.store.replay_positions import replay_positions
 
 
 def games(num_games: int = 12, chess960: bool = False, seed: int = 1) -> GameRecords:
@@ -22,7 +22,7 @@ def searched(records: GameRecords, moves: int = 8) -> GameRecords:
     A full search has a target of up to ``moves`` of the legal moves; every value is made up.
     """
     draw = np.random.default_rng(5)
-    every = replay(records, np.arange(len(records.action))).requests
+    every = replay_positions(records, np.arange(len(records.action))).requests
     asked = records.steps > 0
     visited = asked & (draw.random(len(asked)) < 2 / 3)
     full = visited & (draw.random(len(asked)) < 1 / 2)

@@ -8,7 +8,7 @@ import pytest
 from tests.train.games import games, searched
 from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.store.replay_positions import replay
+from vecchess.store.replay_positions import replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.returns import advantages, lambda_returns
@@ -24,7 +24,7 @@ def records(request) -> GameRecords:
 def test_samples_are_what_replaying_brings_back(records, history: int) -> None:
     plies = np.random.default_rng(0).permutation(len(records.action))
     rows = make_samples(records, plies, 0.7, history)
-    every = replay(records, np.arange(len(plies)), history)
+    every = replay_positions(records, np.arange(len(plies)), history)
     assert np.array_equal(rows.planes, every.requests.planes[plies])
     assert np.array_equal(rows.legal, every.requests.legal[plies])
     assert np.array_equal(rows.num_legal, every.requests.num_legal[plies])

@@ -9,7 +9,7 @@ from tests.store.games import made_up
 from tests.train.games import games, searched
 from vecchess.errors import ConfigError, DataError
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.records import GameRecords, no_targets
+from vecchess.store.records import GameRecords, empty_search_columns
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 from vecchess.train.data.collate import collate, make_samples
@@ -162,7 +162,7 @@ def test_ten_million_positions_fit_in_two_gigabytes() -> None:
     num = games * plies
     columns = {name: np.resize(getattr(made, name), num) for name in ("action", "win", "draw")}
     columns |= {name: np.ones(num, getattr(made, name).dtype) for name in ("prob", "steps", "tag")}
-    searches = no_targets(num) | {
+    searches = empty_search_columns(num) | {
         "target_offsets": np.arange(num + 1) * 20,
         "target_action": np.zeros(num * 20, np.uint16),
         "target_prob": np.zeros(num * 20, np.uint16),

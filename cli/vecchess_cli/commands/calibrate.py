@@ -48,12 +48,12 @@ def calibrate(
 
     Example:  vecchess calibrate small.safetensors --games runs/first
     """
-    from vecchess.evaluate.calibrate_exits import Plan
+    from vecchess.evaluate.calibrate_exits import CalibrationPlan
     from vecchess.evaluate.calibrate_exits import calibrate as library
     from vecchess.inference.tune.exit_calibration import Bounds
 
     bounds = Bounds(max_cross_entropy, max_value_error)
-    plan = Plan(tuple(games or ()), play, positions, bounds, out)
+    plan = CalibrationPlan(tuple(games or ()), play, positions, bounds, out)
     facts = library(net, plan, people(), gpus, backend)
     show_calibration(facts)
     people().print(rule_line(facts["rule"], facts["holdout"]["mean_time_steps"]))

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vecchess.config import MatchConfig
-    from vecchess.evaluate.checkpoint_ratings import History
-    from vecchess.evaluate.evaluation import Evaluation
+    from vecchess.evaluate.checkpoint_ratings import RatingHistory
+    from vecchess.evaluate.evaluation import EvaluationReport
     from vecchess.runtime.signals import StopSignals
 
     Query = tuple[str | None, int | None]
     """Search and simulations, as far as they are given."""
-    Play = Callable[..., Evaluation | History]
+    Play = Callable[..., EvaluationReport | RatingHistory]
     """Takes a watcher, and what asks to stop."""
 
 EXAMPLES = """Play the ladder and rate a network, or all networks of a run.
@@ -122,7 +122,7 @@ evaluate.__doc__ = EXAMPLES
 
 def _evaluate(flags: dict[str, Any], stop: "StopSignals") -> int:
     from vecchess.errors import ConfigError
-    from vecchess.evaluate.report_file import check_place
+    from vecchess.evaluate.report_file import check_output_file
 
     net, history, every, search, with_policy, out, plot = (
         flags[name] for name in ("net", "history", "every", "search", "with_policy", "out", "plot")
@@ -134,7 +134,7 @@ def _evaluate(flags: dict[str, Any], stop: "StopSignals") -> int:
     if with_policy and (search is None or history is not None):
         raise ConfigError("--with-policy belongs to a NET with --search")
     for file in (out, plot):
-        check_place(file)
+        check_output_file(file)
     query, against, fresh = (search, flags["sims"]), flags["against"] or [], flags["fresh"]
     settings = _match_config(flags, flags["config"])
     if history is None:
@@ -167,12 +167,12 @@ def _of_network(
     """What rates one network, and its policy alone if that is wanted."""
     from vecchess.evaluate.ladder import opponents, whole_ladder
     from vecchess.evaluate.participant import spell
-    from vecchess.evaluate.result_cache import Notebook
+    from vecchess.evaluate.result_cache import ResultCache
     from vecchess.evaluate.run_eval import evaluate as library
 
     rated = [spell(net, *query), *([spell(net)] if with_policy else [])]
     rungs = opponents(against, lambda: whole_ladder(people().print))
-    notebook = Notebook.of_user(recall=not fresh)
+    notebook = ResultCache.of_user(recall=not fresh)
     return partial(library, rated, rungs, config, notebook)
 
 
@@ -188,28 +188,30 @@ def _of_run(
     from vecchess.evaluate.checkpoint_ratings import rate_history
     from vecchess.evaluate.checkpoints import checkpoints
     from vecchess.evaluate.ladder import opponents, simple_ladder
-    from vecchess.evaluate.result_cache import Notebook
+    from vecchess.evaluate.result_cache import ResultCache
 
     found, rungs = checkpoints(run, every), opponents(against, simple_ladder)
-    notebook = Notebook.of_run(run / "eval" / "pairs", recall=not fresh)
+    notebook = ResultCache.of_run(run / "eval" / "pairs", recall=not fresh)
     return partial(rate_history, run, found, query, rungs, config, notebook)
 
 
 def _places(run: Path, out: Path | None, plot: Path | None) -> tuple[Path, Path | None]:
     """Where report and picture of a run go; there is no picture without matplotlib, which raises
     ConfigError where one is asked for."""
-    from vecchess.evaluate.rating_plot import LACK, can_plot, require_plots
+    from vecchess.evaluate.rating_plot import NO_MATPLOTLIB, can_plot, require_plots
 
     if plot is not None:
         require_plots()
     elif can_plot():
         plot = run / "eval" / "history.png"
     else:
-        people().print(LACK, markup=False)
+        people().print(NO_MATPLOTLIB, markup=False)
     return out or run / "eval" / "history.json", plot
 
 
-def _played(play: "Play", stop: "StopSignals", quiet: bool) -> "tuple[Evaluation | History, float]":
+def _played(
+    play: "Play", stop: "StopSignals", quiet: bool
+) -> "tuple[EvaluationReport | RatingHistory, float]":
     """What was found, and seconds."""
     from vecchess.evaluate.eval_progress import progress_on
     from vecchess.runtime.signals import Answer
@@ -222,7 +224,7 @@ def _played(play: "Play", stop: "StopSignals", quiet: bool) -> "tuple[Evaluation
 
 
 def _tell(
-    found: "Evaluation | History",
+    found: "EvaluationReport | RatingHistory",
     config: "MatchConfig",
     stopped_by: str,
     seconds: float,
@@ -231,7 +233,7 @@ def _tell(
     json: bool,
 ) -> int:
     """Show what was found, and write what is to be written; returns the exit code."""
-    from vecchess.evaluate.checkpoint_ratings import History
+    from vecchess.evaluate.checkpoint_ratings import RatingHistory
     from vecchess.evaluate.rating_plot import plot as draw
     from vecchess.evaluate.report_file import report, write_report
     from vecchess.runtime.signals import exit_code
@@ -239,7 +241,7 @@ def _tell(
 
     console = people()
     code = exit_code(stopped_by)
-    evaluation = found.evaluation if isinstance(found, History) else found
+    evaluation = found.evaluation if isinstance(found, RatingHistory) else found
     if not evaluation.encounters:
         console.print(f"stopped by {stopped_by} before two games of an opening were over")
         return code
@@ -252,7 +254,7 @@ def _tell(
     if out is not None:
         write_report(out, values)
         console.print(f"written to {out}", markup=False)
-    if plot is not None and isinstance(found, History) and found.curve:
+    if plot is not None and isinstance(found, RatingHistory) and found.curve:
         draw(found, plot)
         console.print(f"drawn in {plot}", markup=False)
     if json:

@@ -9,7 +9,7 @@ import typer
 from vecchess_cli.output import Json, ProgressLine, people, print_json
 
 if TYPE_CHECKING:
-    from vecchess.export.game_source import Source, Watch
+    from vecchess.export.game_source import ExportSource, OnExported
 
 DIFFERENT = 3
 """Exit code: the comparison ran, and found a difference."""
@@ -135,13 +135,13 @@ def onnx(
     raise typer.Exit(DIFFERENT)
 
 
-def _source(run: Path, games: str | None, line: ProgressLine) -> "Source":
-    from vecchess.export.game_source import Source, parse_numbers
+def _source(run: Path, games: str | None, line: ProgressLine) -> "ExportSource":
+    from vecchess.export.game_source import ExportSource, parse_numbers
 
-    return Source(run, None if games is None else parse_numbers(games), line.say)
+    return ExportSource(run, None if games is None else parse_numbers(games), line.say)
 
 
-def _watch(line: ProgressLine) -> "Watch":
+def _watch(line: ProgressLine) -> "OnExported":
     return lambda done, total: line.show(lambda: f"{done:,}/{total:,} games")
 
 

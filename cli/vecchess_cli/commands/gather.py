@@ -8,7 +8,7 @@ import typer
 from vecchess_cli.output import Json, ProgressLine, people, print_json
 
 if TYPE_CHECKING:
-    from vecchess.importers.engine_games import Standing
+    from vecchess.importers.engine_games import ImportProgress
 
 app = typer.Typer(help="Collect games of others to learn from.", no_args_is_help=True)
 
@@ -67,11 +67,11 @@ def engine(
     """
     flags: dict[str, Any] = dict(locals())
     from vecchess.config import build
-    from vecchess.importers.engine_games import EngineGames, gather_engine_games
+    from vecchess.importers.engine_games import EngineGamesConfig, gather_engine_games
     from vecchess.runtime.signals import Stopped, StopSignals, exit_code
 
-    names = EngineGames.model_fields
-    config = build(EngineGames, {key: flags[key] for key in flags if key in names})
+    names = EngineGamesConfig.model_fields
+    config = build(EngineGamesConfig, {key: flags[key] for key in flags if key in names})
     with StopSignals(interrupts=True) as stop:
         try:
             with ProgressLine() as line, stop.interrupting():
@@ -90,7 +90,7 @@ def engine(
     return 0
 
 
-def _standing_line(standing: "Standing") -> str:
+def _standing_line(standing: "ImportProgress") -> str:
     return (
         f"{standing.seconds:6.0f} s  {standing.games:,}/{standing.target:,} games  "
         f"{standing.plies_per_s:,.0f} plies/s"

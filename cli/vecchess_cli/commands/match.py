@@ -14,7 +14,7 @@ from vecchess_cli.shared_options import Backend, Chess960, Config, Openings, Qui
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vecchess.arena.match.play_match import MatchResult, Standing
+    from vecchess.arena.match.play_match import MatchProgress, MatchResult
     from vecchess.runtime.signals import StopSignals
 
 EXAMPLES = """Play two players against each other, in pairs of games with the same opening.
@@ -108,7 +108,7 @@ match.__doc__ = EXAMPLES
 def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
     """None where somebody asked to stop before there was anything to tell."""
     from vecchess.arena.match.match_pgn import PgnFile
-    from vecchess.arena.match.play_match import NoGames
+    from vecchess.arena.match.play_match import NoPairFinished
     from vecchess.arena.match.run_match import run_match
     from vecchess.config import MatchConfig, load_config
     from vecchess.runtime.signals import Answer
@@ -130,13 +130,13 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
                 stack.enter_context(file)
             stop.begin(Answer.NOTE)
 
-        def look(standing: "Standing") -> bool:
+        def look(standing: "MatchProgress") -> bool:
             if file is not None:
                 file.add(standing.ended)
             show(standing)
             return bool(stop.reason)
 
-        with suppress(NoGames):
+        with suppress(NoPairFinished):
             return run_match(first, second, settings, say, look, begin)
     return None
 
@@ -156,7 +156,7 @@ def _exit_code(result: "MatchResult | None", least: float | None, stopped_by: st
 
 
 @contextmanager
-def _shown(console: "Console", quiet: bool) -> "Iterator[Callable[[Standing], None]]":
+def _shown(console: "Console", quiet: bool) -> "Iterator[Callable[[MatchProgress], None]]":
     """What shows where the match stands: in place on a terminal, a line now and then elsewhere."""
     from rich.live import Live
 
@@ -166,7 +166,7 @@ def _shown(console: "Console", quiet: bool) -> "Iterator[Callable[[Standing], No
     is_live = console.is_terminal and not console.is_dumb_terminal
     due = monotonic() + (0.0 if is_live else LINE_INTERVAL_S)
 
-    def show(standing: "Standing") -> None:
+    def show(standing: "MatchProgress") -> None:
         nonlocal due
         if monotonic() < due:
             return
@@ -180,7 +180,7 @@ def _shown(console: "Console", quiet: bool) -> "Iterator[Callable[[Standing], No
         yield show
 
 
-def _line(standing: "Standing") -> str:
+def _line(standing: "MatchProgress") -> str:
     tally = standing.tally
     parts = [f"{tally.num_ended:,} of {standing.num_games:,} games"]
     if (score := tally.score) is not None:

@@ -38,7 +38,7 @@ def replay(
     vecchess replay runs/first --verify-all 1000 --slots 64
     """
     from vecchess.errors import ConfigError
-    from vecchess.replay.replayer import Means
+    from vecchess.replay.replayer import ReplaySettings
     from vecchess.replay.run_replay import replay_game, verify_games
     from vecchess_cli.tables.replay_tables import following, show_game, show_verdict
 
@@ -49,7 +49,7 @@ def replay(
     def say(line: str) -> None:
         console.print(line, markup=False)
 
-    means = Means(gpus, slots, movers, threads, backend)
+    means = ReplaySettings(gpus, slots, movers, threads, backend)
     if game is not None:
         facts = replay_game(run, game, means, say)
         if not quiet:

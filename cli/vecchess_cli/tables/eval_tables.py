@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from vecchess.evaluate.checkpoint_ratings import History
+from vecchess.evaluate.checkpoint_ratings import RatingHistory
 from vecchess.evaluate.milestones import milestones
-from vecchess.evaluate.pair_result import joint, score_of
+from vecchess.evaluate.pair_result import joint_result, score_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from vecchess.evaluate.compare_evaluations import Comparison
-    from vecchess.evaluate.evaluation import Evaluation
-    from vecchess.evaluate.participant import Contender
+    from vecchess.evaluate.evaluation import EvaluationReport
+    from vecchess.evaluate.participant import Participant
 
 NOTHING = ""
 PIPE_WIDTH = 200
 LONG_HEAD = 16
 
 
-def show(console: "Console", found: "Evaluation | History") -> None:
+def show(console: "Console", found: "EvaluationReport | RatingHistory") -> None:
     """Tables of an evaluation, or of the history of a run."""
-    if isinstance(found, History):
+    if isinstance(found, RatingHistory):
         show_history(console, found)
     else:
         show_evaluation(console, found)
 
 
-def show_evaluation(console: "Console", evaluation: "Evaluation") -> None:
+def show_evaluation(console: "Console", evaluation: "EvaluationReport") -> None:
     """All players by strength, and for each that is rated its scores and milestones."""
     _print(console, _ratings(evaluation, evaluation.rated))
     console.print(_footnote(evaluation))
@@ -41,7 +41,7 @@ def show_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     _warn(console, evaluation)
 
 
-def show_history(console: "Console", history: History) -> None:
+def show_history(console: "Console", history: RatingHistory) -> None:
     """The curve, and the ladder it is measured by."""
     evaluation = history.evaluation
     table = _table("samples", "network", "Elo", "95 %", "gain", "95 %", "LOS")
@@ -84,8 +84,8 @@ def show_comparison(console: "Console", comparison: "Comparison") -> None:
 
 
 def _ratings(
-    evaluation: "Evaluation",
-    rated: Sequence["Contender"],
+    evaluation: "EvaluationReport",
+    rated: Sequence["Participant"],
     leave_out: Collection[str] = (),
     found_in: dict[str, list[str]] | None = None,
 ) -> Table:
@@ -110,14 +110,14 @@ def _ratings(
     return table
 
 
-def _against(evaluation: "Evaluation", one: "Contender", other: "Contender") -> list[str]:
+def _against(evaluation: "EvaluationReport", one: "Participant", other: "Participant") -> list[str]:
     """Score of ``one`` in its games against ``other``, interval, and LOS by all games."""
     if one == other:
         return [NOTHING] * 3
     ratings = evaluation.ratings
     place, against = (ratings.players.index(each.name) for each in (one, other))
     los = f"{ratings.los[place, against]:.1%}"
-    meeting = joint(evaluation.encounters, one.identity, other.identity)
+    meeting = joint_result(evaluation.encounters, one.identity, other.identity)
     if meeting is None:
         return [NOTHING, NOTHING, los]
     score = score_of(meeting)
@@ -125,7 +125,7 @@ def _against(evaluation: "Evaluation", one: "Contender", other: "Contender") -> 
     return [f"{score.score:.1%}", f"{low:.1%} .. {high:.1%}", los]
 
 
-def _score_heads(rated: Sequence["Contender"]) -> list[str]:
+def _score_heads(rated: Sequence["Participant"]) -> list[str]:
     """Of three columns for each; what tells them apart stands above the first."""
     words = [one.name.split() for one in rated]
     while len(words) > 1 and len({tuple(name[:1]) for name in words}) == 1:
@@ -145,7 +145,7 @@ def _scores(comparison: "Comparison") -> Table:
     return table
 
 
-def _milestones(evaluation: "Evaluation", player: "Contender") -> Table:
+def _milestones(evaluation: "EvaluationReport", player: "Participant") -> Table:
     table = _table("milestones" if len(evaluation.rated) == 1 else player.name, "is at", "95 %", "")
     table.columns[3].justify = "left"
     for mark in milestones(player, [*evaluation.encounters], evaluation.ratings):
@@ -157,7 +157,7 @@ def _milestones(evaluation: "Evaluation", player: "Contender") -> Table:
     return table
 
 
-def _footnote(evaluation: "Evaluation") -> Text:
+def _footnote(evaluation: "EvaluationReport") -> Text:
     ratings = evaluation.ratings
     games = sum(encounter.meeting.games for encounter in evaluation.encounters)
     words = (
@@ -167,7 +167,7 @@ def _footnote(evaluation: "Evaluation") -> Text:
     return Text(words, style="dim")
 
 
-def _warn(console: "Console", evaluation: "Evaluation") -> None:
+def _warn(console: "Console", evaluation: "EvaluationReport") -> None:
     for line in evaluation.warnings:
         console.print(Text(f"warning: {line}"))
 

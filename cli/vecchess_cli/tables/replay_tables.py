@@ -10,7 +10,7 @@ from vecchess_cli.output import people, print_rows
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vecchess.replay.run_replay import Tally
+    from vecchess.replay.run_replay import ReplayProgress
 
 PLAIN_INTERVAL_S = 10.0
 MOST_SHOWN = 10
@@ -97,7 +97,7 @@ def _agreement(facts: dict[str, Any]) -> str:
 
 
 @contextmanager
-def following(console: "Console", quiet: bool) -> Iterator[Callable[["Tally"], None]]:
+def following(console: "Console", quiet: bool) -> Iterator[Callable[["ReplayProgress"], None]]:
     """What shows how a check goes: a bar on a terminal, a line every ten seconds elsewhere."""
     if quiet:
         yield lambda tally: None
@@ -109,7 +109,7 @@ def following(console: "Console", quiet: bool) -> Iterator[Callable[["Tally"], N
 
 
 @contextmanager
-def _bar(console: "Console") -> Iterator[Callable[["Tally"], None]]:
+def _bar(console: "Console") -> Iterator[Callable[["ReplayProgress"], None]]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -122,7 +122,7 @@ def _bar(console: "Console") -> Iterator[Callable[["Tally"], None]]:
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
 
-        def tell(tally: "Tally") -> None:
+        def tell(tally: "ReplayProgress") -> None:
             words = f"games, {tally.plies:,} plies, {len(tally.differences):,} differ"
             progress.update(task, total=tally.wanted, completed=tally.done, description=words)
 
@@ -136,7 +136,7 @@ class _Lines:
         self._console, self._start = console, monotonic()
         self._next = self._start + PLAIN_INTERVAL_S
 
-    def tell(self, tally: "Tally") -> None:
+    def tell(self, tally: "ReplayProgress") -> None:
         """Print a line if one is due."""
         if monotonic() < self._next:
             return

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.player_protocol import Turns
+from vecchess.arena.player_protocol import MoveRequests
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.history import Pasts, no_past, note
 from vecchess.chess.make import make
@@ -20,7 +20,7 @@ CANDIDATES = 4
 
 
 @dataclass
-class Boards:
+class GameBatch:
     """G games, with what the rules remember of them.
 
     starts, positions: uint64[G, 8] at the beginning and now. keys: uint64[G, 102]
@@ -37,7 +37,7 @@ class Boards:
     moves: NDArray[np.uint16]
 
     @classmethod
-    def at(cls, starts: Positions, max_plies: int) -> "Boards":
+    def at(cls, starts: Positions, max_plies: int) -> "GameBatch":
         """Games that begin at ``starts``, uint64[G, 8], and are drawn after ``max_plies``."""
         num = len(starts)
         keys = np.zeros((num, KEY_HISTORY), np.uint64)
@@ -79,19 +79,19 @@ class Boards:
         too_long = (codes == Termination.ONGOING) & (self.plies[games] >= self.max_plies)
         self.codes[games] = np.where(too_long, np.uint8(Termination.PLY_CAP), codes)
 
-    def take(self, games: NDArray[np.int64]) -> "Boards":
+    def take(self, games: NDArray[np.int64]) -> "GameBatch":
         """A copy of ``games``, int64[K], which may name a game more than once."""
-        return Boards(*(getattr(self, field.name)[games] for field in fields(self)))
+        return GameBatch(*(getattr(self, field.name)[games] for field in fields(self)))
 
-    def put(self, games: NDArray[np.int64], source: "Boards", others: NDArray[np.int64]) -> None:
+    def put(self, games: NDArray[np.int64], source: "GameBatch", others: NDArray[np.int64]) -> None:
         """Let ``games``, int64[K], be copies of ``others`` in ``source``."""
         for field in fields(self):
             getattr(self, field.name)[games] = getattr(source, field.name)[others]
 
-    def turns(self, games: NDArray[np.int64], numbers: NDArray[np.int64]) -> Turns:
+    def turns(self, games: NDArray[np.int64], numbers: NDArray[np.int64]) -> MoveRequests:
         """What is asked of those to move in ``games``, int64[K]; ``numbers`` are the match's."""
         plies = self.plies[games]
-        return Turns(
+        return MoveRequests(
             lanes=games,
             games=numbers,
             plies=plies,
@@ -120,14 +120,14 @@ def repetitions(positions: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDAr
 
 def random_openings(
     num: int, plies: int, seed: int, max_plies: int, starts: Positions | None = None
-) -> Boards:
+) -> GameBatch:
     """``num`` games of so many random plies, with different ends, none of them over.
 
     They begin at the usual position, or one after another at ``starts``, uint64[N, 8]. Raises
     ConfigError where so few plies lead to fewer positions.
     """
     starts = start_positions(1) if starts is None else starts
-    boards = Boards.at(starts[np.arange(CANDIDATES * num) % len(starts)], max_plies)
+    boards = GameBatch.at(starts[np.arange(CANDIDATES * num) % len(starts)], max_plies)
     for ply in range(plies):
         games = boards.ongoing
         moves, counts = legal_moves(boards.positions[games])

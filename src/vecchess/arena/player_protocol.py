@@ -14,7 +14,7 @@ NO_FORFEIT = 0
 
 
 @dataclass(frozen=True)
-class Turns:
+class MoveRequests:
     """K games, none of them over, in which somebody is to move.
 
     lanes: int64[K] where in the match each game is played, from 0, no two alike. games: int64[K]
@@ -37,13 +37,13 @@ class Turns:
         """K"""
         return len(self.lanes)
 
-    def take(self, places: NDArray[np.int64]) -> "Turns":
+    def take(self, places: NDArray[np.int64]) -> "MoveRequests":
         """Some of them, int64[k] of 0 .. K - 1."""
-        return Turns(*(getattr(self, field.name)[places] for field in fields(self)))
+        return MoveRequests(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
 @dataclass(frozen=True)
-class Replies:
+class MoveReplies:
     """What a player does in K games.
 
     lanes: int64[K]. moves: uint16[K] legal ones, mover's view. values: float32[K] the score the
@@ -61,9 +61,9 @@ class Replies:
         """K"""
         return len(self.lanes)
 
-    def take(self, places: NDArray[np.int64]) -> "Replies":
+    def take(self, places: NDArray[np.int64]) -> "MoveReplies":
         """Some of them, int64[k] of 0 .. K - 1."""
-        return Replies(*(getattr(self, field.name)[places] for field in fields(self)))
+        return MoveReplies(*(getattr(self, field.name)[places] for field in fields(self)))
 
     @classmethod
     def of_moves(cls, lanes: NDArray[np.int64], moves: NDArray[np.uint16]) -> Self:
@@ -83,7 +83,7 @@ class Replies:
         return cls.of_moves(np.zeros(0, np.int64), np.zeros(0, np.uint16))
 
     @classmethod
-    def joined(cls, parts: "list[Replies]") -> Self:
+    def joined(cls, parts: "list[MoveReplies]") -> Self:
         """All of ``parts``, in that order."""
         if not parts:
             return cls.none()
@@ -104,7 +104,7 @@ class Player(Protocol):
         ...
 
     @property
-    def most_games(self) -> int | None:
+    def max_games(self) -> int | None:
         """Games it can be asked about at a time, lanes 0 to that; None: any number."""
         ...
 
@@ -113,11 +113,11 @@ class Player(Protocol):
         """True where it owes no reply."""
         ...
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         """Begin to think about ``turns``, besides those it was asked before."""
         ...
 
-    def replies(self) -> Replies:
+    def replies(self) -> MoveReplies:
         """Think on for a moment, as for one time step of a network; what is decided by now."""
         ...
 
@@ -126,15 +126,15 @@ class Player(Protocol):
         ...
 
 
-class Chooser(ABC):
+class ImmediatePlayer(ABC):
     """A player that chooses at once."""
 
-    most_games: int | None = None
+    max_games: int | None = None
 
     def __init__(self, name: str) -> None:
         """``name``: its spelling."""
         self.name = name
-        self._asked: list[Turns] = []
+        self._asked: list[MoveRequests] = []
 
     @abstractmethod
     def choose(
@@ -145,37 +145,37 @@ class Chooser(ABC):
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
-        """A legal move in each of K games, ``uint16[K]``, mover's view. See ``Turns``."""
+        """A legal move in each of K games, ``uint16[K]``, mover's view. See ``MoveRequests``."""
 
     @property
     def is_idle(self) -> bool:
         """See ``Player``."""
         return not self._asked
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         """See ``Player``."""
         self._asked.append(turns)
 
-    def replies(self) -> Replies:
+    def replies(self) -> MoveReplies:
         """See ``Player``."""
         parts = []
         for turns in self._asked:
             moves = self.choose(turns.positions, turns.keys, turns.past, turns.games, turns.plies)
-            parts.append(Replies.of_moves(turns.lanes, moves))
+            parts.append(MoveReplies.of_moves(turns.lanes, moves))
         self._asked.clear()
-        return Replies.joined(parts)
+        return MoveReplies.joined(parts)
 
     def close(self) -> None:  # noqa: B027  (most keep nothing that has to be ended)
         """See ``Player``."""
 
 
-def choices(player: Player, turns: Turns) -> Replies:
+def choose_moves(player: Player, turns: MoveRequests) -> MoveReplies:
     """What ``player`` does in all of ``turns``, in their order."""
     player.ask(turns)
     parts = []
     while not player.is_idle:
         parts.append(player.replies())
-    found = Replies.joined(parts)
+    found = MoveReplies.joined(parts)
     place = {lane: index for index, lane in enumerate(found.lanes.tolist())}
     order = [place[lane] for lane in turns.lanes.tolist()]
     return found.take(np.array(order, np.int64))

@@ -16,7 +16,7 @@ from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.evaluate.calibrate_exits import play_games
 from vecchess.runtime.devices import parse_gpus
 from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import replay
+from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import write_shard
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.loader_pool import LoaderPool
@@ -72,7 +72,7 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
 def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
     """The games as if every ply had been searched, with targets of up to 15 of the legal moves."""
     draw = np.random.default_rng(seed)
-    legal = replay(records, np.arange(len(records.action))).requests
+    legal = replay_positions(records, np.arange(len(records.action))).requests
     counts = np.minimum(legal.num_legal, TARGET_MOVES).astype(np.int64)
     rows = [np.sort(row[:num]) for row, num in zip(legal.legal, counts, strict=True)]
     offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -25,7 +25,7 @@ from vecchess.selfplay.games.game_ids import NumberPool
 from vecchess.selfplay.worker.setup import assemble_server, require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.records import GameRecords, concatenate
-from vecchess.store.replay_positions import Replayed, replay
+from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.sources import read_games
 from vecchess.store.targets import lay_out_targets
 
@@ -45,7 +45,7 @@ NUM_NETS = 8
 
 
 @dataclass(frozen=True)
-class Plan:
+class CalibrationPlan:
     """What ``calibrate`` is told besides the network."""
 
     games: tuple[Path, ...] = ()
@@ -60,7 +60,7 @@ class Plan:
 
 
 def calibrate(
-    net: Path, plan: Plan, console: Console, gpus: str = "auto", backend: str = "auto"
+    net: Path, plan: CalibrationPlan, console: Console, gpus: str = "auto", backend: str = "auto"
 ) -> dict[str, Any]:
     """Measure, choose, store; returns the facts, ready for JSON.
 
@@ -75,7 +75,7 @@ def calibrate(
     config = SelfplayConfig.model_validate({"net": str(net), "exits": False, "backend": backend})
     records = _games(config, device, plan, console)
     history = history_of(network.config.num_planes)
-    sample = replay(records, _sample(records, plan.positions), history)
+    sample = replay_positions(records, _sample(records, plan.positions), history)
     games = np.unique(sample.game, return_inverse=True)[1]
     if games.max(initial=0) < 1:
         raise ConfigError("calibration needs two games or more in which a network was asked")
@@ -125,7 +125,9 @@ def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
     return out
 
 
-def _games(config: SelfplayConfig, device: Device, plan: Plan, console: Console) -> GameRecords:
+def _games(
+    config: SelfplayConfig, device: Device, plan: CalibrationPlan, console: Console
+) -> GameRecords:
     """The recorded games, or new ones."""
     if plan.games:
         return read_games(plan.games, lambda line: console.print(line, markup=False))
@@ -159,7 +161,9 @@ def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(SAMPLE_SEED).choice(asked, most, replace=False))
 
 
-def policy_targets(records: GameRecords, sample: Replayed, traces: Traces) -> NDArray[np.float64]:
+def policy_targets(
+    records: GameRecords, sample: ReplayedPositions, traces: Traces
+) -> NDArray[np.float64]:
     """float64[B, L]: the distribution each policy is held against, over the legal moves.
 
     The search's where the ply has a target, else all on the move played. Raises DataError where
@@ -172,7 +176,7 @@ def policy_targets(records: GameRecords, sample: Replayed, traces: Traces) -> ND
     return target[:, : traces.policy.shape[2]]
 
 
-def _has_target(records: GameRecords, sample: Replayed) -> NDArray[np.bool_]:
+def _has_target(records: GameRecords, sample: ReplayedPositions) -> NDArray[np.bool_]:
     """bool[B]: a search left a policy target."""
     has_target: NDArray[np.bool_] = np.diff(records.target_offsets)[sample.ply] > 0
     return has_target
@@ -184,7 +188,9 @@ def _kind_of_target(num_searched: int, num_positions: int) -> str:
     return TARGET_MIXED if num_searched else TARGET_PLAYED
 
 
-def _trace(config: SelfplayConfig, network: IntegerNet, device: Device, sample: Replayed) -> Traces:
+def _trace(
+    config: SelfplayConfig, network: IntegerNet, device: Device, sample: ReplayedPositions
+) -> Traces:
     share = share_out(config, [device], sample.requests.num_rows)
 
     def open_with(rule: ExitRule) -> Any:
@@ -198,7 +204,7 @@ def _facts(
     judged: Judged,
     choice: Choice,
     records: GameRecords,
-    sample: Replayed,
+    sample: ReplayedPositions,
     bounds: Bounds,
     num_holdout: int,
 ) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from vecchess.arena.ratings.score import STANDARD_ERRORS
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint
-from vecchess.evaluate.evaluation import Evaluation
+from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pairing import Pairing
-from vecchess.evaluate.participant import Contender, spell
-from vecchess.evaluate.result_cache import Notebook
-from vecchess.evaluate.run_eval import introduced
-from vecchess.evaluate.tournament import Watcher, play_pairings
+from vecchess.evaluate.participant import Participant, spell
+from vecchess.evaluate.result_cache import ResultCache
+from vecchess.evaluate.run_eval import identify_all
+from vecchess.evaluate.tournament import PairingObserver, play_pairings
 from vecchess.runtime.signals import StopSignals
 
 DISTANCES = (1, 2, 4)
@@ -25,7 +25,7 @@ with its square, and a few links reach far enough that errors do not add up alon
 
 
 @dataclass(frozen=True)
-class Point:
+class RatedCheckpoint:
     """A network on the curve."""
 
     name: str
@@ -58,18 +58,18 @@ class Point:
 
 
 @dataclass(frozen=True)
-class History:
+class RatingHistory:
     """The networks of a run, rated together with the lower part of the ladder."""
 
     run: Path
     checkpoints: tuple[Checkpoint, ...]
     """Of the rated contenders, in their order."""
-    evaluation: Evaluation
+    evaluation: EvaluationReport
 
     @property
-    def curve(self) -> list[Point]:
+    def curve(self) -> list[RatedCheckpoint]:
         """The networks that played, the first first. Raises ConfigError where nobody did."""
-        ratings, found = self.evaluation.ratings, list[Point]()
+        ratings, found = self.evaluation.ratings, list[RatedCheckpoint]()
         errors, width = ratings.errors, STANDARD_ERRORS * ratings.standard_errors
         los = ratings.los
         before = None
@@ -82,7 +82,7 @@ class History:
             before = place if before is None else before
             elo = float(ratings.elo[place])
             found.append(
-                Point(
+                RatedCheckpoint(
                     name=contender.name,
                     checkpoint=checkpoint,
                     elo=elo,
@@ -108,10 +108,10 @@ def rate_history(
     query: tuple[str | None, int | None],
     against: Sequence[str],
     config: MatchConfig,
-    notebook: Notebook,
-    watcher: Watcher,
+    notebook: ResultCache,
+    watcher: PairingObserver,
     stop: StopSignals | None = None,
-) -> History:
+) -> RatingHistory:
     """Play networks against those 1, 2 and 4 before them, and against ``against``.
 
     query: search and simulations of the networks, None for what is not given. Networks that are
@@ -119,18 +119,18 @@ def rate_history(
     """
     match_openings(config)
     by_spelling = {spell(str(one.file), *query): one for one in checkpoints}
-    contenders = introduced([*by_spelling, *against], config)
+    contenders = identify_all([*by_spelling, *against], config)
     own = [one for one in contenders if one.spelling in by_spelling]
     if len(own) < 2:
         raise ConfigError(f"the networks of {run} are all the same: there is no history")
     pairings = schedule(own, contenders[len(own) :], config)
     played = play_pairings(pairings, config.seed, notebook, watcher, stop or StopSignals())
     kept = tuple(by_spelling[one.spelling] for one in own)
-    return History(run, kept, Evaluation(tuple(contenders), len(own), tuple(played)))
+    return RatingHistory(run, kept, EvaluationReport(tuple(contenders), len(own), tuple(played)))
 
 
 def schedule(
-    own: Sequence[Contender], rungs: Sequence[Contender], config: MatchConfig
+    own: Sequence[Participant], rungs: Sequence[Participant], config: MatchConfig
 ) -> list[Pairing]:
     """Who plays whom, each network after those before it: an early end leaves a shorter curve."""
     whom = list(pairwise(rungs))

@@ -35,13 +35,13 @@ class Checkpoint:
 def checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
     """Every ``every``-th network of a run, by the samples in its name, else by its time; the first
     and the newest always. Raises ConfigError where there are fewer than two."""
-    found = in_order((run / "nets").glob("*.safetensors"))
+    found = sort_checkpoints((run / "nets").glob("*.safetensors"))
     if len(found) < 2:
         raise ConfigError(f"{run} has {len(found)} networks in {run / 'nets'}: two make a history")
     return thinned(found, every)
 
 
-def in_order(files: Iterable[Path]) -> list[Checkpoint]:
+def sort_checkpoints(files: Iterable[Path]) -> list[Checkpoint]:
     """Networks by the samples in their names where all tell them, else by the time of the files."""
     found = [Checkpoint.of(file) for file in sorted(files)]
     if all(one.samples is not None for one in found):

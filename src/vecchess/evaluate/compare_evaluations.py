@@ -11,9 +11,9 @@ from typing import Any
 
 from vecchess.arena.ratings.score import STANDARD_ERRORS
 from vecchess.errors import ConfigError
-from vecchess.evaluate.evaluation import Evaluation
-from vecchess.evaluate.pair_result import joint, once, score_of
-from vecchess.evaluate.participant import Contender, distinct
+from vecchess.evaluate.evaluation import EvaluationReport
+from vecchess.evaluate.pair_result import joint_result, once, score_of
+from vecchess.evaluate.participant import Participant, distinct
 
 SCHEMA = 1
 ALL_DIFFERENCES = 6
@@ -21,7 +21,7 @@ ALL_DIFFERENCES = 6
 
 
 @dataclass(frozen=True)
-class Difference:
+class EloDifference:
     """How much stronger one player is than another."""
 
     first: str
@@ -59,11 +59,11 @@ class Comparison:
     """Names of the reports."""
     found_in: dict[str, list[str]]
     """Sources by the name of a rated player."""
-    evaluation: Evaluation
+    evaluation: EvaluationReport
     """Of all contenders and games, each once."""
 
     @property
-    def opponents(self) -> list[Contender]:
+    def opponents(self) -> list[Participant]:
         """Those that are rated nowhere, and played."""
         rated = self.evaluation.rated
         played = self.evaluation.ratings.players
@@ -72,7 +72,7 @@ class Comparison:
         ]
 
     @property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[EloDifference]:
         """Between players that the reports are about, in the order of the reports."""
         ratings, names = self.evaluation.ratings, [one.name for one in self.evaluation.rated]
         pairs = [*combinations(names, 2)]
@@ -84,13 +84,13 @@ class Comparison:
         for earlier, later in pairs:
             at = place[later], place[earlier]
             found.append(
-                Difference(later, earlier, float(away[at]), float(errors[at]), float(los[at]))
+                EloDifference(later, earlier, float(away[at]), float(errors[at]), float(los[at]))
             )
         return found
 
-    def score(self, player: Contender, opponent: Contender) -> tuple[float, int] | None:
+    def score(self, player: Participant, opponent: Participant) -> tuple[float, int] | None:
         """Points a game of ``player`` against ``opponent``, and games; None if they never met."""
-        meeting = joint(self.evaluation.encounters, player.identity, opponent.identity)
+        meeting = joint_result(self.evaluation.encounters, player.identity, opponent.identity)
         return None if meeting is None else (score_of(meeting).score, meeting.games)
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Comparison:
         }
 
 
-def compare(sources: Sequence[str], evaluations: Sequence[Evaluation]) -> Comparison:
+def compare(sources: Sequence[str], evaluations: Sequence[EvaluationReport]) -> Comparison:
     """Join ``evaluations``, in the order of ``sources``, their names.
 
     Raises ConfigError where their players are not connected by games.
@@ -118,7 +118,7 @@ def compare(sources: Sequence[str], evaluations: Sequence[Evaluation]) -> Compar
     ]
     contenders = distinct([*rated, *others])
     encounters = once(one for evaluation in evaluations for one in evaluation.encounters)
-    whole = Evaluation(tuple(contenders), len(known), tuple(encounters))
+    whole = EvaluationReport(tuple(contenders), len(known), tuple(encounters))
     found_in: dict[str, list[str]] = {}
     for source, evaluation in zip(sources, evaluations, strict=True):
         for one in evaluation.rated:

@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from vecchess.arena.match.play_match import Standing
-from vecchess.evaluate.pair_result import Encounter, score_of
+from vecchess.arena.match.play_match import MatchProgress
+from vecchess.evaluate.pair_result import PairResult, score_of
 from vecchess.evaluate.pairing import Pairing
 from vecchess.selfplay.supervisor.selfplay_progress import (
     LIVE_INTERVAL_S,
@@ -36,10 +36,10 @@ class QuietProgress:
     def begin(self, pairing: Pairing, number: int, total: int) -> None:
         """See ``tournament.Watcher``."""
 
-    def update(self, standing: Standing) -> None:
+    def update(self, standing: MatchProgress) -> None:
         """See ``tournament.Watcher``."""
 
-    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+    def end(self, encounter: PairResult, is_recalled: bool) -> None:
         """See ``tournament.Watcher``."""
 
 
@@ -57,13 +57,13 @@ class PlainProgress(QuietProgress):
         self._heading = f"{number:>{len(str(total))}}/{total}  {_names(pairing)}"
         self._next = monotonic() + PLAIN_INTERVAL_S
 
-    def update(self, standing: Standing) -> None:
+    def update(self, standing: MatchProgress) -> None:
         """See ``tournament.Watcher``."""
         if monotonic() >= self._next:
             self._next = monotonic() + PLAIN_INTERVAL_S
             self._print(f"{self._heading}: {_stand(standing)}")
 
-    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+    def end(self, encounter: PairResult, is_recalled: bool) -> None:
         """See ``tournament.Watcher``."""
         how = "played before" if is_recalled else f"{encounter.seconds:.1f} s"
         self._print(f"{self._heading}: {_result(encounter)}  ({how})")
@@ -98,7 +98,7 @@ class LiveProgress(PlainProgress):
         self._live.update(Text(f"{self._heading}: about to begin"), refresh=True)
         self._next = 0.0
 
-    def update(self, standing: Standing) -> None:
+    def update(self, standing: MatchProgress) -> None:
         """See ``tournament.Watcher``."""
         if monotonic() < self._next:
             return
@@ -117,14 +117,14 @@ def _names(pairing: Pairing) -> str:
     return f"{pairing.first.name} - {pairing.second.name}"
 
 
-def _stand(standing: Standing) -> str:
+def _stand(standing: MatchProgress) -> str:
     """Games that are over, and the score in the pairs that count already."""
     score, ended = standing.tally.score, standing.tally.num_ended
     words = f"{ended:,} of {standing.num_games:,} games"
     return words if score is None else f"{words}, {score.score:.1%} so far"
 
 
-def _result(encounter: Encounter) -> str:
+def _result(encounter: PairResult) -> str:
     score = score_of(encounter.meeting)
     low, high = score.interval
     games = f"+{score.wins} ={score.draws} -{score.losses}"

@@ -5,13 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vecchess.arena.ratings.pair_results import Meeting
+from vecchess.arena.ratings.pair_results import HeadToHead
 from vecchess.arena.ratings.ratings import Ratings, rate
 from vecchess.errors import ConfigError, DataError
 from vecchess.evaluate.milestones import milestones
-from vecchess.evaluate.pair_result import Encounter
-from vecchess.evaluate.participant import Contender
-from vecchess.evaluate.rating_residuals import Misfit, misfits
+from vecchess.evaluate.pair_result import PairResult
+from vecchess.evaluate.participant import Participant
+from vecchess.evaluate.rating_residuals import RatingResidual, large_residuals
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.safe_parse import clipped, contents, json_object
 
@@ -20,20 +20,20 @@ ANCHOR = "random"
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class EvaluationReport:
     """Contenders and their encounters."""
 
-    contenders: tuple[Contender, ...]
+    contenders: tuple[Participant, ...]
     """Those that are rated first, then their opponents."""
     num_rated: int
-    encounters: tuple[Encounter, ...]
+    encounters: tuple[PairResult, ...]
 
     @property
-    def rated(self) -> tuple[Contender, ...]:
+    def rated(self) -> tuple[Participant, ...]:
         """Those that the evaluation is about, as far as they played."""
         return tuple(one for one in self.contenders[: self.num_rated] if self._has_played(one))
 
-    def _has_played(self, contender: Contender) -> bool:
+    def _has_played(self, contender: Participant) -> bool:
         return contender.identity in self._who_played
 
     @cached_property
@@ -53,7 +53,7 @@ class Evaluation:
         return rate(self._meetings, self._anchor())
 
     @cached_property
-    def _meetings(self) -> list[Meeting]:
+    def _meetings(self) -> list[HeadToHead]:
         """By names, where encounters have identities."""
         names, found = self.names, []
         for encounter in self.encounters:
@@ -63,9 +63,9 @@ class Evaluation:
         return found
 
     @cached_property
-    def misfits(self) -> list[Misfit]:
+    def large_residuals(self) -> list[RatingResidual]:
         """Pairs that ratings do not explain, the worst first. Raises as ``ratings`` does."""
-        return misfits(self._meetings, self.ratings)
+        return large_residuals(self._meetings, self.ratings)
 
     def _anchor(self) -> str | None:
         played = [one.name for one in self.contenders if self._has_played(one)]
@@ -87,14 +87,15 @@ class Evaluation:
                 )
             if not encounter.is_complete:
                 found.append(f"{names}: ended early, after {games:,} games")
-        if self.misfits:
+        if self.large_residuals:
             found.append(
                 f"one number does not say all of a player: ratings do not explain "
-                f"{len(self.misfits)} of {len(self.encounters)} pairs, above all {self.misfits[0]}"
+                f"{len(self.large_residuals)} of {len(self.encounters)} pairs, above all "
+                f"{self.large_residuals[0]}"
             )
         return found
 
-    def _pair(self, encounter: Encounter) -> str:
+    def _pair(self, encounter: PairResult) -> str:
         meeting = encounter.meeting
         return f"{self.names[meeting.first]} against {self.names[meeting.second]}"
 
@@ -110,19 +111,19 @@ class Evaluation:
             "num_rated": self.num_rated,
             **self.ratings.to_dict(),
             "milestones": marks,
-            "misfits": [one.to_dict() for one in self.misfits],
+            "misfits": [one.to_dict() for one in self.large_residuals],
             "pairs": [encounter.to_dict() for encounter in self.encounters],
             "warnings": self.warnings,
         }
 
     @classmethod
-    def from_dict(cls, values: Any) -> "Evaluation":
+    def from_dict(cls, values: Any) -> "EvaluationReport":
         """What ``to_dict`` made; raises DataError for anything else."""
         try:
             if values["schema"] != SCHEMA:
                 raise DataError(f"it has schema {values['schema']}; this vecchess reads {SCHEMA}")
             contenders = tuple(_contender(facts) for facts in values["players"])
-            encounters = tuple(Encounter.from_dict(facts) for facts in values["pairs"])
+            encounters = tuple(PairResult.from_dict(facts) for facts in values["pairs"])
             found = cls(contenders, int(values["num_rated"]), encounters)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(f"it is no evaluation: {error!r}") from None
@@ -134,19 +135,19 @@ class Evaluation:
         return found
 
 
-def read_evaluation(file: Path) -> Evaluation:
+def read_evaluation(file: Path) -> EvaluationReport:
     """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
     try:
         data = contents(file, MOST_REPORT_BYTES, of_any_kind=True)
-        return Evaluation.from_dict(json_object(data, MOST_REPORT_BYTES))
+        return EvaluationReport.from_dict(json_object(data, MOST_REPORT_BYTES))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, DataError) as error:
         raise ConfigError(f"{file} was not written by vecchess eval: {clipped(error)}") from None
 
 
-def _contender(facts: dict[str, Any]) -> Contender:
-    found = Contender(**{field.name: facts[field.name] for field in fields(Contender)})
+def _contender(facts: dict[str, Any]) -> Participant:
+    found = Participant(**{field.name: facts[field.name] for field in fields(Participant)})
     for name, value in vars(found).items():
         if not isinstance(value, bool if name == "is_repeatable" else str):
             raise ValueError(f"{name} of a player is {value!r}")

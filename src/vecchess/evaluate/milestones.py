@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from vecchess.arena.ratings.ratings import Ratings
 from vecchess.arena.ratings.score import STANDARD_ERRORS
-from vecchess.evaluate.pair_result import Encounter, joint, score_of
-from vecchess.evaluate.participant import Contender
+from vecchess.evaluate.pair_result import PairResult, joint_result, score_of
+from vecchess.evaluate.participant import Participant
 
 SCORES = (("random", 0.70), ("random", 0.85), ("greedy", 0.50), ("minimax:2", 0.50))
 FIRST_ELO, ELO_STEP, LEAST_ELO = 400, 200, 800
@@ -47,15 +47,17 @@ class Milestone:
         }
 
 
-def milestones(player: Contender, encounters: list[Encounter], ratings: Ratings) -> list[Milestone]:
+def milestones(
+    player: Participant, encounters: list[PairResult], ratings: Ratings
+) -> list[Milestone]:
     """Those whose games were played; ratings count where ``random`` is their anchor, at 0."""
     return [*_by_score(player, encounters), *_by_elo(player, ratings)]
 
 
-def _by_score(player: Contender, encounters: list[Encounter]) -> list[Milestone]:
+def _by_score(player: Participant, encounters: list[PairResult]) -> list[Milestone]:
     found = []
     for opponent, target in SCORES:
-        meeting = joint(encounters, player.identity, opponent)
+        meeting = joint_result(encounters, player.identity, opponent)
         if meeting is not None:
             score = score_of(meeting)
             name = f"{target:.0%} against {opponent}"
@@ -63,7 +65,7 @@ def _by_score(player: Contender, encounters: list[Encounter]) -> list[Milestone]
     return found
 
 
-def _by_elo(player: Contender, ratings: Ratings) -> list[Milestone]:
+def _by_elo(player: Participant, ratings: Ratings) -> list[Milestone]:
     if ratings.anchor != "random" or player.name not in ratings.players:
         return []
     place = ratings.players.index(player.name)

@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import Any
 
 from vecchess.arena.match.play_match import MatchResult
-from vecchess.arena.ratings.pair_results import Meeting
+from vecchess.arena.ratings.pair_results import HeadToHead
 from vecchess.arena.ratings.score import Score
 from vecchess.errors import DataError
 from vecchess.evaluate.pairing import TOKEN_DIGITS, Pairing
@@ -18,10 +18,10 @@ MOST = 1 << 40
 
 
 @dataclass(frozen=True)
-class Encounter:
+class PairResult:
     """Games between two contenders, named by their identities, from the view of the first."""
 
-    meeting: Meeting
+    meeting: HeadToHead
     token: str
     """Of the pairing; one of its own where the games would be others another time."""
     distinct_games: int
@@ -32,11 +32,11 @@ class Encounter:
     """False where it was ended early."""
 
     @classmethod
-    def of(cls, pairing: Pairing, result: MatchResult) -> "Encounter":
+    def of(cls, pairing: Pairing, result: MatchResult) -> "PairResult":
         """How a match went."""
         facts = result.tally.facts()
         return cls(
-            meeting=Meeting.of(pairing.first.identity, pairing.second.identity, result.score),
+            meeting=HeadToHead.of(pairing.first.identity, pairing.second.identity, result.score),
             token=pairing.token if pairing.is_repeatable else token_hex(TOKEN_DIGITS // 2),
             distinct_games=facts["distinct_games"],
             distinct_openings=facts["distinct_openings"],
@@ -50,7 +50,7 @@ class Encounter:
         """Identities of both."""
         return frozenset((self.meeting.first, self.meeting.second))
 
-    def meeting_of(self, identity: str) -> Meeting:
+    def meeting_of(self, identity: str) -> HeadToHead:
         """The games from the view of one of the two."""
         return self.meeting if identity == self.meeting.first else self.meeting.exchanged()
 
@@ -71,14 +71,14 @@ class Encounter:
         }
 
     @classmethod
-    def from_dict(cls, values: Any) -> "Encounter":
+    def from_dict(cls, values: Any) -> "PairResult":
         """What ``to_dict`` made; raises DataError for anything else."""
         try:
             wins, draws, losses = (_count(values[key]) for key in COUNTS)
             names = str(values["first"]), str(values["second"])
             ptnml = tuple(_count(count) for count in values["ptnml"])
             found = cls(
-                meeting=Meeting(*names, wins, draws, losses, ptnml),
+                meeting=HeadToHead(*names, wins, draws, losses, ptnml),
                 token=str(values["token"]),
                 distinct_games=_count(values["distinct_games"]),
                 distinct_openings=_count(values["distinct_openings"]),
@@ -93,14 +93,14 @@ class Encounter:
         return found
 
 
-def score_of(meeting: Meeting) -> Score:
+def score_of(meeting: HeadToHead) -> Score:
     """What the games of ``meeting``, played in pairs, say."""
     return Score.counted(meeting.wins, meeting.draws, meeting.losses, meeting.ptnml or ())
 
 
-def once(encounters: Iterable[Encounter]) -> list[Encounter]:
+def once(encounters: Iterable[PairResult]) -> list[PairResult]:
     """Those that tell something of their own: of each token the one with the most games."""
-    found: dict[str, Encounter] = {}
+    found: dict[str, PairResult] = {}
     for encounter in encounters:
         known = found.get(encounter.token)
         if known is None or known.meeting.games < encounter.meeting.games:
@@ -108,7 +108,7 @@ def once(encounters: Iterable[Encounter]) -> list[Encounter]:
     return list(found.values())
 
 
-def joint(encounters: Iterable[Encounter], identity: str, other: str) -> Meeting | None:
+def joint_result(encounters: Iterable[PairResult], identity: str, other: str) -> HeadToHead | None:
     """All games of ``identity`` against ``other``, from its view; None where there are none."""
     both, total = frozenset((identity, other)), None
     for encounter in encounters:
@@ -124,7 +124,7 @@ def _count(value: Any) -> int:
     return value
 
 
-def _adds_up(meeting: Meeting) -> bool:
+def _adds_up(meeting: HeadToHead) -> bool:
     ptnml = meeting.ptnml or ()
     points = sum(number * count for number, count in enumerate(ptnml))
     is_whole = len(ptnml) == PAIR_KINDS and 2 * sum(ptnml) == meeting.games > 0

@@ -10,7 +10,7 @@ from vecchess.arena.match.opening_book import SHIPPED
 from vecchess.arena.players.player_registry import NET
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.participant import Contender
+from vecchess.evaluate.participant import Participant
 
 TOKEN_DIGITS = 24
 RULES = ("chess960", "random_plies", "max_plies", "adjudication")
@@ -22,12 +22,12 @@ class Pairing:
     """Games between two contenders. Who is first does not depend on who was named first: a network
     before others, then by identity."""
 
-    first: Contender
-    second: Contender
+    first: Participant
+    second: Participant
     config: MatchConfig
 
     @classmethod
-    def of(cls, one: Contender, other: Contender, config: MatchConfig) -> "Pairing":
+    def of(cls, one: Participant, other: Participant, config: MatchConfig) -> "Pairing":
         """``config``: of all pairings alike, but that each has openings in an order of its own,
         so that results of different pairings do not depend on each other."""
         first, second = sorted((one, other), key=_rank)
@@ -56,7 +56,7 @@ class Pairing:
         return self.first.is_repeatable and self.second.is_repeatable
 
 
-def _rank(contender: Contender) -> tuple[bool, str]:
+def _rank(contender: Participant) -> tuple[bool, str]:
     return not contender.identity.startswith(NET), contender.identity
 
 

@@ -7,8 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vecchess.arena.players.player_registry import NET, SIMPLE, UCI, Room, net_settings, open_player
-from vecchess.arena.players.uci_player import EnginePlayer
+from vecchess.arena.players.player_registry import (
+    NET,
+    SIMPLE,
+    UCI,
+    PlayerResources,
+    net_settings,
+    open_player,
+)
+from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import parse_gpus
@@ -23,7 +30,7 @@ UNTOLD = ("hash", "threads", "timeout", "margin")
 
 
 @dataclass(frozen=True)
-class Contender:
+class Participant:
     """A player that takes part."""
 
     name: str
@@ -41,7 +48,7 @@ class Contender:
         return asdict(self)
 
 
-def introduce(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto") -> Contender:
+def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto") -> Participant:
     """The contender that ``spelling`` spells, opened once to see that it can play.
 
     seed: of a new network. Raises ConfigError and NetworkError where it cannot play.
@@ -50,31 +57,33 @@ def introduce(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto
     settings = sorted(filter(None, query.split("&")))
     if head.startswith(NET):
         device = parse_gpus(gpus)[0]
-        open_player(spelling, seed, Room(lanes=2, device=device, backend=backend)).close()
+        open_player(
+            spelling, seed, PlayerResources(lanes=2, device=device, backend=backend)
+        ).close()
         return _network(head.removeprefix(NET), spelling, query, seed)
-    player = open_player(spelling, seed, Room(lanes=2))
+    player = open_player(spelling, seed, PlayerResources(lanes=2))
     player.close()
-    if isinstance(player, EnginePlayer):
+    if isinstance(player, UciPlayer):
         return _engine(player, spelling, settings)
-    return Contender(player.name, spelling, player.name, is_repeatable=True)
+    return Participant(player.name, spelling, player.name, is_repeatable=True)
 
 
-def _network(file: str, spelling: str, query: str, seed: int) -> Contender:
+def _network(file: str, spelling: str, query: str, seed: int) -> Participant:
     words = net_settings(query)
     known = sorted(f"{name}={value}" for name, value in words.items())
     search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()
     name = " ".join([Path(file).stem, search, *(f"{key}={value}" for key, value in words.items())])
     what = file if file in BUILT_IN_NETS else load_net(file, seed).sha256[:HASH_DIGITS]
-    return Contender(name, spelling, _joined(f"{NET}{what}", known), is_repeatable=True)
+    return Participant(name, spelling, _joined(f"{NET}{what}", known), is_repeatable=True)
 
 
-def _engine(player: EnginePlayer, spelling: str, settings: list[str]) -> Contender:
+def _engine(player: UciPlayer, spelling: str, settings: list[str]) -> Participant:
     told = [setting for setting in settings if setting.split("=")[0] not in UNTOLD]
     words = {name.lower(): value for name, _, value in (s.partition("=") for s in settings)}
     by_chance = bool(words.keys() & BY_CHANCE) or words.get("threads", "1") != "1"
     identity = _joined(f"{UCI}{player.engine_name} #{_digest(player.command)}", settings)
     name = " ".join([player.engine_name, *told])
-    return Contender(name, spelling, identity, is_repeatable=not by_chance)
+    return Participant(name, spelling, identity, is_repeatable=not by_chance)
 
 
 def _digest(command: list[str]) -> str:
@@ -106,10 +115,10 @@ def spell(net: str, search: str | None = None, sims: int | None = None) -> str:
     return f"{NET}{net}?search={search}" + ("" if sims is None else f"&sims={sims}")
 
 
-def distinct(contenders: Iterable[Contender]) -> list[Contender]:
+def distinct(contenders: Iterable[Participant]) -> list[Participant]:
     """Of each identity the first, with names that differ: some digits of what they are are added
     where need be."""
-    first: dict[str, Contender] = {}
+    first: dict[str, Participant] = {}
     for contender in contenders:
         first.setdefault(contender.identity, contender)
     found = list(first.values())
@@ -117,7 +126,7 @@ def distinct(contenders: Iterable[Contender]) -> list[Contender]:
     return [_told_apart(one) if shared[one.name] > 1 else one for one in found]
 
 
-def _told_apart(contender: Contender) -> Contender:
+def _told_apart(contender: Participant) -> Participant:
     if not contender.identity.startswith(NET):
         return replace(contender, name=contender.identity)
     digits = contender.identity.partition("?")[0].removeprefix(NET)[:SHORT_HASH]

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vecchess.errors import ConfigError, DataError
-from vecchess.evaluate.checkpoint_ratings import History, Point
+from vecchess.evaluate.checkpoint_ratings import RatedCheckpoint, RatingHistory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LACK = 'no plot: matplotlib is not installed (pip install "vecchess[plots]")'
+NO_MATPLOTLIB = 'no plot: matplotlib is not installed (pip install "vecchess[plots]")'
 
 
 def can_plot() -> bool:
@@ -21,10 +21,10 @@ def can_plot() -> bool:
 def require_plots() -> None:
     """Raise ConfigError where matplotlib is not there."""
     if not can_plot():
-        raise ConfigError(LACK)
+        raise ConfigError(NO_MATPLOTLIB)
 
 
-def plot(history: History, file: Path) -> None:
+def plot(history: RatingHistory, file: Path) -> None:
     """Draw Elo by samples, with 95 % intervals, and the rungs of the ladder as lines.
 
     The kind of picture follows from the name. Raises ConfigError where matplotlib is not there or
@@ -50,7 +50,7 @@ def plot(history: History, file: Path) -> None:
         raise DataError(f"cannot write {file}: {error.strerror}") from None
 
 
-def _places(points: list[Point]) -> tuple[str, list[float]]:
+def _places(points: list[RatedCheckpoint]) -> tuple[str, list[float]]:
     """What the horizontal axis shows: samples where all names tell them, else numbers."""
     samples = [point.checkpoint.samples for point in points]
     if any(count is None for count in samples):
@@ -58,7 +58,7 @@ def _places(points: list[Point]) -> tuple[str, list[float]]:
     return "samples", [float(count or 0) for count in samples]
 
 
-def _draw_curve(axes: "Axes", points: list[Point], places: list[float]) -> None:
+def _draw_curve(axes: "Axes", points: list[RatedCheckpoint], places: list[float]) -> None:
     from matplotlib.ticker import EngFormatter
 
     axes.plot(places, [point.elo for point in points], marker=".", label="networks")
@@ -67,7 +67,7 @@ def _draw_curve(axes: "Axes", points: list[Point], places: list[float]) -> None:
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _draw_rungs(axes: "Axes", history: History) -> None:
+def _draw_rungs(axes: "Axes", history: RatingHistory) -> None:
     ratings = history.evaluation.ratings
     own = {one.name for one in history.evaluation.rated}
     for name, elo in zip(ratings.players, ratings.elo.tolist(), strict=True):

@@ -6,7 +6,7 @@ A network that cannot mate draws with random and with greedy alike; no one numbe
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.arena.ratings.pair_results import Meeting
+from vecchess.arena.ratings.pair_results import HeadToHead
 from vecchess.arena.ratings.ratings import Ratings
 from vecchess.arena.ratings.score import expected_score
 from vecchess.evaluate.pair_result import score_of
@@ -16,7 +16,7 @@ BEYOND = 3.3 / 1.96
 
 
 @dataclass(frozen=True)
-class Misfit:
+class RatingResidual:
     """A pair that scored otherwise than its ratings say, from the view of the first."""
 
     first: str
@@ -42,7 +42,7 @@ class Misfit:
         )
 
 
-def misfits(meetings: list[Meeting], ratings: Ratings) -> list[Misfit]:
+def large_residuals(meetings: list[HeadToHead], ratings: Ratings) -> list[RatingResidual]:
     """Those of ``meetings`` whose score is further from what ``ratings`` expect than chance would
     have it; the furthest first."""
     place = {name: number for number, name in enumerate(ratings.players)}
@@ -54,5 +54,5 @@ def misfits(meetings: list[Meeting], ratings: Ratings) -> list[Misfit]:
         low, high = score.interval
         width = high - score.score if expected > score.score else score.score - low
         if abs(expected - score.score) > BEYOND * width:
-            found.append(Misfit(meeting.first, meeting.second, score.score, expected))
+            found.append(RatingResidual(meeting.first, meeting.second, score.score, expected))
     return sorted(found, key=lambda one: -abs(one.score - one.expected))

@@ -33,7 +33,7 @@ def report(found: Found, config: MatchConfig, stopped_by: str, seconds: float) -
     }
 
 
-def check_place(file: Path | None) -> None:
+def check_output_file(file: Path | None) -> None:
     """Raise ConfigError where ``file`` could not be written, before hours are spent on it."""
     if file is None:
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 import vecchess
 from vecchess.errors import ConfigError, DataError, refused
-from vecchess.evaluate.pair_result import Encounter
+from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
 from vecchess.jit import user_cache
 from vecchess.runtime.atomic_write import write_atomically
@@ -23,7 +23,7 @@ SCHEMA = 1
 NAME_DIGITS = 24
 
 
-class Notebook:
+class ResultCache:
     """A folder of results; with ``folder`` None nothing is kept."""
 
     def __init__(self, folder: Path | None, edition: str = "", recall: bool = True) -> None:
@@ -33,13 +33,13 @@ class Notebook:
         self._recalls = recall
 
     @classmethod
-    def of_user(cls, recall: bool = True) -> "Notebook":
+    def of_user(cls, recall: bool = True) -> "ResultCache":
         """In the user's cache directory. For exactly these sources: another version of a player
         plays other games."""
         return cls(user_cache() / "arena", f"{vecchess.__version__} {_sources_digest()}", recall)
 
     @classmethod
-    def of_run(cls, folder: Path, recall: bool = True) -> "Notebook":
+    def of_run(cls, folder: Path, recall: bool = True) -> "ResultCache":
         """In the folder of a run, for good. Raises ConfigError where that cannot be written to."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class Notebook:
             raise refused(f"cannot write to {folder}", error, ConfigError) from None
         return cls(folder, recall=recall)
 
-    def recall(self, pairing: Pairing) -> Encounter | None:
+    def recall(self, pairing: Pairing) -> PairResult | None:
         """What is kept of ``pairing``, if it is."""
         if self._folder is None or not self._recalls:
             return None
@@ -55,13 +55,13 @@ class Notebook:
             values = json_object(contents(self._file(pairing)))
             if values["schema"] != SCHEMA or values["pairing"] != self._key(pairing):
                 return None
-            found = Encounter.from_dict(values["result"])
+            found = PairResult.from_dict(values["result"])
         except (OSError, ValueError, KeyError, TypeError, DataError):
             return None
         known = found.players == {pairing.first.identity, pairing.second.identity}
         return found if known and found.is_complete else None
 
-    def keep(self, pairing: Pairing, encounter: Encounter) -> None:
+    def keep(self, pairing: Pairing, encounter: PairResult) -> None:
         """Keep a complete result, atomically; a disk that will not have it is no reason to stop."""
         if self._folder is None or not encounter.is_complete:
             return

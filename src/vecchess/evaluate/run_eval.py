@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from vecchess.arena.match.match_openings import match_openings
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.evaluation import Evaluation
-from vecchess.evaluate.participant import Contender, distinct, introduce
-from vecchess.evaluate.result_cache import Notebook
-from vecchess.evaluate.tournament import Watcher, each_against, play_pairings
+from vecchess.evaluate.evaluation import EvaluationReport
+from vecchess.evaluate.participant import Participant, distinct, identify
+from vecchess.evaluate.result_cache import ResultCache
+from vecchess.evaluate.tournament import PairingObserver, each_against, play_pairings
 from vecchess.runtime.signals import StopSignals
 
 
@@ -16,10 +16,10 @@ def evaluate(
     rated: Sequence[str],
     against: Sequence[str],
     config: MatchConfig,
-    notebook: Notebook,
-    watcher: Watcher,
+    notebook: ResultCache,
+    watcher: PairingObserver,
     stop: StopSignals | None = None,
-) -> Evaluation:
+) -> EvaluationReport:
     """Play those that are ``rated`` against each other and the opponents, all by their spellings.
 
     ``config`` is that of each pair's match. What was played so far is what counts once somebody
@@ -27,18 +27,18 @@ def evaluate(
     played.
     """
     match_openings(config)
-    contenders = introduced([*rated, *against], config)
+    contenders = identify_all([*rated, *against], config)
     num_rated = len({one.identity for one in contenders if one.spelling in rated})
     ladder = contenders[num_rated:]
     if len(contenders) < 2:
         raise ConfigError(f"{contenders[0].name} would play itself: name an --against")
     pairings = each_against(contenders[:num_rated], ladder, config)
     played = play_pairings(pairings, config.seed, notebook, watcher, stop or StopSignals())
-    return Evaluation(tuple(contenders), num_rated, tuple(played))
+    return EvaluationReport(tuple(contenders), num_rated, tuple(played))
 
 
-def introduced(spellings: Sequence[str], config: MatchConfig) -> list[Contender]:
+def identify_all(spellings: Sequence[str], config: MatchConfig) -> list[Participant]:
     """Who these are, each once, in their order."""
     return distinct(
-        introduce(spelling, config.seed, config.gpus, config.backend) for spelling in spellings
+        identify(spelling, config.seed, config.gpus, config.backend) for spelling in spellings
     )

@@ -5,28 +5,28 @@ from contextlib import ExitStack
 from itertools import combinations, pairwise
 from typing import Protocol
 
-from vecchess.arena.match.play_match import NoGames, Standing, play_match
+from vecchess.arena.match.play_match import MatchProgress, NoPairFinished, play_match
 from vecchess.arena.match.run_match import opened
 from vecchess.config import MatchConfig
-from vecchess.evaluate.pair_result import Encounter
+from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
-from vecchess.evaluate.participant import Contender
-from vecchess.evaluate.result_cache import Notebook
+from vecchess.evaluate.participant import Participant
+from vecchess.evaluate.result_cache import ResultCache
 from vecchess.runtime.signals import Answer, Stopped, StopSignals
 
 
-class Watcher(Protocol):
+class PairingObserver(Protocol):
     """Looks on while pairings are played."""
 
     def begin(self, pairing: Pairing, number: int, total: int) -> None:
         """A pairing is next, the ``number``-th, from 1, of ``total``."""
         ...
 
-    def update(self, standing: Standing) -> None:
+    def update(self, standing: MatchProgress) -> None:
         """Where its match stands, several times a second."""
         ...
 
-    def end(self, encounter: Encounter, is_recalled: bool) -> None:
+    def end(self, encounter: PairResult, is_recalled: bool) -> None:
         """What it came to; ``is_recalled`` where it had been played before."""
         ...
 
@@ -34,17 +34,17 @@ class Watcher(Protocol):
 def play_pairings(
     pairings: Sequence[Pairing],
     seed: int,
-    notebook: Notebook,
-    watcher: Watcher,
+    notebook: ResultCache,
+    watcher: PairingObserver,
     stop: StopSignals,
-) -> list[Encounter]:
+) -> list[PairResult]:
     """What each of ``pairings`` came to, in their order; fewer where somebody asks to stop.
 
     seed: of the players. What was played of the pairing that is stopped is the last; players that
     are being opened are not waited for. Raises what a player raises.
     """
     stop.begin(Answer.NOTE)
-    found: list[Encounter] = []
+    found: list[PairResult] = []
     for number, pairing in enumerate(pairings, 1):
         if stop.reason:
             break
@@ -61,10 +61,12 @@ def play_pairings(
     return found
 
 
-def _play(pairing: Pairing, seed: int, watcher: Watcher, stop: StopSignals) -> Encounter | None:
+def _play(
+    pairing: Pairing, seed: int, watcher: PairingObserver, stop: StopSignals
+) -> PairResult | None:
     """None where it was stopped before a pair of games was over."""
 
-    def look(standing: Standing) -> bool:
+    def look(standing: MatchProgress) -> bool:
         watcher.update(standing)
         return bool(stop.reason)
 
@@ -74,13 +76,13 @@ def _play(pairing: Pairing, seed: int, watcher: Watcher, stop: StopSignals) -> E
         try:
             with stop.interrupting():
                 first, second = stack.enter_context(opened(texts, players_config))
-            return Encounter.of(pairing, play_match(first, second, pairing.config, look))
-        except (NoGames, Stopped):
+            return PairResult.of(pairing, play_match(first, second, pairing.config, look))
+        except (NoPairFinished, Stopped):
             return None
 
 
 def each_against(
-    rated: Sequence[Contender], ladder: Sequence[Contender], config: MatchConfig
+    rated: Sequence[Participant], ladder: Sequence[Participant], config: MatchConfig
 ) -> list[Pairing]:
     """Who plays whom: each that is rated plays the ladder and the others that are rated; the
     ladder's rungs play those next to them, so that it hangs together by itself as well."""

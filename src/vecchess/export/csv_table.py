@@ -37,7 +37,7 @@ from vecchess.chess.pgn import RESULTS
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.export.atomic_output import text_file
 from vecchess.export.export_game import RecordedGame
-from vecchess.export.game_source import Source, Watch
+from vecchess.export.game_source import ExportSource, OnExported
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     NO_FINGERPRINT,
@@ -62,7 +62,10 @@ PLY_COLUMNS = (
 
 
 def export_csv(
-    source: Source, out: Path, plies: bool = False, watch: Watch = lambda done, total: None
+    source: ExportSource,
+    out: Path,
+    plies: bool = False,
+    watch: OnExported = lambda done, total: None,
 ) -> tuple[int, int]:
     """Write a row for each game of ``source`` to ``out`` ("-": stdout), or with ``plies`` for each
     of their plies; returns how many games and rows.

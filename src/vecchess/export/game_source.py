@@ -17,13 +17,13 @@ from vecchess.export.game_walk import Walk, walk
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import Say, ShardFile, read_numbers, read_shards
-from vecchess.store.sources import check_place, find_shards
+from vecchess.store.sources import check_source, find_shards
 
-Watch = Callable[[int, int], object]
+OnExported = Callable[[int, int], object]
 """Takes how many games are done, and of how many."""
 
 
-class Source:
+class ExportSource:
     """The games of a run, a folder of shards or a shard."""
 
     def __init__(self, place: Path, wanted: range | None = None, say: Say | None = None) -> None:
@@ -33,7 +33,7 @@ class Source:
         DataError. Raises ConfigError where there is nothing of what is wanted, DataError where
         nothing can be read.
         """
-        check_place(place)
+        check_source(place)
         self._say = say
         self._shards = find_shards([place])
         self._seed, self._chess960 = _played_with(RunFolder(place))
@@ -53,7 +53,7 @@ class Source:
         """Games to be had, where no shard turns out to be damaged."""
         return len(self._order)
 
-    def games(self, watch: Watch = lambda done, total: None) -> Iterator[RecordedGame]:
+    def games(self, watch: OnExported = lambda done, total: None) -> Iterator[RecordedGame]:
         """One after the other, by number; ``watch`` is told after each. Raises DataError."""
         left = np.bincount([shard for shard, _ in self._order], minlength=len(self._shards))
         held: dict[int, tuple[GameRecords, Walk] | None] = {}

@@ -10,7 +10,7 @@ from vecchess.chess.make import make
 from vecchess.chess.position import Positions
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import replay
+from vecchess.store.replay_positions import replay_positions
 
 
 @dataclass(frozen=True)
@@ -42,4 +42,4 @@ def walk(records: GameRecords) -> Walk:
 
 def _require_legal(records: GameRecords) -> None:
     """Whoever asks for the last position of every game has all moves before it looked at."""
-    replay(records, records.offsets[1:][records.lengths > 0] - 1)
+    replay_positions(records, records.offsets[1:][records.lengths > 0] - 1)

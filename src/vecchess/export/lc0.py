@@ -6,21 +6,23 @@ from typing import NamedTuple
 
 from vecchess.errors import ConfigError
 from vecchess.export.atomic_output import whole_folder
-from vecchess.export.game_source import Source, Watch
+from vecchess.export.game_source import ExportSource, OnExported
 from vecchess.export.lc0_chunk import to_chunk
 
 COMPRESSION = 6
 """gzip's usual level, which lc0 takes too."""
 
 
-class Written(NamedTuple):
+class Lc0Counts(NamedTuple):
     """What an export came to."""
 
     games: int
     plies: int
 
 
-def export_lc0(source: Source, out: Path, watch: Watch = lambda done, total: None) -> Written:
+def export_lc0(
+    source: ExportSource, out: Path, watch: OnExported = lambda done, total: None
+) -> Lc0Counts:
     """Write the games of ``source`` to the folder ``out``; ``game_<number>.gz`` as lc0 calls them.
 
     Raises ConfigError where ``out`` holds something or two games have one number, DataError where a
@@ -37,4 +39,4 @@ def export_lc0(source: Source, out: Path, watch: Watch = lambda done, total: Non
                 raise ConfigError(f"two games have number {game.number}: export them one by one")
             file.write_bytes(data)
             games, plies = games + 1, plies + game.num_plies
-    return Written(games, plies)
+    return Lc0Counts(games, plies)

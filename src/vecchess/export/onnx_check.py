@@ -19,7 +19,7 @@ from vecchess.snn.modules.rate_coding import coded_steps
 BATCH = 64
 
 
-class Parity(NamedTuple):
+class ParityCheck(NamedTuple):
     """What a comparison came to."""
 
     positions: int
@@ -31,7 +31,7 @@ class Parity(NamedTuple):
 
 def check_parity(
     net: IntegerNet, model: bytes, num_steps: int, num_positions: int = 256, seed: int = 0
-) -> Parity:
+) -> ParityCheck:
     """Ask ``model``, an ONNX file of ``net`` over ``num_steps`` steps, and the reference backend.
 
     Each position is from a random game of its own, with the positions before it. Raises
@@ -50,7 +50,7 @@ def check_parity(
         theirs = policy[np.nonzero(listed)[0], requests.legal[rows][listed]]
         unequal = (ours != theirs).sum() + (requests.wdl[rows].astype(np.float32) != value).sum()
         numbers, different = numbers + ours.size + value.size, different + int(unequal)
-    return Parity(num_positions, numbers, different)
+    return ParityCheck(num_positions, numbers, different)
 
 
 def open_session(model: bytes) -> Any:

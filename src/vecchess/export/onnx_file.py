@@ -9,15 +9,15 @@ from vecchess.export.atomic_output import binary_file
 from vecchess.snn.integer.integer_net import IntegerNet
 
 if TYPE_CHECKING:
-    from vecchess.export.onnx_check import Parity
+    from vecchess.export.onnx_check import ParityCheck
 
 
-class Exported(NamedTuple):
+class OnnxExport(NamedTuple):
     """What an export came to."""
 
     time_steps: int
     num_bytes: int
-    parity: "Parity | None"
+    parity: "ParityCheck | None"
     """None where nobody asked for a comparison."""
     written: bool
     """False where the comparison found a difference."""
@@ -25,7 +25,7 @@ class Exported(NamedTuple):
 
 def export_onnx(
     net: IntegerNet, out: Path, num_steps: int | None = None, check: bool = True
-) -> Exported:
+) -> OnnxExport:
     """Write ``net`` over ``num_steps`` time steps (its own number by default) to ``out`` ("-":
     stdout).
 
@@ -43,10 +43,10 @@ def export_onnx(
     model = to_onnx(net, steps).SerializeToString(deterministic=True)
     parity = check_parity(net, model, steps) if check else None
     if parity is not None and parity.different:
-        return Exported(steps, len(model), parity, written=False)
+        return OnnxExport(steps, len(model), parity, written=False)
     with binary_file(out) as file:
         file.write(model)
-    return Exported(steps, len(model), parity, written=True)
+    return OnnxExport(steps, len(model), parity, written=True)
 
 
 def _require(library: str, otherwise: str = "") -> None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 
-class Graph:
+class OnnxGraph:
     """Grows by one operator a call. A value is known by its name; float32 unless said otherwise."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ Winograd's transform, which is not exact, a matrix product it can only add up.
 
 import numpy as np
 
-from vecchess.export.onnx_graph import Graph
+from vecchess.export.onnx_graph import OnnxGraph
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
@@ -17,10 +17,10 @@ from vecchess.snn.topology import input_bits
 _TAPS = [(rank, file) for rank in range(3) for file in range(3)]
 
 
-class Layers:
+class OnnxLayers:
     """The layers of ``net`` as parts of ``graph``. Boards are [B, 8, 8, channels]."""
 
-    def __init__(self, net: IntegerNet, graph: Graph) -> None:
+    def __init__(self, net: IntegerNet, graph: OnnxGraph) -> None:
         self._net = net
         self._graph = graph
         self._threshold = float(1 << net.config.grid_bits)

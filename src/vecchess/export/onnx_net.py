@@ -18,8 +18,8 @@ from onnx import TensorProto, helper
 from vecchess import __version__
 from vecchess.chess.planes import history_of
 from vecchess.errors import ConfigError
-from vecchess.export.onnx_graph import Graph
-from vecchess.export.onnx_layers import Layers
+from vecchess.export.onnx_graph import OnnxGraph
+from vecchess.export.onnx_layers import OnnxLayers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.topology import hidden_layers
@@ -67,11 +67,11 @@ class _Tower:
     """One time step after the other, as ``SpikingNet.advance`` takes them."""
 
     net: IntegerNet
-    graph: Graph = field(default_factory=Graph)
+    graph: OnnxGraph = field(default_factory=OnnxGraph)
     membranes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.layers = Layers(self.net, self.graph)
+        self.layers = OnnxLayers(self.net, self.graph)
 
     def run(self, num_steps: int) -> None:
         """All steps, down to the outputs."""

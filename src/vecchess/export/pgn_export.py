@@ -10,13 +10,16 @@ from vecchess.chess.pgn import RESULTS, in_lines, to_pgn
 from vecchess.export.atomic_output import text_file
 from vecchess.export.comments import comment
 from vecchess.export.export_game import RecordedGame
-from vecchess.export.game_source import Source, Watch
+from vecchess.export.game_source import ExportSource, OnExported
 
 _SHA_LENGTH = 64
 
 
 def export_pgn(
-    source: Source, out: Path, comments: bool = True, watch: Watch = lambda done, total: None
+    source: ExportSource,
+    out: Path,
+    comments: bool = True,
+    watch: OnExported = lambda done, total: None,
 ) -> int:
     """Write the games of ``source`` to ``out`` ("-": stdout); returns how many.
 

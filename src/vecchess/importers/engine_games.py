@@ -13,15 +13,15 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from vecchess.importers.find_engine import find_engine
-from vecchess.importers.folder import GatherFolder, open_folder
-from vecchess.importers.move_records import Game
-from vecchess.importers.uci_selfplay import EnginePlayer, Stopped
+from vecchess.importers.folder import ImportFolder, open_folder
+from vecchess.importers.move_records import ImportedGame
+from vecchess.importers.uci_selfplay import EngineSelfplay, GameAbandoned
 
 SCHEMA = 1
 LOOK_INTERVAL_S = 0.5
 
 
-class EngineGames(BaseModel):
+class EngineGamesConfig(BaseModel):
     """What ``vecchess gather engine`` is told."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,7 +54,7 @@ class EngineGames(BaseModel):
 
 
 @dataclass
-class Standing:
+class ImportProgress:
     """Where the gathering stands, for whoever watches."""
 
     games: int
@@ -71,11 +71,11 @@ class Standing:
         return self.new_plies / max(self.seconds, 1e-9)
 
 
-Watch = Callable[[Standing], object]
+OnImportProgress = Callable[[ImportProgress], object]
 
 
 def gather_engine_games(
-    config: EngineGames, out: Path, watch: Watch = lambda _: None
+    config: EngineGamesConfig, out: Path, watch: OnImportProgress = lambda _: None
 ) -> dict[str, Any]:
     """Play until ``out`` holds all games of ``config``; returns facts for JSON.
 
@@ -84,7 +84,7 @@ def gather_engine_games(
     what was finished is written first, also on Ctrl-C.
     """
     command = find_engine(config.engine)
-    with EnginePlayer(command) as player:
+    with EngineSelfplay(command) as player:
         name = player.name[:64]
     with open_folder(out, config.facts(name)) as folder:
         recorded = set(folder.numbers().tolist())
@@ -97,16 +97,18 @@ def gather_engine_games(
 class _Collector:
     """Takes finished games and writes them, in the main thread."""
 
-    def __init__(self, config: EngineGames, folder: GatherFolder, name: str, watch: Watch) -> None:
+    def __init__(
+        self, config: EngineGamesConfig, folder: ImportFolder, name: str, watch: OnImportProgress
+    ) -> None:
         self._config = config
         self._folder = folder
         self._name = name
         self._watch = watch
-        self._waiting: list[Game] = []
+        self._waiting: list[ImportedGame] = []
         self._begin = self._last_write = monotonic()
-        self._standing = Standing(folder.stats.games, config.games, 0, 0, 0.0)
+        self._standing = ImportProgress(folder.stats.games, config.games, 0, 0, 0.0)
 
-    def look(self, finished: "SimpleQueue[Game]") -> None:
+    def look(self, finished: "SimpleQueue[ImportedGame]") -> None:
         """Take what is finished; write it if it is time."""
         while not finished.empty():
             game = finished.get()
@@ -142,18 +144,18 @@ class _Collector:
 
 
 def _play_all(
-    config: EngineGames, command: list[str], missing: Iterator[int], collector: _Collector
+    config: EngineGamesConfig, command: list[str], missing: Iterator[int], collector: _Collector
 ) -> None:
     """Play the ``missing`` numbers on several threads, an engine each."""
     lock, stop = Lock(), Event()
-    finished: SimpleQueue[Game] = SimpleQueue()
+    finished: SimpleQueue[ImportedGame] = SimpleQueue()
 
     def take() -> int | None:
         with lock:
             return None if stop.is_set() else next(missing, None)
 
     def work() -> None:
-        with EnginePlayer(command) as player, suppress(Stopped):
+        with EngineSelfplay(command) as player, suppress(GameAbandoned):
             while (number := take()) is not None:
                 finished.put(_play_one(config, player, number, stop))
 
@@ -169,7 +171,9 @@ def _play_all(
         collector.write()
 
 
-def _play_one(config: EngineGames, player: EnginePlayer, number: int, stop: Event) -> Game:
+def _play_one(
+    config: EngineGamesConfig, player: EngineSelfplay, number: int, stop: Event
+) -> ImportedGame:
     return player.play(
         number,
         config.seed,
@@ -182,7 +186,7 @@ def _play_one(config: EngineGames, player: EnginePlayer, number: int, stop: Even
 
 
 def _watch_over(
-    players: "list[Future[None]]", finished: "SimpleQueue[Game]", collector: _Collector
+    players: "list[Future[None]]", finished: "SimpleQueue[ImportedGame]", collector: _Collector
 ) -> None:
     """Collect until all are done; raises the first error."""
     going = set(players)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError, DataError, refused
-from vecchess.importers.move_records import Game, to_records
+from vecchess.importers.move_records import ImportedGame, to_records
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import contents, json_object
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
@@ -24,7 +24,7 @@ from vecchess.store.stats import GameStats
 FACTS_NAME = "gather.json"
 
 
-class GatherFolder:
+class ImportFolder:
     """Writes games as shards; what the manifest lists is there for good."""
 
     def __init__(self, path: Path, facts: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ class GatherFolder:
         parts = [read_numbers(self.path / entry.file) for entry in self.manifest.entries]
         return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
 
-    def write(self, games: list[Game], source: str) -> None:
+    def write(self, games: list[ImportedGame], source: str) -> None:
         """Record ``games`` as one shard, durably. Raises DataError where the disk refuses."""
         records = to_records(games, source).by_number()
         name = f"{len(self.manifest.entries):06d}.npz"
@@ -59,7 +59,7 @@ class GatherFolder:
 
 
 @contextmanager
-def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[GatherFolder]:
+def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFolder]:
     """The folder at ``path``, made if need be, and nobody else's meanwhile.
 
     ``facts`` say how its games are made. Raises ConfigError where one cannot write there, where
@@ -79,7 +79,7 @@ def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[GatherFolder]:
             write_atomically(path / FACTS_NAME, (json.dumps(facts) + "\n").encode())
         elif known != facts:
             raise ConfigError(f"{path} holds games made with {_difference(known, facts)}")
-        folder = GatherFolder(path, facts)
+        folder = ImportFolder(path, facts)
         recorded = set(folder.numbers().tolist())
         for _, numbers in folder.manifest.adopt(lambda found: not recorded.isdisjoint(found)):
             recorded.update(numbers.tolist())

@@ -9,13 +9,18 @@ from numpy.typing import NDArray
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_board
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
-from vecchess.store.records import VALUE_UNIT, GameRecords, no_targets, no_witness
+from vecchess.store.records import (
+    VALUE_UNIT,
+    GameRecords,
+    empty_fingerprint_columns,
+    empty_search_columns,
+)
 
 _PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
 
 
 @dataclass
-class Judgement:
+class EngineEvaluation:
     """What an engine said of a position. Point of view: the mover's."""
 
     nodes: int
@@ -26,7 +31,7 @@ class Judgement:
 
 
 @dataclass
-class Game:
+class ImportedGame:
     """One finished game, move by move."""
 
     number: int
@@ -37,7 +42,7 @@ class Game:
     termination: Termination
     actions: list[int] = field(default_factory=list)
     """Action codes, mover's view"""
-    judgements: list[Judgement | None] = field(default_factory=list)
+    judgements: list[EngineEvaluation | None] = field(default_factory=list)
     """One a ply where an engine chose; None, or no entry, where nobody judged."""
     probs: list[float] = field(default_factory=list)
     """Probability with which each move was drawn; 1 where there is no entry."""
@@ -81,7 +86,7 @@ def termination_of(board: chess.Board) -> Termination:
     return Termination.ONGOING
 
 
-def to_records(games: list[Game], source: str) -> GameRecords:
+def to_records(games: list[ImportedGame], source: str) -> GameRecords:
     """The games in the order given; ``source`` says in ``nets`` who chose the moves.
 
     Judgements become values; a ply with one counts as searched in full, its nodes as visits, and
@@ -89,7 +94,9 @@ def to_records(games: list[Game], source: str) -> GameRecords:
     """
     lengths = [len(game.actions) for game in games]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    columns = no_targets(int(offsets[-1])) | no_witness(len(games), int(offsets[-1]))
+    columns = empty_search_columns(int(offsets[-1])) | empty_fingerprint_columns(
+        len(games), int(offsets[-1])
+    )
     columns |= _judgement_columns(games, offsets)
     return GameRecords(
         numbers=np.array([game.number for game in games], np.int64),
@@ -109,7 +116,7 @@ def to_records(games: list[Game], source: str) -> GameRecords:
 
 
 def _judgement_columns(
-    games: list[Game], offsets: NDArray[np.int64]
+    games: list[ImportedGame], offsets: NDArray[np.int64]
 ) -> dict[str, NDArray[np.generic]]:
     num = int(offsets[-1])
     win, draw = np.zeros(num, np.uint16), np.zeros(num, np.uint16)

@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from vecchess.errors import ConfigError
-from vecchess.importers.folder import GatherFolder, open_folder
-from vecchess.importers.move_records import Game
+from vecchess.importers.folder import ImportFolder, open_folder
+from vecchess.importers.move_records import ImportedGame
 from vecchess.importers.pgn_main_line import RESULTS, read_main_line
 
 SCHEMA = 1
 SOURCE = "pgn"
 """What the records name in place of a network."""
 SHARD_GAMES = 1000
-Watch = Callable[["Imported"], object]
+OnShardWritten = Callable[["ImportCounts"], object]
 
 
 @dataclass
-class Imported:
+class ImportCounts:
     """Counts of one import."""
 
     games: int = 0
@@ -42,8 +42,8 @@ def import_pgn(
     out: Path,
     skip_bad: bool = False,
     shard_games: int = SHARD_GAMES,
-    watch: Watch = lambda _: None,
-) -> Imported:
+    watch: OnShardWritten = lambda _: None,
+) -> ImportCounts:
     """Record the games of ``files`` in the new folder ``out``, in their order.
 
     A bad game is an error, or left out and counted with ``skip_bad``; after an error nothing is
@@ -53,7 +53,7 @@ def import_pgn(
     for file in files:
         if not file.exists() or file.is_dir():
             raise ConfigError(f"there is no file {file}")
-    counts = Imported()
+    counts = ImportCounts()
     with open_folder(out, {"schema": SCHEMA, "source": SOURCE}) as folder:
         if folder.manifest.entries:
             raise ConfigError(f"{out} holds imported games already: choose another --out")
@@ -66,10 +66,10 @@ def import_pgn(
 
 
 def _import(
-    files: Sequence[Path], folder: GatherFolder, skip_bad: bool, shard_games: int,
-    counts: Imported, watch: Watch,
+    files: Sequence[Path], folder: ImportFolder, skip_bad: bool, shard_games: int,
+    counts: ImportCounts, watch: OnShardWritten,
 ) -> None:  # fmt: skip
-    waiting: list[Game] = []
+    waiting: list[ImportedGame] = []
     for file in files:
         before = counts.games
         for game in _games(file, skip_bad, counts):
@@ -85,7 +85,7 @@ def _import(
         watch(counts)
 
 
-def _games(file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
+def _games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator[ImportedGame]:
     """The finished games of a file; the others are counted, or an error."""
     try:
         with file.open(encoding="utf-8-sig", errors="replace") as handle:
@@ -94,7 +94,9 @@ def _games(file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
 
 
-def _finished(handle: TextIO, file: Path, skip_bad: bool, counts: Imported) -> Iterator[Game]:
+def _finished(
+    handle: TextIO, file: Path, skip_bad: bool, counts: ImportCounts
+) -> Iterator[ImportedGame]:
     index = 0
     while (read := read_main_line(handle)) is not None:
         index += 1

@@ -9,25 +9,25 @@ import chess.pgn
 from vecchess.chess.fen import parse
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
-from vecchess.importers.move_records import Game, action_of, start_of, termination_of
+from vecchess.importers.move_records import ImportedGame, action_of, start_of, termination_of
 from vecchess.safe_parse import clipped
-from vecchess.store.records import MOST_PLIES
+from vecchess.store.records import MAX_PLIES
 
 RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
 
 
-def read_main_line(handle: TextIO) -> "Read | None":
+def read_main_line(handle: TextIO) -> "ParsedGame | None":
     """The next game of an open file; None where there is none."""
     try:
         return chess.pgn.read_game(handle, Visitor=_Reader)
     except ValueError as error:  # a glyph ("$1") of thousands of digits
         while handle.readline().strip():
             pass  # the rest of this game
-        return Read(fault=clipped(error))
+        return ParsedGame(fault=clipped(error))
 
 
 @dataclass
-class Read:
+class ParsedGame:
     """What was found in one game's text."""
 
     board: chess.Board = field(default_factory=chess.Board)
@@ -44,20 +44,20 @@ class Read:
         real = 0 if not self.board.is_check() else -1 if self.board.turn else 1
         return "" if claimed == real else f"the result {self.result} contradicts the last position"
 
-    def game(self, number: int) -> Game:
+    def game(self, number: int) -> ImportedGame:
         """The finished game as number ``number``."""
         result, over = RESULTS[self.result], termination_of(self.board)
         is_draw = over not in (Termination.ONGOING, Termination.CHECKMATE)
         if over == Termination.ONGOING or (is_draw and result != 0):
             over = Termination.RESIGNATION if result else Termination.ADJUDICATION
-        return Game(number, start_of(self.start), result, over, self.actions)
+        return ImportedGame(number, start_of(self.start), result, over, self.actions)
 
 
-class _Reader(chess.pgn.BaseVisitor[Read]):
+class _Reader(chess.pgn.BaseVisitor[ParsedGame]):
     """Notes the main line while python-chess reads; the first fault ends it."""
 
     def __init__(self) -> None:
-        self._read = Read()
+        self._read = ParsedGame()
         self._has_board = False
         self._where = ""
 
@@ -75,8 +75,8 @@ class _Reader(chess.pgn.BaseVisitor[Read]):
     def begin_parse_san(self, board: chess.Board, san: str) -> chess.pgn.SkipType | None:
         dots = "." if board.turn else "..."
         self._where = f"move {board.fullmove_number}{dots} {san}"
-        if len(self._read.actions) >= MOST_PLIES:
-            self._fail(f"it has more than {MOST_PLIES} plies")
+        if len(self._read.actions) >= MAX_PLIES:
+            self._fail(f"it has more than {MAX_PLIES} plies")
         return chess.pgn.SKIP if self._read.fault else None
 
     def visit_move(self, board: chess.Board, move: chess.Move) -> None:
@@ -103,5 +103,5 @@ class _Reader(chess.pgn.BaseVisitor[Read]):
     def _fail(self, fault: str) -> None:
         self._read.fault = self._read.fault or clipped(fault)
 
-    def result(self) -> Read:
+    def result(self) -> ParsedGame:
         return self._read

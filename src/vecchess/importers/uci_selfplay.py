@@ -9,7 +9,13 @@ import chess.engine
 from vecchess.chess.rules import Termination
 from vecchess.errors import WorkerDied
 from vecchess.importers.find_engine import start_engine
-from vecchess.importers.move_records import Game, Judgement, action_of, start_of, termination_of
+from vecchess.importers.move_records import (
+    EngineEvaluation,
+    ImportedGame,
+    action_of,
+    start_of,
+    termination_of,
+)
 from vecchess.rng import random_word
 
 OPTIONS = {"Threads": 1, "Hash": 16, "UCI_ShowWDL": True}
@@ -21,11 +27,11 @@ _SHARE = 1 << 39
 """Counters from here decide whether a ply is random; those below, which move it is."""
 
 
-class Stopped(Exception):  # noqa: N818  (nothing went wrong)
+class GameAbandoned(Exception):  # noqa: N818  (nothing went wrong)
     """The game was left because the caller asked for it."""
 
 
-class EnginePlayer:
+class EngineSelfplay:
     """An engine's process. Used by one thread at a time."""
 
     def __init__(self, command: list[str]) -> None:
@@ -39,7 +45,7 @@ class EnginePlayer:
         """What it calls itself."""
         return self._engine.id.get("name", "engine")
 
-    def __enter__(self) -> "EnginePlayer":
+    def __enter__(self) -> "EngineSelfplay":
         """Itself."""
         return self
 
@@ -61,7 +67,7 @@ class EnginePlayer:
         random_share: float = 0.0,
         max_plies: int = 512,
         must_stop: Callable[[], bool] = lambda: False,
-    ) -> Game:
+    ) -> ImportedGame:
         """Game ``number`` from the usual start to its end by the rules of the house.
 
         ``random_plies`` uniformly random plies first; later each ply is random with probability
@@ -71,7 +77,7 @@ class EnginePlayer:
         board, game = _opening(number, seed, random_plies)
         while (over := termination_of(board)) == Termination.ONGOING and board.ply() < max_plies:
             if must_stop():
-                raise Stopped
+                raise GameAbandoned
             ply = board.ply()
             if random_word(seed, number, _SHARE + ply) < random_share * 2**64:
                 _make_random(board, game, random_word(seed, number, ply))
@@ -81,7 +87,7 @@ class EnginePlayer:
         game.result = RESULTS[not board.turn] if over == Termination.CHECKMATE else 0
         return game
 
-    def _move(self, board: chess.Board, game: Game, nodes: int) -> None:
+    def _move(self, board: chess.Board, game: ImportedGame, nodes: int) -> None:
         """The engine's move, and what it thinks of the position."""
         limit = chess.engine.Limit(nodes=nodes)
         try:
@@ -105,12 +111,12 @@ class EnginePlayer:
         board.push(answer.move)
 
 
-def _opening(number: int, seed: int, random_plies: int) -> tuple[chess.Board, Game]:
+def _opening(number: int, seed: int, random_plies: int) -> tuple[chess.Board, ImportedGame]:
     """A board after so many random plies from which the game goes on."""
     attempt = 0
     while True:
         board = chess.Board()
-        game = Game(number, start_of(board), 0, Termination.ONGOING)
+        game = ImportedGame(number, start_of(board), 0, Termination.ONGOING)
         while len(game.actions) < random_plies and any(board.legal_moves):
             counter = attempt * _ATTEMPTS + board.ply()
             _make_random(board, game, random_word(seed, number, counter))
@@ -119,7 +125,7 @@ def _opening(number: int, seed: int, random_plies: int) -> tuple[chess.Board, Ga
         attempt += 1
 
 
-def _make_random(board: chess.Board, game: Game, word: int) -> None:
+def _make_random(board: chess.Board, game: ImportedGame, word: int) -> None:
     """One of the legal moves, chosen by a random word of 64 bits; nobody judges the position."""
     moves = sorted(board.legal_moves, key=lambda move: move.uci())
     move = moves[word * len(moves) >> 64]
@@ -129,7 +135,7 @@ def _make_random(board: chess.Board, game: Game, word: int) -> None:
     board.push(move)
 
 
-def judgement(info: chess.engine.InfoDict, ply: int, nodes: int) -> Judgement | None:
+def judgement(info: chess.engine.InfoDict, ply: int, nodes: int) -> EngineEvaluation | None:
     """Win and draw as the engine tells them, else as its score means for Stockfish 15.1.
 
     None where it tells neither. ``nodes`` stand in where it does not say how many it looked at.
@@ -141,6 +147,6 @@ def judgement(info: chess.engine.InfoDict, ply: int, nodes: int) -> Judgement | 
         wdl = info["score"].wdl(model="sf15.1", ply=ply)
     relative = wdl.relative
     total = relative.total()
-    return Judgement(
+    return EngineEvaluation(
         max(1, info.get("nodes", nodes)), relative.wins / total, relative.draws / total
     )

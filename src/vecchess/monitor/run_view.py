@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.evaluate.checkpoints import in_order
+from vecchess.evaluate.checkpoints import sort_checkpoints
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.monitor.live_game import LiveGame
 from vecchess.monitor.machine import Machine, find_machines
@@ -89,7 +89,9 @@ class RunView:
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""
         try:
-            return [one.file for one in in_order((self.path / "nets").glob("*.safetensors"))]
+            return [
+                one.file for one in sort_checkpoints((self.path / "nets").glob("*.safetensors"))
+            ]
         except OSError:
             return []
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.rules import Termination
-from vecchess.store.records import NO_FINGERPRINT, WITNESS_COLUMNS, GameRecords
+from vecchess.store.records import FINGERPRINT_COLUMNS, NO_FINGERPRINT, GameRecords
 
 PLY_NAMES = ("action", "steps", "win", "draw", "prob", "visits", "full", "thought", "tag")
 GAME_NAMES = ("result", "termination", "resign", "fingerprint")
@@ -20,7 +20,7 @@ Value = int | float | str
 
 
 @dataclass(frozen=True)
-class Change:
+class RecordChange:
     """One thing that is not what it was."""
 
     what: str
@@ -30,14 +30,14 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Difference:
+class GameDifference:
     """The first place where a game is not the recorded one."""
 
     game: int
     """Its number."""
     ply: int | None
     """None: every ply is the same, but not what is known of the game as a whole."""
-    changes: tuple[Change, ...]
+    changes: tuple[RecordChange, ...]
     """All that differs there."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def is_witnessed(records: GameRecords) -> NDArray[np.bool_]:
     return known
 
 
-def first_difference(recorded: GameRecords, now: GameRecords) -> Difference | None:
+def first_difference(recorded: GameRecords, now: GameRecords) -> GameDifference | None:
     """Compare two records of one game each; None where they are bit-identical.
 
     Hashes that were not recorded are not compared.
@@ -61,8 +61,8 @@ def first_difference(recorded: GameRecords, now: GameRecords) -> Difference | No
         words = [
             " ".join(f"{word:x}" for word in game.start[0].tolist()) for game in (recorded, now)
         ]
-        return Difference(number, 0, (Change(START, *words),))
-    hidden = () if is_witnessed(recorded).all() else WITNESS_COLUMNS
+        return GameDifference(number, 0, (RecordChange(START, *words),))
+    hidden = () if is_witnessed(recorded).all() else FINGERPRINT_COLUMNS
     shared = min(len(recorded.action), len(now.action))
     changed = {
         name: np.flatnonzero(getattr(recorded, name)[:shared] != getattr(now, name)[:shared])
@@ -74,24 +74,25 @@ def first_difference(recorded: GameRecords, now: GameRecords) -> Difference | No
     if first < shared:
         names = [name for name, plies in changed.items() if first in plies[:1]]
         changes = [
-            Change(name, *(_at(game, name, first) for game in (recorded, now))) for name in names
+            RecordChange(name, *(_at(game, name, first) for game in (recorded, now)))
+            for name in names
         ]
-        return Difference(number, first, tuple(changes))
+        return GameDifference(number, first, tuple(changes))
     return _of_the_whole(recorded, now, hidden)
 
 
 def _of_the_whole(
     recorded: GameRecords, now: GameRecords, hidden: tuple[str, ...]
-) -> Difference | None:
+) -> GameDifference | None:
     """What differs of games whose common plies are the same."""
     lengths = [len(game.action) for game in (recorded, now)]
-    changes = [Change(LENGTH, *lengths)] if lengths[0] != lengths[1] else []
+    changes = [RecordChange(LENGTH, *lengths)] if lengths[0] != lengths[1] else []
     for name in GAME_NAMES:
         values = [_at(game, name, 0) for game in (recorded, now)]
         if name not in hidden and values[0] != values[1]:
-            changes.append(Change(name, *values))
+            changes.append(RecordChange(name, *values))
     ply = min(lengths) if lengths[0] != lengths[1] else None
-    return Difference(int(recorded.numbers[0]), ply, tuple(changes)) if changes else None
+    return GameDifference(int(recorded.numbers[0]), ply, tuple(changes)) if changes else None
 
 
 def _unequal_targets(recorded: GameRecords, now: GameRecords, shared: int) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from vecchess.chess.uci_moves import to_chess_move
 
 
 @dataclass(frozen=True)
-class Written:
+class MoveText:
     """One move."""
 
     uci: str
@@ -22,9 +22,9 @@ class Written:
     """With its number: "3. Nf3", "3... Nc6"."""
 
 
-def written(
+def move_texts(
     start: NDArray[np.uint64], actions: NDArray[np.uint16], chess960: bool
-) -> list[Written]:
+) -> list[MoveText]:
     """The moves behind ``actions`` (uint16[plies]) from the position ``start`` (uint64[8]) on.
 
     Castling is Chess960's where ``chess960`` says so, or the start does. The list ends with the
@@ -35,10 +35,10 @@ def written(
     for action in actions:
         move = _legal(position, board, action)
         if move is None:
-            moves.append(Written("", f"{_number(board)} (illegal: action {action})"))
+            moves.append(MoveText("", f"{_number(board)} (illegal: action {action})"))
             break
         moves.append(
-            Written(board.uci(move, chess960=chess960), f"{_number(board)} {board.san(move)}")
+            MoveText(board.uci(move, chess960=chess960), f"{_number(board)} {board.san(move)}")
         )
         position = make(position, actions_to_moves(position, np.array([action])))
         board.push(move)

@@ -15,7 +15,7 @@ from vecchess.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Means:
+class ReplaySettings:
     """What games are played again with: nothing of it decides a move. 0 chooses."""
 
     gpus: str = "auto"
@@ -32,10 +32,12 @@ class Means:
         return device
 
 
-class Again:
+class GameReplayer:
     """Recorded games that are about to be played again."""
 
-    def __init__(self, run: RunFolder, recorded: GameRecords, means: Means, say: Say) -> None:
+    def __init__(
+        self, run: RunFolder, recorded: GameRecords, means: ReplaySettings, say: Say
+    ) -> None:
         """Find their networks among those that ``run`` has kept.
 
         Raises NetworkError where one is missing, ConfigError for means that make no sense.
@@ -48,14 +50,16 @@ class Again:
         self._files = find_networks(run, self.by_network)
 
     def games(self) -> Iterator[GameRecords]:
-        """The games, each by itself, as they end. Raises as ``play_again``."""
+        """The games, each by itself, as they end. Raises as ``replay_games``."""
         for net, indices in self.by_network.items():
             numbers = self._recorded.numbers[indices].tolist()
-            for ended in play_again(self.config, self._files[net], numbers, self.device, self._say):
+            for ended in replay_games(
+                self.config, self._files[net], numbers, self.device, self._say
+            ):
                 yield from (ended.take(np.array([index])) for index in range(ended.num_games))
 
 
-def settings_of(run: RunFolder, means: Means) -> SelfplayConfig:
+def settings_of(run: RunFolder, means: ReplaySettings) -> SelfplayConfig:
     """How the games of ``run`` were played, whatever command played them, but with other means.
 
     Raises ConfigError for a run or means that make no sense.
@@ -66,7 +70,7 @@ def settings_of(run: RunFolder, means: Means) -> SelfplayConfig:
     return build(SelfplayConfig, played)
 
 
-def play_again(
+def replay_games(
     config: SelfplayConfig, net: str, numbers: list[int], device: Device, say: Say
 ) -> Iterator[GameRecords]:
     """The games with ``numbers``, ascending, as they end. ``net``: a file or a built-in name.

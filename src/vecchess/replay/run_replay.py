@@ -10,10 +10,10 @@ import numpy as np
 
 from vecchess.chess.pgn import RESULTS
 from vecchess.chess.rules import Termination
-from vecchess.replay.compare_records import Difference, first_difference, is_witnessed
+from vecchess.replay.compare_records import GameDifference, first_difference, is_witnessed
 from vecchess.replay.find_games import RecordedGames, existing_run
-from vecchess.replay.move_text import written
-from vecchess.replay.replayer import Again, Means
+from vecchess.replay.move_text import move_texts
+from vecchess.replay.replayer import GameReplayer, ReplaySettings
 from vecchess.selfplay.worker.setup import Say
 from vecchess.store.records import VALUE_UNIT, GameRecords
 
@@ -21,7 +21,7 @@ SCHEMA = 1
 
 
 @dataclass
-class Tally:
+class ReplayProgress:
     """How far the comparison has come."""
 
     wanted: int
@@ -31,11 +31,11 @@ class Tally:
     """Where games are not what was recorded; by number once all are done."""
 
 
-Tell = Callable[[Tally], object]
+OnReplayProgress = Callable[[ReplayProgress], object]
 """Hears how the comparison goes, several times a second."""
 
 
-def replay_game(run_path: Path, number: int, means: Means, say: Say) -> dict[str, Any]:
+def replay_game(run_path: Path, number: int, means: ReplaySettings, say: Say) -> dict[str, Any]:
     """Play game ``number`` of a run again; the moves and the verdict, ready for JSON.
 
     Raises ConfigError where there is no such run or game, DataError where it cannot be read,
@@ -44,7 +44,7 @@ def replay_game(run_path: Path, number: int, means: Means, say: Say) -> dict[str
     start = perf_counter()
     run = existing_run(run_path)
     recorded = RecordedGames(run, say).one(number)
-    again = Again(run, recorded, means, say)
+    again = GameReplayer(run, recorded, means, say)
     (now,) = again.games()
     difference = first_difference(recorded, now)
     chess960 = again.config.game.chess960
@@ -65,7 +65,7 @@ def replay_game(run_path: Path, number: int, means: Means, say: Say) -> dict[str
 
 
 def verify_games(
-    run_path: Path, count: int, seed: int, means: Means, say: Say, tell: Tell
+    run_path: Path, count: int, seed: int, means: ReplaySettings, say: Say, tell: OnReplayProgress
 ) -> dict[str, Any]:
     """Play ``count`` games of a run again, drawn by ``seed``, all if there are no more; the facts.
 
@@ -75,8 +75,8 @@ def verify_games(
     run = existing_run(run_path)
     games = RecordedGames(run, say)
     recorded = games.some(count, seed)
-    again = Again(run, recorded, means, say)
-    tally = Tally(recorded.num_games)
+    again = GameReplayer(run, recorded, means, say)
+    tally = ReplayProgress(recorded.num_games)
     tell(tally)
     for now in again.games():
         index = int(np.searchsorted(recorded.numbers, now.numbers[0]))
@@ -106,20 +106,20 @@ def verify_games(
 
 
 def _told(
-    difference: Difference, recorded: GameRecords, now: GameRecords, chess960: bool
+    difference: GameDifference, recorded: GameRecords, now: GameRecords, chess960: bool
 ) -> dict[str, Any]:
     """A difference as plain values, with the move that was recorded there and the one made now."""
     told = difference.to_dict()
     if difference.ply is None:
         return told
     for name, game in (("recorded", recorded), ("now", now)):
-        moves = written(game.start[0], game.action[: difference.ply + 1], chess960)
+        moves = move_texts(game.start[0], game.action[: difference.ply + 1], chess960)
         told[f"move_{name}"] = moves[-1].san if len(moves) > difference.ply else None
     return told
 
 
 def _plies(
-    recorded: GameRecords, difference: Difference | None, chess960: bool
+    recorded: GameRecords, difference: GameDifference | None, chess960: bool
 ) -> list[dict[str, Any]]:
     """The recorded plies, up to the one that differs: move, and what was thought of the position.
 
@@ -127,7 +127,7 @@ def _plies(
     """
     end = None if difference is None or difference.ply is None else difference.ply + 1
     plies = []
-    for ply, move in enumerate(written(recorded.start[0], recorded.action[:end], chess960)):
+    for ply, move in enumerate(move_texts(recorded.start[0], recorded.action[:end], chess960)):
         asked = recorded.steps[ply] > 0 or recorded.visits[ply] > 0
         value = (2 * int(recorded.win[ply]) + int(recorded.draw[ply])) / (2 * VALUE_UNIT)
         plies.append(

@@ -25,7 +25,7 @@ from vecchess.selfplay.worker.precompile import Warmup
 from vecchess.selfplay.worker.setup import check_search
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.status_file import StatusFile
+from vecchess.store.status_file import StatusWriter
 
 SCHEMA = 1
 DECIDES_GAMES = ("net", "seed", "game", "exits", "tree")
@@ -58,7 +58,7 @@ def play_run(
     if not resume:
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
-    with run.locked(), StatusFile(run, "selfplay") as status, _endpoint(config, status):
+    with run.locked(), StatusWriter(run, "selfplay") as status, _endpoint(config, status):
         with Warmup(config, lambda line: console.print(line, soft_wrap=True)) as warmup:
             network = kept_net(run) if resume else network_of(config)
             net_file = obtain_net(config, network, run)
@@ -82,7 +82,7 @@ def play_run(
     return summary
 
 
-def _endpoint(config: SelfplayConfig, status: StatusFile) -> AbstractContextManager[object]:
+def _endpoint(config: SelfplayConfig, status: StatusWriter) -> AbstractContextManager[object]:
     """What Prometheus may ask."""
     return metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts)
 

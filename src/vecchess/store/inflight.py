@@ -19,7 +19,7 @@ from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import Range, is_within
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
-from vecchess.store.shard import Say, read_games_and, read_lengths, shard_bytes
+from vecchess.store.shard import Say, read_lengths, read_shard_and_columns, shard_bytes
 
 Numbers = NDArray[np.int64]
 MORE_COLUMNS = {"low_turns": np.dtype(np.uint8), "level_plies": np.dtype(np.uint8)}
@@ -72,7 +72,7 @@ def join_saved(parts: list[SavedGames]) -> SavedGames:
 
 def read_saved(path: Path) -> SavedGames:
     """The games of one file; raises DataError where it is missing, damaged or something else."""
-    records, more = read_games_and(path, MORE_COLUMNS)
+    records, more = read_shard_and_columns(path, MORE_COLUMNS)
     if not np.array_equal(records.span_offsets, np.arange(records.num_games + 1)):
         raise DataError(f"{path}: games in progress have one network each")
     saved = SavedGames(records, **more)
@@ -149,7 +149,7 @@ class InflightFolder:
         return [path for path in files if path.stem.removeprefix(PARTIAL_PREFIX) not in alive]
 
 
-def read_games_of(
+def read_saved_games(
     folder: Path, names: list[str], ranges: list[Range], net: str, say: Say
 ) -> SavedGames | None:
     """What the files ``names`` of ``folder`` hold of games out of ``ranges``, each number once.

@@ -26,15 +26,15 @@ from vecchess.store.tensorboard_file import TensorboardFile
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
-LOAD = "load"
+THROUGHPUT = "load"
 """Kind of the lines about how fast games are played just now."""
-THINNED = (LOAD, "learn")
+THINNED = (THROUGHPUT, "learn")
 """Kinds of lines of which older ones may go; of others there are a few an iteration."""
 MOST_BYTES = 64 << 20
 """A log so long is thinned out."""
 POINTS_EACH = 4096
 """TensorBoard gets so many points of a kind in full, then every second, every fourth, and so on."""
-TAG_OF_KIND = {"learn": "train", "play": "selfplay", LOAD: "selfplay"}
+TAG_OF_KIND = {"learn": "train", "play": "selfplay", THROUGHPUT: "selfplay"}
 """TensorBoard's first word for a kind of line; other kinds are called as they are."""
 
 
@@ -75,7 +75,7 @@ class MetricsLog:
         """Append one line, and a point to TensorBoard for each number in ``values``.
 
         TensorBoard gets ``plotted`` instead where that is given, and nothing of lines of kind
-        ``LOAD``: many of them are of one step.
+        ``THROUGHPUT``: many of them are of one step.
         ``values`` are plain, nested dicts too: their numbers have tags of several words. A number
         that is not finite becomes null. Raises DataError where the disk refuses; the log ends with
         a whole line then.
@@ -92,7 +92,7 @@ class MetricsLog:
         line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
         if append_line(self.path, line.encode(), durably=False) > self._most_bytes:
             self._thin()
-        if kind != LOAD:
+        if kind != THROUGHPUT:
             self.plot(kind, step, values if plotted is None else plotted)
 
     def plot(self, kind: str, step: int, values: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ READABLE = (1, 2, SCHEMA)
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
 
-MOST_PLIES = 1 << 15
+MAX_PLIES = 1 << 15
 """Of a game; the rules end all below 18,000 (75 moves without a capture or a pawn's move)."""
 
 PLAYTHROUGH = 1
@@ -70,7 +70,7 @@ COLUMN_DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(_TYPES[name]) for name
 """What a shard's columns have to be."""
 SEARCH_COLUMNS = ("visits", "full", "thought", "target_offsets", *TARGET_COLUMNS)
 """What only a search fills in; all zero or empty without one."""
-WITNESS_COLUMNS = ("fingerprint", "tag")
+FINGERPRINT_COLUMNS = ("fingerprint", "tag")
 """Hashes of the answers the moves came from; all zero where they are not known."""
 NO_FINGERPRINT = 0
 """Of a game of others, or one that was recorded before there were fingerprints."""
@@ -173,7 +173,7 @@ class GameRecords:
         """
         ordered = self.by_number()
         digest = hashlib.sha256()
-        left_out = {"nets", "span_net", *WITNESS_COLUMNS}
+        left_out = {"nets", "span_net", *FINGERPRINT_COLUMNS}
         if not any(getattr(self, name).any() for name in SEARCH_COLUMNS):
             left_out.update(SEARCH_COLUMNS)
         for column in fields(self):
@@ -208,13 +208,13 @@ class GameRecords:
             raise DataError("a span names a network that is not listed")
         if max(self.action.max(initial=0), self.target_action.max(initial=0)) >= NUM_ACTIONS:
             raise DataError(f"an action code is not below {NUM_ACTIONS}")
-        if self.lengths.max(initial=0) > MOST_PLIES:
-            raise DataError(f"a game has more than {MOST_PLIES} plies")
+        if self.lengths.max(initial=0) > MAX_PLIES:
+            raise DataError(f"a game has more than {MAX_PLIES} plies")
         if not np.isin(self.result, (-1, 0, 1)).all() or self.numbers.min(initial=0) < 0:
             raise DataError("a game's number or result is none")
 
 
-def no_targets(num_plies: int) -> dict[str, NDArray[Any]]:
+def empty_search_columns(num_plies: int) -> dict[str, NDArray[Any]]:
     """The search columns of so many plies that were not searched."""
     return {
         "visits": np.zeros(num_plies, np.uint32),
@@ -226,7 +226,7 @@ def no_targets(num_plies: int) -> dict[str, NDArray[Any]]:
     }
 
 
-def no_witness(num_games: int, num_plies: int) -> dict[str, NDArray[Any]]:
+def empty_fingerprint_columns(num_games: int, num_plies: int) -> dict[str, NDArray[Any]]:
     """The columns of so many games and plies whose answers nobody hashed."""
     return {
         "fingerprint": np.zeros(num_games, np.uint64),

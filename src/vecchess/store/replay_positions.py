@@ -35,7 +35,7 @@ _ALL_LEGAL = -1
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedPositions:
     """B positions of recorded games, in the order of ``GameRecords``, mover's view.
 
     requests: B rows with questions (planes, legal, num_legal)
@@ -52,7 +52,9 @@ class Replayed:
     outcome: NDArray[np.int8]
 
 
-def replay(records: GameRecords, plies: NDArray[np.int64], history: int = 1) -> Replayed:
+def replay_positions(
+    records: GameRecords, plies: NDArray[np.int64], history: int = 1
+) -> ReplayedPositions:
     """The positions before ``plies``: int64[B], indices into the ply columns, ascending.
 
     ``history``: positions that the network sees, 1 to 8. Raises DataError where a recorded move on
@@ -82,7 +84,7 @@ def replay(records: GameRecords, plies: NDArray[np.int64], history: int = 1) -> 
         raise DataError(f"game {records.numbers[index]}: the move recorded at ply {ply} is illegal")
     game = np.searchsorted(records.offsets, plies, side="right") - 1
     outcome = records.result[game] * np.where(is_black, -1, 1).astype(np.int8)
-    return Replayed(requests, plies, game, played, outcome)
+    return ReplayedPositions(requests, plies, game, played, outcome)
 
 
 @kernel

@@ -16,13 +16,13 @@ from vecchess.safe_parse import regular
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
     COLUMN_DTYPES,
+    FINGERPRINT_COLUMNS,
     READABLE,
     SCHEMA,
     SEARCH_COLUMNS,
-    WITNESS_COLUMNS,
     GameRecords,
-    no_targets,
-    no_witness,
+    empty_fingerprint_columns,
+    empty_search_columns,
 )
 from vecchess.store.validate_starts import check_starts
 
@@ -100,11 +100,11 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
 
     A shard of schema 1 holds games without search, one of schema 2 games without fingerprints.
     """
-    records, _ = read_games_and(path, {}, sha256)
+    records, _ = read_shard_and_columns(path, {}, sha256)
     return records
 
 
-def read_games_and(
+def read_shard_and_columns(
     path: Path, more: Mapping[str, np.dtype[Any]], sha256: str | None = None
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
     """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
@@ -163,15 +163,15 @@ def _some_columns(path: Path, *names: str) -> list[NDArray[np.int64]]:
 def _checked(columns: dict[str, Any], schema: int) -> GameRecords:
     """Records of what a file of that schema held. Raises DataError where it is not whole."""
     later = {"schema", *(SEARCH_COLUMNS if schema < 2 else ())}
-    later |= set(WITNESS_COLUMNS if schema < 3 else ())
+    later |= set(FINGERPRINT_COLUMNS if schema < 3 else ())
     if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - later):
         raise DataError(f'it lacks the column "{lacking[0]}"')
     if columns["action"].ndim != 1 or columns["numbers"].ndim != 1 or columns["nets"].ndim != 1:
         raise DataError("its columns are no columns")
     if schema == 1:
-        columns |= no_targets(len(columns["action"]))
+        columns |= empty_search_columns(len(columns["action"]))
     if schema < 3:
-        columns |= no_witness(len(columns["numbers"]), len(columns["action"]))
+        columns |= empty_fingerprint_columns(len(columns["numbers"]), len(columns["action"]))
     columns["nets"] = tuple(str(net) for net in columns["nets"])
     records = GameRecords(**columns)
     records.validate()

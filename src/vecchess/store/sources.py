@@ -29,7 +29,7 @@ def find_shards(places: Sequence[Path]) -> list[ShardFile]:
     return [shard for place in places for shard in _shards(place)]
 
 
-def check_place(place: Path) -> None:
+def check_source(place: Path) -> None:
     """Raise ConfigError where ``place`` is none, holds no games, or is a file that is no shard."""
     shards = find_shards([place])
     if place.is_file():

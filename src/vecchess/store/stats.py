@@ -10,7 +10,7 @@ from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
-    MOST_PLIES,
+    MAX_PLIES,
     PLAYTHROUGH,
     WHITE_WOULD_RESIGN,
     GameRecords,
@@ -22,7 +22,7 @@ _MOST = 1 << 62
 """Larger counts are none."""
 _KEYS = {
     "terminations": frozenset(reason.name.lower() for reason in Termination),
-    "lengths": frozenset(map(str, range(0, MOST_PLIES + 1, LENGTH_BIN))),
+    "lengths": frozenset(map(str, range(0, MAX_PLIES + 1, LENGTH_BIN))),
     "time_steps": frozenset(map(str, range(1, 256))),
 }
 """Of each table, all there are: what is drawn over them has an end. Time steps are a byte."""

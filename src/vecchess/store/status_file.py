@@ -28,7 +28,7 @@ NUM_NOTES = 20
 State = Literal["starting", "playing", "learning", "evaluating", "done", "stopped", "failed"]
 
 
-class StatusFile:
+class StatusWriter:
     """The status of one machine's part of a run, from the ``with`` on until ``finish``.
 
     A thread writes it, so that a slow disk holds nobody up; nobody minds if the disk refuses, but

@@ -21,14 +21,14 @@ _ALL_FIT = -1
 
 
 @inline
-def index_actions_unbatched(legal: Any, count: Any, places: Any) -> None:
+def index_actions(legal: Any, count: Any, places: Any) -> None:
     """Note where each of ``count`` actions stands; ``places`` is the address of uint16[4672]."""
     for index in range(count):
         store16(places, load_u16(legal, index), index)
 
 
 @inline
-def place_of_unbatched(legal: Any, count: Any, places: Any, action: Any) -> Any:
+def action_index(legal: Any, count: Any, places: Any, action: Any) -> Any:
     """Index of ``action`` among the indexed ``legal``, ``int64``; NOT_LEGAL where it is missing."""
     if action >= NUM_ACTIONS:
         return NOT_LEGAL
@@ -39,7 +39,7 @@ def place_of_unbatched(legal: Any, count: Any, places: Any, action: Any) -> Any:
 
 
 @inline
-def target_weight_unbatched(legal: Any, count: Any, places: Any, target: Any) -> Any:
+def target_weight(legal: Any, count: Any, places: Any, target: Any) -> Any:
     """Sum of the weights of a target, ``int64``; 0 where one of its moves is not legal.
 
     ``target``: addresses of its actions and weights (uint16), then the first and the end of it.
@@ -47,7 +47,7 @@ def target_weight_unbatched(legal: Any, count: Any, places: Any, target: Any) ->
     actions, weights, first, end = target
     total = np.int64(0)
     for item in range(first, end):
-        if place_of_unbatched(legal, count, places, load_u16(actions, item)) == NOT_LEGAL:
+        if action_index(legal, count, places, load_u16(actions, item)) == NOT_LEGAL:
             return np.int64(0)
         total += load_u16(weights, item)
     return total
@@ -63,12 +63,12 @@ def _lay_out(offsets, actions, weights, plies, legal, num_legal, places, laid): 
         if first == end:
             continue
         listed, count = np.int64(legal.ctypes.data) + row * stride, np.int64(num_legal[row])
-        index_actions_unbatched(listed, count, table)
-        total = target_weight_unbatched(listed, count, table, (codes, parts, first, end))
+        index_actions(listed, count, table)
+        total = target_weight(listed, count, table, (codes, parts, first, end))
         if total == 0:
             return row
         for item in range(first, end):
-            place = place_of_unbatched(listed, count, table, load_u16(codes, item))
+            place = action_index(listed, count, table, load_u16(codes, item))
             laid[row, place] = load_u16(parts, item) / total
     return _ALL_FIT
 
@@ -98,11 +98,11 @@ def lay_out_targets(
         laid,
     )
     if bad != _ALL_FIT:
-        raise misfit(records, int(plies[bad]))
+        raise target_error(records, int(plies[bad]))
     return laid
 
 
-def misfit(records: GameRecords, ply: int) -> DataError:
+def target_error(records: GameRecords, ply: int) -> DataError:
     """The error of a target that does not fit; ``ply`` is an index into the ply columns."""
     game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
     place = f"game {records.numbers[game]}, ply {ply - records.offsets[game]}"

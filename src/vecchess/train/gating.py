@@ -6,7 +6,7 @@ of a fixed score. Learning goes on from the candidate's weights either way.
 
 from typing import Any
 
-from vecchess.arena.match.play_match import NoGames, play_match
+from vecchess.arena.match.play_match import NoPairFinished, play_match
 from vecchess.arena.players.player_registry import open_player
 from vecchess.config import TrainConfig
 from vecchess.runtime.devices import Device
@@ -55,7 +55,7 @@ class Gate:
         new, old = (open_player(f"net:{net}{query}", seed, room) for net in (file, best.file))
         try:
             result = play_match(new, old, settings, lambda _: must_stop())
-        except NoGames:  # asked to stop: nobody waits for an answer
+        except NoPairFinished:  # asked to stop: nobody waits for an answer
             return {}
         finally:
             file.unlink(missing_ok=True)

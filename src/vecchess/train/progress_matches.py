@@ -5,8 +5,8 @@ The network plays its policy's best move, and, where the run searches, once more
 
 from typing import Any
 
-from vecchess.arena.match.play_match import LANES, MatchResult, play_match
-from vecchess.arena.players.player_registry import Room, open_player
+from vecchess.arena.match.play_match import DEFAULT_CONCURRENCY, MatchResult, play_match
+from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.config import MatchConfig, TrainConfig
 from vecchess.runtime.devices import Device, num_cores
 from vecchess.runtime.signals import StopSignals
@@ -53,10 +53,10 @@ def match_settings(config: TrainConfig, games: int, seed: int) -> MatchConfig:
     return MatchConfig(games=games, seed=seed, random_plies=RANDOM_PLIES, chess960=chess960)
 
 
-def room_for(config: TrainConfig, games: int, device: Device, networks: int) -> Room:
+def room_for(config: TrainConfig, games: int, device: Device, networks: int) -> PlayerResources:
     """What each of so many networks gets of rank 0's machine."""
     threads = max(1, num_cores() // networks)
-    return Room(min(LANES, games), device, config.backend, threads)
+    return PlayerResources(min(DEFAULT_CONCURRENCY, games), device, config.backend, threads)
 
 
 def facts_of(result: MatchResult) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from vecchess.selfplay.worker.setup import check_search
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.status_file import StatusFile
+from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.dataset_files import check_data
@@ -137,10 +137,10 @@ def train_rank(
 
 
 @contextmanager
-def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusFile]:
+def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusWriter]:
     """The status of this machine's part, for its folder and for Prometheus."""
     with (
-        StatusFile(run, "train") as status,
+        StatusWriter(run, "train") as status,
         metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
     ):
         yield status

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from vecchess.config import TrainConfig
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
-from vecchess.store.metrics import LOAD, MetricsLog
-from vecchess.store.status_file import State, StatusFile
+from vecchess.store.metrics import THROUGHPUT, MetricsLog
+from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.progress_matches import OPPONENTS, player_name, queries
 from vecchess.train.publish import PublishedNet
 from vecchess.train.step.learner import Learner
@@ -106,7 +106,7 @@ class TrainReporter:
     """One rank's voice. Ranks other than the first are silent and keep nothing."""
 
     def __init__(
-        self, config: TrainConfig, console: Console | None, quiet: bool, status: StatusFile | None
+        self, config: TrainConfig, console: Console | None, quiet: bool, status: StatusWriter | None
     ) -> None:
         """Lines go to ``console``; None on ranks that have no say. ``status`` is the machine's;
         None on ranks that do not lead one."""
@@ -154,7 +154,7 @@ class TrainReporter:
 
     def loaded(self, load: dict[str, Any]) -> None:
         """How fast games are played just now."""
-        self._write(LOAD, load)
+        self._write(THROUGHPUT, load)
 
     def played(self, stage: IterationPlan) -> None:
         """The positions of an iteration are there."""

@@ -7,7 +7,7 @@ import chess
 
 from vecchess.chess.fen import parse, read_fen
 from vecchess.errors import ConfigError
-from vecchess.store.records import MOST_PLIES
+from vecchess.store.records import MAX_PLIES
 from vecchess.uci.parse_command import STARTPOS, Position
 
 _PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
@@ -43,8 +43,8 @@ def set_up(asked: Position, before: UciGame | None = None) -> UciGame:
     So Stockfish does. ``before``: an earlier game, which spares going through its moves again.
     Raises ConfigError for a FEN that no game can go on from.
     """
-    if len(asked.moves) > MOST_PLIES:
-        raise ConfigError(f"the game has {len(asked.moves)} plies; {MOST_PLIES} is the most")
+    if len(asked.moves) > MAX_PLIES:
+        raise ConfigError(f"the game has {len(asked.moves)} plies; {MAX_PLIES} is the most")
     if before is not None and _goes_on(asked, before.asked):
         start, board = before.start, before.board.copy()
         new = asked.moves[len(before.asked.moves) :]

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import Boards
-from vecchess.arena.player_protocol import Replies
+from vecchess.arena.game_batch import GameBatch
+from vecchess.arena.player_protocol import MoveReplies
 from vecchess.chess.position import (
     CASTLING,
     CLOCK_MASK,
@@ -44,7 +44,7 @@ class Referee:
         self._low_turns[lanes] = 0
         self._level_plies[lanes] = 0
 
-    def judge(self, boards: Boards, replies: Replies) -> NDArray[np.float64]:
+    def judge(self, boards: GameBatch, replies: MoveReplies) -> NDArray[np.float64]:
         """Look at K games after the moves of ``replies`` were made in them.
 
         Ends those that are decided: writes why into ``boards.codes``. Returns the points of who
@@ -63,7 +63,7 @@ class Referee:
             self._look_up(boards, lanes, points, self._tablebase)
         return points
 
-    def _expects_to_lose(self, boards: Boards, replies: Replies) -> NDArray[np.bool_]:
+    def _expects_to_lose(self, boards: GameBatch, replies: MoveReplies) -> NDArray[np.bool_]:
         """Which of those who moved give up, bool[K]."""
         lanes, side = replies.lanes, boards.plies[replies.lanes] % 2
         low = replies.values < self._rules.resign_below
@@ -71,7 +71,7 @@ class Referee:
         self._low_turns[lanes, side] = turns
         return turns >= self._rules.resign_turns
 
-    def _is_level(self, replies: Replies) -> NDArray[np.bool_]:
+    def _is_level(self, replies: MoveReplies) -> NDArray[np.bool_]:
         """Which games are drawn, bool[K]."""
         rules, lanes = self._rules, replies.lanes
         if not rules.adjudicate_draw_within:
@@ -83,7 +83,7 @@ class Referee:
 
     def _look_up(
         self,
-        boards: Boards,
+        boards: GameBatch,
         lanes: NDArray[np.int64],
         points: NDArray[np.float64],
         tablebase: Tablebase,

@@ -14,11 +14,11 @@ from queue import Empty, SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import Boards
+from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.adjudication import NO_POINTS, Referee
-from vecchess.arena.match.player_thread import Outbox, Seat
+from vecchess.arena.match.player_thread import Outbox, PlayerThread
 from vecchess.arena.match_game import MatchGame
-from vecchess.arena.player_protocol import NO_FORFEIT, Player, Replies
+from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, Player
 from vecchess.chess.rules import Termination
 from vecchess.config import Adjudication
 
@@ -26,13 +26,13 @@ WAIT_S = 0.2
 """Whoever looks on gets a turn so often, whether games ended or not."""
 
 
-class Lanes:
+class GameScheduler:
     """Plays games between two players, who may be one and the same."""
 
     def __init__(
         self,
         players: tuple[Player, Player],
-        openings: Boards,
+        openings: GameBatch,
         num_games: int,
         num_lanes: int,
         rules: Adjudication | None = None,
@@ -51,9 +51,9 @@ class Lanes:
         self._visits = np.zeros((num_lanes, openings.max_plies), np.int32)
         self._referee = Referee(rules or Adjudication(), num_lanes)
         self._outbox: Outbox = SimpleQueue()
-        self._seats = [Seat(players[0], 0, self._outbox)]
+        self._seats = [PlayerThread(players[0], 0, self._outbox)]
         same = players[0] is players[1]
-        self._seats.append(self._seats[0] if same else Seat(players[1], 1, self._outbox))
+        self._seats.append(self._seats[0] if same else PlayerThread(players[1], 1, self._outbox))
         self._num_open = 0
         self.plies = 0
         """Made so far by the players, in all games."""
@@ -75,9 +75,9 @@ class Lanes:
         for seat in dict.fromkeys(self._seats):
             seat.leave()
 
-    def _received(self) -> list[Replies]:
+    def _received(self) -> list[MoveReplies]:
         """What the seats have to say; waits for it a while."""
-        parts: list[Replies] = []
+        parts: list[MoveReplies] = []
         try:
             while True:
                 found = self._outbox.get(block=not parts, timeout=WAIT_S)
@@ -112,7 +112,7 @@ class Lanes:
             if len(own):
                 seat.ask(self._boards.turns(own, self._game[own]))
 
-    def _go_on(self, replies: Replies) -> list[MatchGame]:
+    def _go_on(self, replies: MoveReplies) -> list[MatchGame]:
         """Make the moves of ``replies``, and ask for the next; returns the games that ended."""
         ended = self._forfeited(replies) | self._played(replies)
         going = np.array([lane for lane in replies.lanes.tolist() if lane not in ended], np.int64)
@@ -121,14 +121,14 @@ class Lanes:
         self._begin(np.array(sorted(ended), np.int64))
         return list(ended.values())
 
-    def _forfeited(self, replies: Replies) -> dict[int, MatchGame]:
+    def _forfeited(self, replies: MoveReplies) -> dict[int, MatchGame]:
         """The games, by lane, that somebody lost instead of moving."""
         lost = np.flatnonzero(replies.forfeits)
         lanes, codes = replies.lanes[lost], replies.forfeits[lost]
         points = np.where(self._boards.white_to_move(lanes), 0.0, 1.0)
         return self._finished(lanes, codes, points)
 
-    def _played(self, replies: Replies) -> dict[int, MatchGame]:
+    def _played(self, replies: MoveReplies) -> dict[int, MatchGame]:
         """Make the moves, all of them legal; returns the games, by lane, that ended."""
         replies = replies.take(np.flatnonzero(replies.forfeits == NO_FORFEIT))
         lanes, boards = replies.lanes, self._boards

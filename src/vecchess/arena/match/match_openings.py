@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from vecchess.arena.game_batch import Boards, random_openings
+from vecchess.arena.game_batch import GameBatch, random_openings
 from vecchess.arena.match.opening_book import load_book
 from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.position import Positions
 from vecchess.config import MatchConfig
 
 
-def match_openings(config: MatchConfig) -> Boards:
+def match_openings(config: MatchConfig) -> GameBatch:
     """The openings of ``config``, one for each pair where there are so many; fewer otherwise.
 
     They all differ, and none is over. Raises ConfigError for a file that will not do, and where
@@ -21,7 +21,7 @@ def match_openings(config: MatchConfig) -> Boards:
         return random_openings(
             num_pairs, config.random_plies, config.seed, config.max_plies, starts
         )
-    return Boards.at(starts[:num_pairs], config.max_plies)
+    return GameBatch.at(starts[:num_pairs], config.max_plies)
 
 
 def _starts(config: MatchConfig) -> Positions:

@@ -11,7 +11,7 @@ from vecchess.arena.ratings.score import Score
 from vecchess.arena.ratings.sprt import Sprt, SprtResult
 
 
-class Tally:
+class PairCounter:
     """Counts pairs of games in the order of their numbers, as if they had been played so.
 
     A pair counts once all before it are complete. So what a test decides depends on the games

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from vecchess.arena.match.game_scheduler import Lanes
+from vecchess.arena.match.game_scheduler import GameScheduler
 from vecchess.arena.match.match_openings import match_openings
-from vecchess.arena.match.pair_counter import Tally
+from vecchess.arena.match.pair_counter import PairCounter
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
 from vecchess.arena.ratings.score import Score
@@ -16,15 +16,15 @@ from vecchess.config import MatchConfig
 from vecchess.errors import VecchessError
 
 SCHEMA = 1
-LANES = 256
+DEFAULT_CONCURRENCY = 256
 """Games at a time where nobody says and the players can do with any number."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class MatchProgress:
     """Where a match stands, for whoever looks on."""
 
-    tally: Tally
+    tally: PairCounter
     ended: list[MatchGame]
     """Since the last look."""
     num_games: int
@@ -33,7 +33,7 @@ class Standing:
     seconds: float
 
 
-Look = Callable[[Standing], bool]
+MatchObserver = Callable[[MatchProgress], bool]
 """Looks on, several times a second; True ends the match."""
 
 
@@ -43,7 +43,7 @@ class MatchResult:
 
     players: tuple[str, str]
     score: Score
-    tally: Tally
+    tally: PairCounter
     stopped_by: str
     """ "games" where all were played, "sprt", or "user"."""
     plies: int
@@ -62,7 +62,7 @@ class MatchResult:
         }
 
 
-class NoGames(VecchessError):  # noqa: N818  (the name says what happened)
+class NoPairFinished(VecchessError):  # noqa: N818  (the name says what happened)
     """The match was ended before a pair of games was complete."""
 
 
@@ -70,23 +70,23 @@ def play_match(
     first: Player,
     second: Player,
     config: MatchConfig,
-    look: Look = lambda standing: False,
+    look: MatchObserver = lambda standing: False,
 ) -> MatchResult:
     """Play the games of ``config`` between two players, who may be one and the same.
 
     Raises ConfigError for openings or adjudication that will not do, NoGames where it is ended
     before anything can be said, and what a player raises.
     """
-    tally = Tally(Sprt.parse(config.sprt) if config.sprt else None)
+    tally = PairCounter(Sprt.parse(config.sprt) if config.sprt else None)
     lanes = num_lanes(config, first, second)
     start, stopped_by = monotonic(), "games"
     openings = match_openings(config)
-    table = Lanes((first, second), openings, config.games, lanes, config.adjudication)
+    table = GameScheduler((first, second), openings, config.games, lanes, config.adjudication)
     try:
         for ended in table.games():
             tally.add(ended)
             spent = monotonic() - start
-            if look(Standing(tally, ended, config.games, table.plies, spent)):
+            if look(MatchProgress(tally, ended, config.games, table.plies, spent)):
                 stopped_by = "user"
             elif tally.is_decided:
                 stopped_by = "sprt"
@@ -96,12 +96,12 @@ def play_match(
         table.close()
     tally.add_rest()
     if tally.score is None:
-        raise NoGames("the match was ended before two games of an opening were over")
+        raise NoPairFinished("the match was ended before two games of an opening were over")
     names = (first.name, second.name)
     return MatchResult(names, tally.score, tally, stopped_by, table.plies, monotonic() - start)
 
 
 def num_lanes(config: MatchConfig, *players: Player) -> int:
     """Games at a time: what ``config`` says or suits, and no more than each player can do with."""
-    limits = [player.most_games for player in players if player.most_games is not None]
-    return min([config.concurrency or max([LANES, *limits]), config.games, *limits])
+    limits = [player.max_games for player in players if player.max_games is not None]
+    return min([config.concurrency or max([DEFAULT_CONCURRENCY, *limits]), config.games, *limits])

@@ -1,26 +1,26 @@
-"""A seat at the table: a player in a thread of its own. Turns go in, replies come out."""
+"""A seat at the table: a player in a thread of its own. MoveRequests go in, replies come out."""
 
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TypeAlias
 
-from vecchess.arena.player_protocol import Player, Replies, Turns
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player
 
-Outbox: TypeAlias = "SimpleQueue[tuple[int, Replies] | BaseException]"
-"""Replies with the number of the seat they come from, or what a player raised."""
+Outbox: TypeAlias = "SimpleQueue[tuple[int, MoveReplies] | BaseException]"
+"""MoveReplies with the number of the seat they come from, or what a player raised."""
 
 
-class Seat:
+class PlayerThread:
     """Lets one player think while others do."""
 
     def __init__(self, player: Player, number: int, outbox: Outbox) -> None:
         """The thread starts now."""
         self._player, self._number, self._outbox = player, number, outbox
-        self._inbox: SimpleQueue[Turns | None] = SimpleQueue()
+        self._inbox: SimpleQueue[MoveRequests | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name=f"player-{number}", daemon=True)
         self._thread.start()
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         """Hand ``turns`` to the player; it replies in the outbox, in parts and in any order."""
         self._inbox.put(turns)
 

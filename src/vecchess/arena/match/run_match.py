@@ -4,10 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from vecchess.arena.match.match_openings import match_openings
-from vecchess.arena.match.play_match import LANES, Look, MatchResult, num_lanes, play_match
+from vecchess.arena.match.play_match import (
+    DEFAULT_CONCURRENCY,
+    MatchObserver,
+    MatchResult,
+    num_lanes,
+    play_match,
+)
 from vecchess.arena.player_protocol import Player
-from vecchess.arena.players.player_registry import UCI, Room, is_network, open_player
-from vecchess.arena.players.uci_player import EnginePlayer
+from vecchess.arena.players.player_registry import UCI, PlayerResources, is_network, open_player
+from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import MatchConfig
 from vecchess.runtime.devices import CPU, num_cores, parse_gpus
@@ -25,7 +31,7 @@ def run_match(
     second: str,
     config: MatchConfig,
     say: Say = lambda line: None,
-    look: Look = lambda standing: False,
+    look: MatchObserver = lambda standing: False,
     begin: Callable[[], object] = lambda: None,
 ) -> MatchResult:
     """Play a match between the players that two texts spell, see ``players``.
@@ -46,7 +52,7 @@ def run_match(
         )
     with opened([first, second], config) as players:
         for player in players:
-            if isinstance(player, EnginePlayer):
+            if isinstance(player, UciPlayer):
                 say(f"{player.name} is {player.engine_name}")
         begin()
         say(f"{num_lanes(config, *players):,} games at a time")
@@ -58,7 +64,7 @@ def opened(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
     """The players that ``texts`` spell, with the machine shared out among them; closed at the
     end."""
     with ExitStack() as stack:
-        room = room_of(texts, config)
+        room = resources_for(texts, config)
         players = []
         for text in texts:
             player = open_player(text, config.seed, room)
@@ -67,13 +73,13 @@ def opened(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
         yield players
 
 
-def room_of(texts: list[str], config: MatchConfig) -> Room:
+def resources_for(texts: list[str], config: MatchConfig) -> PlayerResources:
     """What each of the players gets of the machine."""
     device = parse_gpus(config.gpus)[0] if any(map(is_network, texts)) else CPU
     networks = sum(map(is_network, texts))
     engines = sum(text.startswith(UCI) for text in texts)
-    lanes = config.concurrency or (LANES if device == CPU else GPU_LANES)
-    return Room(
+    lanes = config.concurrency or (DEFAULT_CONCURRENCY if device == CPU else GPU_LANES)
+    return PlayerResources(
         lanes=min(lanes, config.games),
         device=device,
         backend=config.backend,

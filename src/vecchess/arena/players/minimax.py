@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.player_protocol import Chooser
+from vecchess.arena.player_protocol import ImmediatePlayer
 from vecchess.arena.players.simple import draw_best
 from vecchess.chess.history import Pasts
 from vecchess.errors import ConfigError
@@ -14,7 +14,7 @@ MOST_DEPTH = 6
 """Plies. In openings a move takes 2 ms at 4, 75 ms at 6."""
 
 
-class MinimaxPlayer(Chooser):
+class MinimaxPlayer(ImmediatePlayer):
     """Plays what leaves it the most material after ``depth`` plies of best play by men alone.
 
     Mates as soon as it can, among moves that are alike any. With one ply it is greedy, but knows
@@ -42,7 +42,7 @@ class MinimaxPlayer(Chooser):
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
-        """See ``Chooser``."""
+        """See ``ImmediatePlayer``."""
         moves, _, scores = minimax(positions, self.depth)
         choice = draw_best(scores, self.seed, games, plies)
         return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.arena.game_batch import repetitions
-from vecchess.arena.player_protocol import Replies, Turns, random_words
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests, random_words
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import encode_planes, num_planes
@@ -40,7 +40,7 @@ class PolicyPlayer:
         history: positions that the network of ``backend`` sees.
         """
         self.name = name
-        self.most_games = lanes
+        self.max_games = lanes
         self._seed = seed
         self._temperature = temperature
         self._history = history
@@ -54,7 +54,7 @@ class PolicyPlayer:
         """See ``Player``."""
         return self._engine.is_idle
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         """See ``Player``."""
         lanes, requests = turns.lanes, self._requests
         moves, counts = legal_moves(turns.positions)
@@ -69,11 +69,11 @@ class PolicyPlayer:
         self._words[lanes] = random_words(self._seed, turns.games, turns.plies)
         self._engine.submit(lanes.astype(np.int32))
 
-    def replies(self) -> Replies:
+    def replies(self) -> MoveReplies:
         """See ``Player``."""
         rows = self._engine.step()
         if not len(rows):
-            return Replies.none()
+            return MoveReplies.none()
         lanes, requests = rows.astype(np.int64), self._requests
         steps = requests.steps[lanes].astype(np.float32)
         weights, totals = softmax_weights(
@@ -82,7 +82,7 @@ class PolicyPlayer:
         words = self._words[lanes] >> np.uint64(32)
         wanted = words * totals.astype(np.uint64) >> np.uint64(32)
         reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
-        return Replies(
+        return MoveReplies(
             lanes=lanes,
             moves=self._moves[lanes, reached.argmax(axis=1)],
             values=self._values(lanes, steps),
@@ -130,7 +130,7 @@ class SearchPlayer:
         short, or tablebases are not there.
         """
         self.name = name
-        self.most_games = lanes
+        self.max_games = lanes
         self.simulations = 0
         """Of all searches so far."""
         tablebase = Tablebase(tree.syzygy) if tree.syzygy else None
@@ -145,7 +145,7 @@ class SearchPlayer:
         """See ``Player``."""
         return self.search.is_idle
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         """See ``Player``."""
         self._positions[turns.lanes] = turns.positions
         self.search.begin(
@@ -154,15 +154,15 @@ class SearchPlayer:
             explore=self._explore,
         )  # fmt: skip
 
-    def replies(self) -> Replies:
+    def replies(self) -> MoveReplies:
         """See ``Player``."""
         lanes = self.search.step()
         if not len(lanes):
-            return Replies.none()
+            return MoveReplies.none()
         found = self.search.results(lanes)
         self.search.free(lanes)
         self.simulations += int(found.visits.sum())
-        return Replies(
+        return MoveReplies(
             lanes=lanes,
             moves=actions_to_moves(self._positions[lanes], found.action),
             values=((2 * found.win + found.draw) / (2 * ROOT_UNIT)).astype(np.float32),

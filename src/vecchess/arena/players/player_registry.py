@@ -26,7 +26,7 @@ from vecchess.arena.players.minimax import MinimaxPlayer
 from vecchess.arena.players.network_player import COLDEST, PolicyPlayer, SearchPlayer
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.arena.players.uci_options import EngineOptions
-from vecchess.arena.players.uci_player import EnginePlayer
+from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.chess.planes import history_of
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig, build
 from vecchess.config.search_settings import SearchConfig
@@ -64,7 +64,7 @@ class NetOptions(BaseModel):
 
 
 @dataclass(frozen=True)
-class Room:
+class PlayerResources:
     """What a player gets of the machine."""
 
     lanes: int = 256
@@ -79,13 +79,13 @@ class Room:
     """Of an engine."""
 
 
-def open_player(text: str, seed: int = 0, room: Room | None = None) -> Player:
+def open_player(text: str, seed: int = 0, room: PlayerResources | None = None) -> Player:
     """The player that ``text`` spells; ``seed`` chooses its random numbers. It is to be closed.
 
     Raises ConfigError for a spelling that is not understood and for an engine that will not do,
     NetworkError for a network that will not do.
     """
-    room = room or Room()
+    room = room or PlayerResources()
     if text in SIMPLE:
         return SIMPLE[text](seed)
     name, _, query = text.partition("?")
@@ -124,14 +124,18 @@ def _pairs(query: str) -> dict[str, str]:
     return found
 
 
-def _open_engine(command: str, given: dict[str, str], room: Room, name: str) -> EnginePlayer:
+def _open_engine(
+    command: str, given: dict[str, str], room: PlayerResources, name: str
+) -> UciPlayer:
     own = {key: value for key, value in given.items() if key in EngineOptions.model_fields}
     other = {key: value for key, value in given.items() if key not in own}
     options = build(EngineOptions, own | {"other": other})
-    return EnginePlayer(command, options, min(room.processes, room.lanes), name)
+    return UciPlayer(command, options, min(room.processes, room.lanes), name)
 
 
-def _open_net(net: str, given: dict[str, str], seed: int, room: Room, name: str) -> Player:
+def _open_net(
+    net: str, given: dict[str, str], seed: int, room: PlayerResources, name: str
+) -> Player:
     options, tree = _read(given)
     backend, history = _backend(net, options, seed, room)
     if tree.search == "none":
@@ -161,7 +165,9 @@ def _tree(given: dict[str, str]) -> TreeConfig:
     return build(TreeConfig, defaults | given)
 
 
-def _backend(net: str, options: NetOptions, seed: int, room: Room) -> tuple[Backend, int]:
+def _backend(
+    net: str, options: NetOptions, seed: int, room: PlayerResources
+) -> tuple[Backend, int]:
     """The backend that computes ``net``, and how many positions it sees; a new network has weights
     from the seed."""
     slots = min(room.lanes, SLOTS) if room.device == CPU else room.lanes

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.player_protocol import Chooser, draw_below
+from vecchess.arena.player_protocol import ImmediatePlayer, draw_below
 from vecchess.chess.history import Pasts
 from vecchess.chess.make import make
 from vecchess.chess.movegen import count_moves, legal_moves
@@ -18,7 +18,7 @@ MATE = 1000
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.int32)
 
 
-class RandomPlayer(Chooser):
+class RandomPlayer(ImmediatePlayer):
     """Plays any legal move, all alike."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -34,12 +34,12 @@ class RandomPlayer(Chooser):
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
-        """See ``Chooser``."""
+        """See ``ImmediatePlayer``."""
         moves, counts = legal_moves(positions)
         return moves[np.arange(len(moves)), draw_below(self.seed, games, plies, counts)]
 
 
-class GreedyPlayer(Chooser):
+class GreedyPlayer(ImmediatePlayer):
     """Mates if it can; else plays what leaves it the most material, without a look at the reply.
 
     Among moves that are alike in that, any.
@@ -58,7 +58,7 @@ class GreedyPlayer(Chooser):
         games: NDArray[np.int64],
         plies: NDArray[np.int64],
     ) -> NDArray[np.uint16]:
-        """See ``Chooser``."""
+        """See ``ImmediatePlayer``."""
         moves, counts = legal_moves(positions)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
         children = make(np.repeat(positions, counts, axis=0), moves[is_legal])

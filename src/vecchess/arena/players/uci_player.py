@@ -4,7 +4,7 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
-from vecchess.arena.player_protocol import Replies, Turns
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.arena.players.uci_process import EngineDesk
 from vecchess.importers.find_engine import find_engine
@@ -12,7 +12,7 @@ from vecchess.importers.find_engine import find_engine
 WAIT_S = 0.02
 
 
-class EnginePlayer:
+class UciPlayer:
     """Hands each lane to one of its processes.
 
     With a clock each process plays one game at a time, so that no move waits for another's. With
@@ -24,8 +24,8 @@ class EnginePlayer:
         """Start so many processes of ``command``; raises ConfigError for an engine that will not
         do."""
         self.name = name
-        self.most_games = processes if options.clock else None
-        self._outbox: SimpleQueue[Replies | BaseException] = SimpleQueue()
+        self.max_games = processes if options.clock else None
+        self._outbox: SimpleQueue[MoveReplies | BaseException] = SimpleQueue()
         self._num_asked = 0
         self.command = find_engine(command)
         """The program and its arguments."""
@@ -44,16 +44,16 @@ class EnginePlayer:
         """See ``Player``."""
         return self._num_asked == 0
 
-    def ask(self, turns: Turns) -> None:
+    def ask(self, turns: MoveRequests) -> None:
         """See ``Player``."""
         self._num_asked += len(turns)
         for place in range(len(turns)):
             desk = self._desks[int(turns.lanes[place]) % len(self._desks)]
             desk.inbox.put(turns.take(np.array([place])))
 
-    def replies(self) -> Replies:
+    def replies(self) -> MoveReplies:
         """See ``Player``. Raises ConfigError where an engine does not start again."""
-        parts: list[Replies] = []
+        parts: list[MoveReplies] = []
         try:
             while True:
                 found = self._outbox.get(block=not parts, timeout=WAIT_S)
@@ -63,7 +63,7 @@ class EnginePlayer:
         except Empty:
             pass
         self._num_asked -= len(parts)
-        return Replies.joined(parts)
+        return MoveReplies.joined(parts)
 
     def close(self) -> None:
         """See ``Player``."""

@@ -11,7 +11,7 @@ import chess.engine
 import numpy as np
 
 from vecchess.arena.match_game import Forfeit
-from vecchess.arena.player_protocol import NO_FORFEIT, Replies, Turns
+from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move, uci_to_move
@@ -40,7 +40,7 @@ class EngineDesk:
         self,
         command: list[str],
         options: EngineOptions,
-        outbox: "SimpleQueue[Replies | BaseException]",
+        outbox: "SimpleQueue[MoveReplies | BaseException]",
     ) -> None:
         """Start the process, and the thread. Raises ConfigError where the engine will not do."""
         self._command, self._options, self._outbox = command, options, outbox
@@ -48,7 +48,7 @@ class EngineDesk:
         self.engine_name = self._engine.id.get("name", "engine")
         self._games: dict[int, _Game] = {}
         self._closing = False
-        self.inbox: SimpleQueue[Turns | None] = SimpleQueue()
+        self.inbox: SimpleQueue[MoveRequests | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="vecchess-engine", daemon=True)
         self._thread.start()
 
@@ -82,7 +82,7 @@ class EngineDesk:
         except BaseException as error:
             self._outbox.put(error)
 
-    def _answer(self, turn: Turns) -> Replies:
+    def _answer(self, turn: MoveRequests) -> MoveReplies:
         game = self._game_of(turn)
         start = perf_counter()
         try:
@@ -117,7 +117,7 @@ class EngineDesk:
         # the engine's own ``play`` waits for ever where nodes or depth are the limit
         return asyncio.run_coroutine_threadsafe(thinking, protocol.loop).result(most_s)
 
-    def _game_of(self, turn: Turns) -> _Game:
+    def _game_of(self, turn: MoveRequests) -> _Game:
         """The game of ``turn`` with all its moves on the board."""
         lane, number = int(turn.lanes[0]), int(turn.games[0])
         game = self._games.get(lane)
@@ -141,7 +141,7 @@ class EngineDesk:
         game.left_s += clock[1]
         return False
 
-    def _gave_up(self, turn: Turns, why: Forfeit) -> Replies:
+    def _gave_up(self, turn: MoveRequests, why: Forfeit) -> MoveReplies:
         """Lose the game, and have a new process for the next."""
         if self._engine is not None:
             self._engine.close()
@@ -150,13 +150,13 @@ class EngineDesk:
 
 
 def _reply(
-    turn: Turns,
+    turn: MoveRequests,
     move: int,
     forfeit: int = NO_FORFEIT,
     value: float = np.nan,
     visits: int = 0,
-) -> Replies:
-    return Replies(
+) -> MoveReplies:
+    return MoveReplies(
         lanes=turn.lanes,
         moves=np.array([move], np.uint16),
         values=np.array([value], np.float32),

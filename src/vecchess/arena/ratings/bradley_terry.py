@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from vecchess.arena.ratings.draw_model import draw_shares
-from vecchess.arena.ratings.pair_results import Table
+from vecchess.arena.ratings.pair_results import PairResults
 from vecchess.arena.ratings.score import variance_share
 
 PRECISION = 1e-7
@@ -34,7 +34,7 @@ SETTLED = 1e-7
 class BradleyTerry:
     """A table as arrays: M meetings, P players, P - 1 of them to be rated (the anchor has 0)."""
 
-    def __init__(self, table: Table, anchor: int) -> None:
+    def __init__(self, table: PairResults, anchor: int) -> None:
         """anchor: its place among the players."""
         self.table = table
         size, sides = len(table.players), table.sides

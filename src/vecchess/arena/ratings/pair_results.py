@@ -13,7 +13,7 @@ from vecchess.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Meeting:
+class HeadToHead:
     """Games between two players, from the view of the first."""
 
     first: str
@@ -25,7 +25,7 @@ class Meeting:
     """Pairs by points: 0, 1/2, 1, 1 1/2, 2, of all these games; None where they are single."""
 
     @classmethod
-    def of(cls, first: str, second: str, score: Score) -> "Meeting":
+    def of(cls, first: str, second: str, score: Score) -> "HeadToHead":
         """What a match said."""
         return cls(first, second, score.wins, score.draws, score.losses, score.ptnml)
 
@@ -39,31 +39,31 @@ class Meeting:
         """By points, as a share of the most there is to have: int64[5] pairs, or int64[3] games."""
         return np.array(self.ptnml or (self.losses, self.draws, self.wins), np.int64)
 
-    def exchanged(self) -> "Meeting":
+    def exchanged(self) -> "HeadToHead":
         """The same games from the view of the second player."""
         ptnml = self.ptnml and self.ptnml[::-1]
-        return Meeting(self.second, self.first, self.losses, self.draws, self.wins, ptnml)
+        return HeadToHead(self.second, self.first, self.losses, self.draws, self.wins, ptnml)
 
-    def joined(self, other: "Meeting") -> "Meeting":
+    def joined(self, other: "HeadToHead") -> "HeadToHead":
         """All games of both, between the same players in the same order, alike in pairs."""
         ptnml = None
         if self.ptnml and other.ptnml:
             ptnml = tuple(map(sum, zip(self.ptnml, other.ptnml, strict=True)))
         counts = (self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
-        return Meeting(self.first, self.second, *counts, ptnml)
+        return HeadToHead(self.first, self.second, *counts, ptnml)
 
 
 @dataclass(frozen=True)
-class Table:
+class PairResults:
     """All results, one meeting for two players (two if they played pairs and single games)."""
 
     players: tuple[str, ...]
     """In the order in which they are first named."""
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[HeadToHead, ...]
     """The first player of each stands earlier among ``players`` than the second."""
 
     @classmethod
-    def of(cls, meetings: Iterable[Meeting]) -> "Table":
+    def of(cls, meetings: Iterable[HeadToHead]) -> "PairResults":
         """Join what belongs together.
 
         Raises ConfigError where there are no games, where a player meets itself, where counts make
@@ -74,7 +74,7 @@ class Table:
         if not played:
             raise ConfigError("there are no games to rate players by")
         place = {name: number for number, name in enumerate(players)}
-        joined: dict[tuple[str, str, bool], Meeting] = {}
+        joined: dict[tuple[str, str, bool], HeadToHead] = {}
         for meeting in played:
             if place[meeting.first] > place[meeting.second]:
                 meeting = meeting.exchanged()
@@ -112,7 +112,7 @@ class Table:
             )
 
 
-def _is_sound(meeting: Meeting) -> bool:
+def _is_sound(meeting: HeadToHead) -> bool:
     """True; raises ConfigError for what is no meeting."""
     both = f"{meeting.first} against {meeting.second}"
     if meeting.first == meeting.second:

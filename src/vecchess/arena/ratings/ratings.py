@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from vecchess.arena.ratings.bradley_terry import BradleyTerry
 from vecchess.arena.ratings.draw_model import fit_draws
-from vecchess.arena.ratings.pair_results import Meeting, Table
+from vecchess.arena.ratings.pair_results import HeadToHead, PairResults
 from vecchess.arena.ratings.score import STANDARD_ERRORS
 from vecchess.errors import ConfigError
 
@@ -104,14 +104,14 @@ class Ratings:
 
 
 def rate(
-    meetings: Iterable[Meeting], anchor: str | None = None, anchor_elo: float = 0.0
+    meetings: Iterable[HeadToHead], anchor: str | None = None, anchor_elo: float = 0.0
 ) -> Ratings:
     """The likeliest ratings of all who met, with their errors.
 
     ``anchor`` is rated ``anchor_elo``; None is "random" where it played, else the first player
-    named. Raises ConfigError for an anchor without games and for what ``Table.of`` refuses.
+    named. Raises ConfigError for an anchor without games and for what ``PairResults.of`` refuses.
     """
-    table = Table.of(meetings)
+    table = PairResults.of(meetings)
     if anchor is None:
         anchor = DEFAULT_ANCHOR if DEFAULT_ANCHOR in table.players else table.players[0]
     if anchor not in table.players:

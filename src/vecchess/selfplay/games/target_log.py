@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.jit import inline, kernel
 from vecchess.selfplay.games.paged_log import PagedLog, add_page_unbatched, free_pages_unbatched
 from vecchess.shapes import MAX_MOVES
-from vecchess.store.records import GameRecords, no_targets
+from vecchess.store.records import GameRecords, empty_search_columns
 
 PAGE_WORDS = 64
 HEAD_WORDS = 3
@@ -74,7 +74,7 @@ def unpack_targets(
     int64[G + 1] first ply of each game in the columns. The moves of a target are put in
     ascending order of action: sorted they take a third less room in a shard.
     """
-    columns = no_targets(int(ply_offsets[-1]))
+    columns = empty_search_columns(int(ply_offsets[-1]))
     visits, full, thought, offsets = (
         columns[name] for name in ("visits", "full", "thought", "target_offsets")
     )

@@ -7,7 +7,7 @@ from typing import Any
 from vecchess.runtime.gpu_stats import Telemetry
 from vecchess.selfplay.supervisor.supervisor import Campaign, Watcher
 from vecchess.selfplay.supervisor.worker_process import WorkerHandle
-from vecchess.store.status_file import StatusFile
+from vecchess.store.status_file import StatusWriter
 
 STATUS_INTERVAL_S = 1.0
 LOAD_INTERVAL_S = 5.0
@@ -16,9 +16,9 @@ Keep = Callable[[dict[str, Any]], object]
 
 
 class Chronicle:
-    """A watcher that tells a ``StatusFile``, and in turn lets another watcher look on."""
+    """A watcher that tells a ``StatusWriter``, and in turn lets another watcher look on."""
 
-    def __init__(self, shown: Watcher, status: StatusFile, keep: Keep) -> None:
+    def __init__(self, shown: Watcher, status: StatusWriter, keep: Keep) -> None:
         """``keep`` gets the load every few seconds; ``shown`` is what people see."""
         self._shown, self._status, self._keep = shown, status, keep
         self._telemetry = Telemetry()

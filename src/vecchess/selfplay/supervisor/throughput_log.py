@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing, suppress
 from typing import Any, Self
 
 from vecchess.errors import DiskFull
-from vecchess.store.metrics import LOAD, MetricsLog
+from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.run_folder import RunFolder
 
 
@@ -39,5 +39,5 @@ class LoadLog:
             self._log = self._stack.enter_context(
                 closing(MetricsLog(self._run.path, say=self._say))
             )
-        self._log.write(LOAD, iteration=0, step=0, samples=0, values=load)
-        self._log.plot(LOAD, load["games"], load)
+        self._log.write(THROUGHPUT, iteration=0, step=0, samples=0, values=load)
+        self._log.plot(THROUGHPUT, load["games"], load)

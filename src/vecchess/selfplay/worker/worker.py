@@ -24,7 +24,7 @@ from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
 from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.store.id_set import NumberSet, Range
-from vecchess.store.inflight import read_games_of
+from vecchess.store.inflight import read_saved_games
 from vecchess.store.records import GameRecords
 
 STATS_INTERVAL_S = 0.5
@@ -203,7 +203,7 @@ class Worker:
         taken = NumberSet()
         if files:
             folder, net = self._plan.inflight_folder, server.net_sha
-            if saved := read_games_of(folder, files, ranges, net, self._say):
+            if saved := read_saved_games(folder, files, ranges, net, self._say):
                 self._numbers.add_saved(saved)
                 taken.add(saved.records.numbers)
         self._numbers.add(taken.missing(ranges))

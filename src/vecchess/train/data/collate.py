@@ -27,9 +27,9 @@ from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 from vecchess.store.records import GameRecords
 from vecchess.store.targets import (
-    index_actions_unbatched,
-    place_of_unbatched,
-    target_weight_unbatched,
+    action_index,
+    index_actions,
+    target_weight,
 )
 from vecchess.train.data.returns import wdl_value
 from vecchess.train.data.samples import Samples, empty_samples
@@ -159,9 +159,9 @@ def _ask(tables: Any, actions: Any, ply: Any, room: Any, columns: Any, row: Any)
     seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
     encode_planes_unbatched(board, repetitions, packed >> 16, seen)
     encode_past_unbatched(board, past, history_unbatched(planes.shape[1]), seen)
-    index_actions_unbatched(listed, count, places)
+    index_actions(listed, count, places)
     num_legal[row] = count
-    played[row] = place_of_unbatched(listed, count, places, load_u16(actions, ply))
+    played[row] = action_index(listed, count, places, load_u16(actions, ply))
 
 
 @inline
@@ -177,9 +177,9 @@ def _set_target(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> No
     actions, weights = block[_TARGET_ACTION], block[_TARGET_PROB]
     first = load_i32(block[_TARGET_OFFSETS], ply)
     end = load_i32(block[_TARGET_OFFSETS], ply + 1)
-    total = target_weight_unbatched(listed, count, places, (actions, weights, first, end))
+    total = target_weight(listed, count, places, (actions, weights, first, end))
     for item in range(first, end):
-        place = place_of_unbatched(listed, count, places, load_u16(actions, item))
+        place = action_index(listed, count, places, load_u16(actions, item))
         policy[row, place] = load_u16(weights, item) / total
 
 

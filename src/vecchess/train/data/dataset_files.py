@@ -7,7 +7,7 @@ from pathlib import Path
 from vecchess.errors import ConfigError
 from vecchess.importers.pgn_import import import_pgn
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
-from vecchess.store.sources import check_place
+from vecchess.store.sources import check_source
 
 PGN_SUFFIX = ".pgn"
 
@@ -18,7 +18,7 @@ def check_data(places: Sequence[Path]) -> None:
         if not place.exists():
             raise ConfigError(f"there is no PGN file, run, folder or shard {place}")
         if not _is_pgn(place):
-            check_place(place)
+            check_source(place)
         elif place.is_file() and not place.stat().st_size:
             raise ConfigError(f"{place} is empty")
 

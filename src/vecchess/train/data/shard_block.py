@@ -17,10 +17,10 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 from vecchess.store.records import TARGET_COLUMNS, GameRecords
 from vecchess.store.targets import (
     NOT_LEGAL,
-    index_actions_unbatched,
-    misfit,
-    place_of_unbatched,
-    target_weight_unbatched,
+    action_index,
+    index_actions,
+    target_error,
+    target_weight,
 )
 from vecchess.train.data.returns import judged, lambda_returns
 
@@ -159,7 +159,7 @@ def _check(records: GameRecords) -> None:
     )
     verdict, ply = int(found[0]), int(found[1])
     if verdict == _MISFIT:
-        raise misfit(records, ply)
+        raise target_error(records, ply)
     if verdict == _ILLEGAL:
         game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
         raise DataError(
@@ -185,13 +185,13 @@ def _play_through(tables, starts, offsets, actions, targets, board, room, found)
             if count > MAX_MOVES:
                 return
             encode_actions_unbatched(tables, moves, count, legal)
-            index_actions_unbatched(legal, count, places)
-            if place_of_unbatched(legal, count, places, np.int64(actions[ply])) == NOT_LEGAL:
+            index_actions(legal, count, places)
+            if action_index(legal, count, places, np.int64(actions[ply])) == NOT_LEGAL:
                 return
             first, end = target_offsets[ply], target_offsets[ply + 1]
             found[0] = _MISFIT
             target = (codes, weights, first, end)
-            if first < end and target_weight_unbatched(legal, count, places, target) == 0:
+            if first < end and target_weight(legal, count, places, target) == 0:
                 return
             move = action_to_move_unbatched(tables, position, actions[ply])
             make_unbatched(tables, position, move)
