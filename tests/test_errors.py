@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from vecchess.errors import ConfigError, DataError, DiskFull, VecchessError, refused
+from vecchess.errors import ConfigError, DataError, DiskFull, VecchessError, write_error
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from vecchess.errors import ConfigError, DataError, DiskFull, VecchessError, ref
 def test_only_a_place_that_will_not_do_is_the_users_mistake(
     number: int, kind: type[VecchessError], code: int, advice: str
 ) -> None:
-    found = refused("cannot write x", OSError(number, "why"), ConfigError, "choose another")
+    found = write_error("cannot write x", OSError(number, "why"), ConfigError, "choose another")
     assert (type(found), found.exit_code) == (kind, code)
     assert str(found) == f"cannot write x: why{advice}"
-    assert str(refused("x", OSError(number, os.strerror(number)))).count(";") == 0
+    assert str(write_error("x", OSError(number, os.strerror(number)))).count(";") == 0

@@ -26,7 +26,7 @@ class DataError(VecchessError):
     """Recorded games or positions on disk cannot be read or written."""
 
 
-class CannotRead(DataError):  # noqa: N818
+class FileUnreadable(DataError):  # noqa: N818
     """The system refuses a file: what it holds nobody knows, and the next time it may let us."""
 
 
@@ -57,7 +57,7 @@ class RankLost(WorkerDied):
     """A rank of a training ended or stopped answering; the others cannot go on without it."""
 
 
-def refused(
+def write_error(
     line: str, error: OSError, mistake: type[VecchessError] = DataError, advice: str = ""
 ) -> VecchessError:
     """What to raise where the system refuses to write: DiskFull if that may pass, ``mistake`` where

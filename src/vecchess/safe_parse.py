@@ -44,7 +44,7 @@ _LONG_NUMBER = re.compile(r"\b0[box]\w{100}")
 _LARGEST = sys.float_info.max
 
 
-def json_of(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
+def parse_json(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
     """The value of a JSON text. Raises ValueError where it is none, too long or too deep."""
     _check_length(len(data), most_bytes)
     try:
@@ -55,15 +55,15 @@ def json_of(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
     return value
 
 
-def json_object(data: bytes | str, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
-    """As ``json_of``, for a text that has to be an object."""
-    value = json_of(data, most_bytes)
+def parse_json_object(data: bytes | str, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+    """As ``parse_json``, for a text that has to be an object."""
+    value = parse_json(data, most_bytes)
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")
     return value
 
 
-def toml_of(data: bytes | str) -> dict[str, Any]:
+def parse_toml(data: bytes | str) -> dict[str, Any]:
     """The tables of a TOML text. Raises ValueError where it is none, too long or too deep."""
     _check_length(len(data), MOST_TOML_BYTES)
     text = data.decode() if isinstance(data, bytes) else data
@@ -80,12 +80,12 @@ def toml_of(data: bytes | str) -> dict[str, Any]:
     return value
 
 
-def contents(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = False) -> bytes:
-    """All bytes of a file. Raises ValueError where there are more, OSError as ``regular`` does.
+def read_bytes(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = False) -> bytes:
+    """All bytes of a file. Raises ValueError for a longer file, OSError as ``open_regular``.
 
     of_any_kind: it may be a pipe or a device, as what people name is: ``<(...)``, /dev/stdin.
     """
-    with path.open("rb") if of_any_kind else regular(path) as file:
+    with path.open("rb") if of_any_kind else open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         _check_length(size, most_bytes)
         data = bytearray(file.read(size))
@@ -95,19 +95,19 @@ def contents(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = False
         return bytes(data)
 
 
-def regular(path: Path) -> BufferedReader:
+def open_regular(path: Path) -> BufferedReader:
     """A file of somebody else's, opened to be read. Raises OSError as ``open`` does, and for what
     is none: a named pipe among the files of a run would be waited for without end."""
     return open(path, "rb", opener=_open_at_once)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """``value`` as JSON in UTF-8 can say it: null for a number that is no finite float, text for a
     date, and a question mark for half a surrogate pair."""
     if isinstance(value, Mapping):
-        return {encodable(str(name)): plain(inner) for name, inner in value.items()}
+        return {encodable(str(name)): to_json_value(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [to_json_value(inner) for inner in value]
     if isinstance(value, int | float):
         return value if -_LARGEST <= value <= _LARGEST else None
     return None if value is None else encodable(str(value))
@@ -119,7 +119,7 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def clipped(text: object, most: int = 200) -> str:
+def clip_line(text: object, most: int = 200) -> str:
     """One line of at most so many characters, of what somebody else has written."""
     line = " ".join(str(text).split())
     return line if len(line) <= most else f"{line[:most]} ..."

@@ -4,7 +4,7 @@ import pytest
 
 from tests.chess.walks import to_code
 from tests.kernels import exposed
-from vecchess.chess.action import actions_to_moves, encode_actions_unbatched, moves_to_actions
+from vecchess.chess.action import actions_to_moves, moves_to_actions, write_actions
 from vecchess.chess.bitboards.directions import NO_MOVE, action_moves
 from vecchess.chess.bitboards.tables import address
 from vecchess.chess.fen import from_fens
@@ -53,7 +53,7 @@ def test_lists_of_moves_are_encoded_in_their_order() -> None:
     board = chess.Board("r3k2r/Pppp1ppp/1b3nbN/nPP5/BB2P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1")
     moves = np.array([to_code(board, move) for move in board.legal_moves], np.uint16)
     actions = np.full(len(moves) + 1, 7, np.uint16)
-    encode = exposed(encode_actions_unbatched)
+    encode = exposed(write_actions)
     encode(address(), moves.ctypes.data, len(moves), actions.ctypes.data)
     assert actions.tolist() == [*moves_to_actions(moves).tolist(), 7]
 

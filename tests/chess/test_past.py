@@ -11,11 +11,11 @@ from tests.chess.walks import boards, men_before, to_code
 from tests.kernels import exposed, size
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.history import (
-    clear_unbatched,
-    copy_past_unbatched,
-    mix_past_unbatched,
+    clear_past,
+    copy_past,
+    mix_past,
     no_past,
-    note,
+    push_positions,
 )
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
@@ -36,7 +36,7 @@ def walked() -> tuple[list[chess.Board], NDArray[np.uint64], NDArray[np.uint64]]
             last = board.pop()
             code = to_code(board, last)
             board.push(last)
-            note(position, past, np.zeros(1, np.int64))
+            push_positions(position, past, np.zeros(1, np.int64))
             position = make(position, [code])
         else:
             position, past = from_board(board)[None], no_past(1)
@@ -76,7 +76,7 @@ def test_a_game_that_begins_anywhere_has_no_past_before_it() -> None:
         assert not encode_planes(position, 0, past, 8)[0, NUM_PLANES:].any()
         for _ in range(9):
             move = next(iter(board.legal_moves))
-            note(position, past, np.zeros(1, np.int64))
+            push_positions(position, past, np.zeros(1, np.int64))
             position = make(position, [to_code(board, move)])
             board.push(move)
             planes = encode_planes(position, 0, past, 8)[0, NUM_PLANES:]
@@ -84,8 +84,8 @@ def test_a_game_that_begins_anywhere_has_no_past_before_it() -> None:
 
 
 def test_parts_of_the_past_are_copied_mixed_and_cleared(walked) -> None:
-    copy, clear = exposed(copy_past_unbatched), exposed(clear_unbatched)
-    mix = exposed(mix_past_unbatched)
+    copy, clear = exposed(copy_past), exposed(clear_past)
+    mix = exposed(mix_past)
     _, positions, pasts = walked
     key, marks = np.uint64(12345), np.uint64(2**64 - 1)
     for index in range(20, 60):
@@ -113,7 +113,7 @@ def test_parts_of_the_past_are_copied_mixed_and_cleared(walked) -> None:
 
 
 def test_a_past_in_another_order_has_another_key(walked) -> None:
-    mix = exposed(mix_past_unbatched)
+    mix = exposed(mix_past)
     position, past = walked[1][30], walked[2][30]
     keys = {
         int(mix(np.uint64(0), position.ctypes.data, row.ctypes.data, 8))

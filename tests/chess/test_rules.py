@@ -9,14 +9,14 @@ from tests.kernels import exposed
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
 from vecchess.chess.piece_values import MATERIAL_WEIGHTS
-from vecchess.chess.planes import CLOCK_STEPS, NUM_PLANES, clock_level_unbatched
-from vecchess.chess.position import clock_unbatched, colour_unbatched, ply_unbatched
+from vecchess.chess.planes import CLOCK_STEPS, NUM_PLANES, clock_level
+from vecchess.chess.position import clock_of, colour_of, ply_of
 from vecchess.chess.rules import (
     FIFTY_MOVES_PLIES,
     KEY_HISTORY,
     Termination,
-    plies_since_unbatched,
-    push_key_unbatched,
+    plies_since_repeated,
+    push_key,
     terminations,
 )
 from vecchess.chess.sample import play_random
@@ -108,7 +108,7 @@ KINGS_WALK = "a1b1 a8b8 b1a1 b8a8 "
     ],
 )
 def test_repetitions_are_those_of_python_chess(fen: str, ucis: str) -> None:
-    push, since = exposed(push_key_unbatched), exposed(plies_since_unbatched)
+    push, since = exposed(push_key), exposed(plies_since_repeated)
     keys, seen = np.zeros(KEY_HISTORY, np.uint64), set()
     walked = shuffled(fen, ucis)
     for ply, (board, position) in enumerate(walked):
@@ -128,7 +128,7 @@ def _identity(board: chess.Board) -> object:
 
 
 def test_keys_are_kept_up_to_the_last_ply_that_can_be_played() -> None:
-    push, since = exposed(push_key_unbatched), exposed(plies_since_unbatched)
+    push, since = exposed(push_key), exposed(plies_since_repeated)
     keys = np.zeros(KEY_HISTORY, np.uint64)
     assert KEY_HISTORY > FIFTY_MOVES_PLIES
     rows = from_fens([OPEN.format(clock, 80) for clock in (0, 4, 96, 100, 101, 900)])
@@ -148,13 +148,13 @@ def test_counters_are_read() -> None:
     ):
         row = from_fens([fen])[0]
         address = row.ctypes.data
-        assert exposed(clock_unbatched)(address) == clock
-        assert exposed(ply_unbatched)(address) == ply
-        assert exposed(colour_unbatched)(address) == colour
+        assert exposed(clock_of)(address) == clock
+        assert exposed(ply_of)(address) == ply
+        assert exposed(colour_of)(address) == colour
 
 
 def test_clocks_have_levels() -> None:
-    level = exposed(clock_level_unbatched)
+    level = exposed(clock_level)
     for clock in range(101):
         assert level(clock) == sum(clock >= least for least in CLOCK_STEPS)
 

@@ -9,7 +9,7 @@ from math import inf
 from tests.search.scalar_tree import UNIT, WON, Edge, Node, Question, Result, Tree, add_up
 from vecchess.config import TreeConfig
 from vecchess.search.kernels.exact_math import exp_of, log_of
-from vecchess.search.kernels.noise import gumbel
+from vecchess.search.kernels.noise import gumbel_number
 
 
 def search(question: Question) -> Result:
@@ -60,7 +60,7 @@ def _base(edge: Edge, question: Question) -> float:
     """The root's noise on the log of the prior."""
     noise = 0.0
     if question.explore and question.temperature > 0:
-        noise = gumbel(question.seed, question.number, question.counter(edge))
+        noise = gumbel_number(question.seed, question.number, question.counter(edge))
     return question.temperature * noise + log_of(edge.prior)
 
 

@@ -21,7 +21,7 @@ from tests.search.scalar_tree import (
 )
 from vecchess.rng import random_word
 from vecchess.search.kernels.exact_math import exp_of, log_of
-from vecchess.search.kernels.noise import gamma
+from vecchess.search.kernels.noise import gamma_number
 
 
 def search(question: Question) -> Result:
@@ -116,7 +116,7 @@ def _add_noise(root: Node, question: Question) -> None:
     fraction, clean = question.config.noise_fraction, root.unopened
     alpha = question.config.noise_concentration / len(clean)
     game = question.seed, question.number
-    draws = [gamma(alpha, *game, question.counter(edge)) for edge in clean]
+    draws = [gamma_number(alpha, *game, question.counter(edge)) for edge in clean]
     total = add_up(draws)
     if total > 0:
         words = []

@@ -14,7 +14,7 @@ from vecchess.chess.position import Positions
 from vecchess.config import TreeConfig
 from vecchess.errors import ConfigError
 from vecchess.search.batch_search import BatchSearch, SearchResults
-from vecchess.search.kernels.evaluate_leaf import UNKNOWN
+from vecchess.search.kernels.evaluate_leaf import UNKNOWN_OUTCOME
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import UNIT
@@ -111,7 +111,7 @@ def test_what_tablebases_say() -> None:
     table = Tablebase(SYZYGY)
     assert table.most_men == 3
     outcomes = table.outcomes(np.stack([won, lost, drawn, four_men]))
-    assert outcomes.tolist() == [1, -1, 0, UNKNOWN]
+    assert outcomes.tolist() == [1, -1, 0, UNKNOWN_OUTCOME]
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
@@ -151,7 +151,7 @@ class SilentTable(Tablebase):
 
     def outcomes(self, positions: Positions) -> NDArray[np.int64]:
         self.asked += len(positions)
-        return np.full(len(positions), UNKNOWN, np.int64)
+        return np.full(len(positions), UNKNOWN_OUTCOME, np.int64)
 
 
 @pytest.mark.parametrize("history", [1, 2, 8])

@@ -20,8 +20,8 @@ from vecchess.search.kernels.evaluation_cache import (
     MOST_MOVES,
     EvaluationCache,
     _find,
-    insert_unbatched,
-    probe_unbatched,
+    insert_evaluation,
+    probe_evaluation,
 )
 
 RNG = np.random.default_rng(11)
@@ -180,7 +180,7 @@ def _hammer(cache, keys, thread, rounds, expected, entry):  # type: ignore[no-un
     for i in range(rounds):
         random = random_u64(3, thread, i)
         key = keys[np.int64(random % np.uint64(len(keys)))]
-        count = probe_unbatched(cache, key, entry)
+        count = probe_evaluation(cache, key, entry)
         if count > 0:
             hits += 1
             _write(key, load_i32(entry, ENTRY_VALUE), expected)
@@ -190,7 +190,7 @@ def _hammer(cache, keys, thread, rounds, expected, entry):  # type: ignore[no-un
             broken += np.int64(wrong)
         if count == 0 or random >> np.uint64(62) == np.uint64(0):
             _write(key, np.int64((random >> np.uint64(20)) & np.uint64(0xFFFFFF)), entry)
-            insert_unbatched(cache, key, entry)
+            insert_evaluation(cache, key, entry)
     return hits, broken
 
 

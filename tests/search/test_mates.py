@@ -11,14 +11,14 @@ from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.sample import play_random
 from vecchess.jit import kernel
-from vecchess.search.kernels.mate_in_one import NO_MOVE, mating_move_unbatched
+from vecchess.search.kernels.mate_in_one import NO_MOVE, mating_move
 from vecchess.shapes import POSITION_WORDS
 
 
 @kernel
 def _mating_moves(tables, positions, moves, counts, board, trial, found):  # type: ignore[no-untyped-def]
     for index in range(len(counts)):
-        found[index] = mating_move_unbatched(
+        found[index] = mating_move(
             tables, positions + index * 64, moves + index * (2 * 218), counts[index], board, trial
         )
 

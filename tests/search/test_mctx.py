@@ -14,7 +14,7 @@ from tests.search.scalar_tree import UNIT, Edge, Node, Question, Tree
 from tests.search.table import TableBackend
 from vecchess.config import TreeConfig
 from vecchess.search.batch_search import BatchSearch
-from vecchess.search.kernels.noise import gumbel
+from vecchess.search.kernels.noise import gumbel_number
 from vecchess.shapes import MAX_MOVES
 
 jax = pytest.importorskip("jax")
@@ -153,7 +153,7 @@ def _mctx(questions: list[Question], monkeypatch: pytest.MonkeyPatch) -> list[An
     noise = np.zeros(logits.shape)
     for row, question in enumerate(questions):
         for index, edge in enumerate(world.nodes[row][2]):
-            draw = gumbel(question.seed, question.number, question.counter(edge))
+            draw = gumbel_number(question.seed, question.number, question.counter(edge))
             noise[row, index] = question.temperature * draw
     monkeypatch.setattr(jax.random, "gumbel", lambda *_, **__: jax.numpy.asarray(noise))
     output = mctx.gumbel_muzero_policy(

@@ -8,7 +8,7 @@ from tests.kernels import exposed
 from vecchess.rng import random_word
 from vecchess.search.kernels import noise
 from vecchess.search.kernels.exact_math import log_of
-from vecchess.search.kernels.noise import DRAWS, gamma, gumbel
+from vecchess.search.kernels.noise import DRAWS, gamma_number, gumbel_number
 
 search_counter = exposed(noise.search_counter)
 
@@ -17,11 +17,11 @@ ALPHAS = [0.05, 0.3, 1.0, 2.5, 10.83]
 
 
 def gumbels() -> NDArray[np.float64]:
-    return np.array([gumbel(SEED, NUMBER, counter) for counter in range(COUNT)])
+    return np.array([gumbel_number(SEED, NUMBER, counter) for counter in range(COUNT)])
 
 
 def gammas(alpha: float) -> NDArray[np.float64]:
-    return np.array([gamma(alpha, SEED, NUMBER, DRAWS * i) for i in range(COUNT)])
+    return np.array([gamma_number(alpha, SEED, NUMBER, DRAWS * i) for i in range(COUNT)])
 
 
 def distance(sample: NDArray[np.float64], below: NDArray[np.float64]) -> float:
@@ -65,7 +65,7 @@ def test_gamma_numbers_follow_their_distribution(alpha: float) -> None:
 def test_gumbel_is_what_the_formula_says() -> None:
     for counter in range(100):
         u = ((random_word(SEED, NUMBER, counter) >> 12) + 0.5) * 2.0**-52
-        assert gumbel(SEED, NUMBER, counter) == -log_of(-log_of(u))
+        assert gumbel_number(SEED, NUMBER, counter) == -log_of(-log_of(u))
 
 
 def test_gamma_of_small_shapes_may_be_zero_and_no_more() -> None:
@@ -85,8 +85,8 @@ def test_actions_and_plies_have_counters_of_their_own() -> None:
 def test_fingerprint() -> None:
     """The same on every machine; other bits would mean other games from the same seed."""
     counter = int(search_counter(17, 1234))
-    assert [gumbel(seed, 9, counter).hex() for seed in (1, 2, 3)] == GUMBELS
-    assert [gamma(alpha, 1, 9, counter).hex() for alpha in ALPHAS] == GAMMAS
+    assert [gumbel_number(seed, 9, counter).hex() for seed in (1, 2, 3)] == GUMBELS
+    assert [gamma_number(alpha, 1, 9, counter).hex() for alpha in ALPHAS] == GAMMAS
 
 
 GUMBELS = [

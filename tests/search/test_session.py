@@ -10,7 +10,7 @@ from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin.material import MaterialBackend
 from vecchess.search.batch_search import BatchSearch
-from vecchess.search.game_search import STALE, SearchSession
+from vecchess.search.game_search import STALE, GameSearch
 from vecchess.search.kernels.priors import decode_priors, encode_priors
 from vecchess.search.principal_variations import best_lines
 from vecchess.search.tree import node_layout as layout
@@ -22,20 +22,20 @@ DEAD = "7k/8/6K1/8/8/8/8/8 w - - 0 1"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
-def new_session(lanes: int = 4, megabytes: int = 64) -> SearchSession:
+def new_session(lanes: int = 4, megabytes: int = 64) -> GameSearch:
     backend = MaterialBackend(lanes, MATERIAL_WEIGHTS)
-    return SearchSession(CONFIG, TreeLimits.of_memory(megabytes << 20), backend, lanes)
+    return GameSearch(CONFIG, TreeLimits.of_memory(megabytes << 20), backend, lanes)
 
 
 def search(
-    session: SearchSession, sims: int, lanes: int = 0, actions: list[int] | None = None
+    session: GameSearch, sims: int, lanes: int = 0, actions: list[int] | None = None
 ) -> None:
     session.begin(sims, lanes, actions or ())
     while not session.is_over:
         session.carry_on(session.compute())
 
 
-def play_best(session: SearchSession) -> int:
+def play_best(session: GameSearch) -> int:
     line = best_lines(session.forest, 0, 1)[0]
     session.play(int(actions_to_moves(session.position[None], [line.actions[0]])[0]))
     return line.visits

@@ -4,13 +4,13 @@ from math import tan
 
 import pytest
 
-from vecchess.search.principal_variations import Line, Outlook
+from vecchess.search.principal_variations import Line, WdlEstimate
 from vecchess.uci.info import SearchFigures, best_move, info_line, points, wdl
 
 
 def line(win: float, draw: float, loss: float, value: float | None = None) -> Line:
     balance = win - loss if value is None else value
-    return Line((1, 2), 10, Outlook(win, draw, loss, balance), 0.5, 0, None)
+    return Line((1, 2), 10, WdlEstimate(win, draw, loss, balance), 0.5, 0, None)
 
 
 def test_centipawns_are_those_of_lc0() -> None:
@@ -47,9 +47,9 @@ def test_an_info_line() -> None:
 
 def test_mates_are_said_in_moves() -> None:
     progress = SearchFigures(3, 7, 120, 100, 5, 2, 0.5)
-    mating = Line((1, 2, 3), 10, Outlook(1.0, 0.0, 0.0, 1.0), 0.5, 1, 3)
+    mating = Line((1, 2, 3), 10, WdlEstimate(1.0, 0.0, 0.0, 1.0), 0.5, 1, 3)
     assert " score mate 2 nodes " in info_line(progress, mating, 1, ["a1a2"], "Q", False)
-    mated = Line((1, 2), 10, Outlook(0.0, 0.0, 1.0, -1.0), 0.5, -1, 2)
+    mated = Line((1, 2), 10, WdlEstimate(0.0, 0.0, 1.0, -1.0), 0.5, -1, 2)
     assert " score mate -1 nodes " in info_line(progress, mated, 1, ["a1a2"], "Q", False)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vecchess.search.principal_variations import Line, Outlook
+from vecchess.search.principal_variations import Line, WdlEstimate
 
 SCHEMA = 1
 ENDS = ("simulations", "proof", "seconds", "SIGINT")
@@ -28,7 +28,7 @@ class Analysis:
     best: tuple[str, str]
     """The move to play, UCI and SAN."""
     variations: list[Variation]
-    outlook: Outlook
+    outlook: WdlEstimate
     simulations: int
     seconds: float
     nodes: int

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
-from vecchess.chess.history import Pasts, no_past, note
+from vecchess.chess.history import Pasts, no_past, push_positions
 from vecchess.chess.make import make
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, Termination, terminations
@@ -44,7 +44,7 @@ def position_reached(fen: str, moves: Sequence[str]) -> PlacedPosition:
             move = uci_to_move(position[0], uci)
         except ConfigError as error:
             raise ConfigError(f"moves: {error} (number {number} of {len(moves)})") from None
-        note(position, past, np.zeros(1, np.int64))
+        push_positions(position, past, np.zeros(1, np.int64))
         position = make(position, [move])
         repetitions = _note(position, keys)
     return PlacedPosition(position, keys, past, repetitions)

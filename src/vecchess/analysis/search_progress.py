@@ -18,7 +18,7 @@ from vecchess.search.principal_variations import (
     NO_ACTION,
     Line,
     best_lines,
-    root_outlook,
+    root_estimate,
     root_visits,
 )
 from vecchess.search.tree import tree_layout as record
@@ -90,7 +90,7 @@ class AnalysisObserver:
             fen=self._fen,
             best=(best.moves[0], best.san[0]),
             variations=variations,
-            outlook=root_outlook(forest, 0),
+            outlook=root_estimate(forest, 0),
             simulations=simulations,
             seconds=seconds,
             nodes=counters["nodes_made"],

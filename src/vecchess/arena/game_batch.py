@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vecchess.arena.player_protocol import MoveRequests
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.history import Pasts, no_past, note
+from vecchess.chess.history import Pasts, no_past, push_positions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import CLOCK_MASK, COLOUR_SHIFT, COUNTERS, Positions, position_keys
@@ -69,7 +69,7 @@ class GameBatch:
     def play(self, games: NDArray[np.int64], moves: NDArray[np.uint16]) -> None:
         """Make one legal move in each of ``games``, int64[K], and see whether it ends the game."""
         self.moves[games, self.plies[games]] = moves
-        note(self.positions[games], self.past, games)
+        push_positions(self.positions[games], self.past, games)
         positions = make(self.positions[games], moves)
         self.positions[games] = positions
         self.plies[games] += 1

@@ -23,7 +23,7 @@ _ROOK_PROMOTION = 3 << 12
 
 
 @inline
-def action_of_unbatched(tables: Any, move: Any) -> Any:
+def move_to_action(tables: Any, move: Any) -> Any:
     """The action of a legal move, ``uint64``."""
     move = _U(move)
     promotion, square = move >> _U(12), move & _U(63)
@@ -34,14 +34,14 @@ def action_of_unbatched(tables: Any, move: Any) -> Any:
 
 
 @inline
-def encode_actions_unbatched(tables: Any, moves: Any, num_moves: Any, actions: Any) -> None:
+def write_actions(tables: Any, moves: Any, num_moves: Any, actions: Any) -> None:
     """Write the actions of ``num_moves`` moves at the address ``moves`` to ``actions``."""
     for index in range(np.int64(num_moves)):
-        store16(actions, index, action_of_unbatched(tables, load16(moves, index)))
+        store16(actions, index, move_to_action(tables, load16(moves, index)))
 
 
 @inline
-def action_to_move_unbatched(tables: Any, position: Any, action: Any) -> Any:
+def action_to_move(tables: Any, position: Any, action: Any) -> Any:
     """The move that an action means in this position, ``uint64``; ``NO_MOVE`` off the board."""
     move = load16(tables, np.int64(lookup.MOVES * 4) + np.int64(action))
     goal, square = move >> _U(6) & _U(63), move & _U(63)
@@ -54,14 +54,14 @@ def action_to_move_unbatched(tables: Any, position: Any, action: Any) -> Any:
 @kernel
 def _to_actions(tables, moves, actions):  # type: ignore[no-untyped-def]
     for index in range(len(moves)):
-        actions[index] = action_of_unbatched(tables, moves[index])
+        actions[index] = move_to_action(tables, moves[index])
 
 
 @kernel
 def _to_moves(tables, positions, actions, moves):  # type: ignore[no-untyped-def]
     for index in range(len(actions)):
         position = positions + index * 64
-        moves[index] = action_to_move_unbatched(tables, position, actions[index])
+        moves[index] = action_to_move(tables, position, actions[index])
 
 
 def moves_to_actions(moves: ArrayLike) -> NDArray[np.uint16]:

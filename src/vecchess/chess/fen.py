@@ -22,7 +22,7 @@ from vecchess.chess.position import (
     checked,
 )  # fmt: skip
 from vecchess.errors import ConfigError
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 from vecchess.shapes import POSITION_WORDS
 
 _MAX_PLY = 0xFFFFFFFF
@@ -80,7 +80,7 @@ def read_fen(fen: str) -> chess.Board:
     try:
         board = chess.Board(fen, chess960=True)
     except ValueError as error:
-        raise ConfigError(f"bad FEN '{fen}': {clipped(error)}") from None
+        raise ConfigError(f"bad FEN '{fen}': {clip_line(error)}") from None
     return board
 
 

@@ -16,9 +16,9 @@ from vecchess.chess.bitboards.bits import store
 from vecchess.chess.position import (
     PLY_SHIFT,
     Positions,
-    board_key_unbatched,
-    copy_unbatched,
-    ply_unbatched,
+    board_key,
+    copy_position,
+    ply_of,
 )
 from vecchess.jit import inline
 from vecchess.shapes import POSITION_WORDS
@@ -49,45 +49,45 @@ def checked_past(past: Pasts, num_games: int) -> Pasts:
     return np.ascontiguousarray(past)
 
 
-def note(positions: Positions, past: Pasts, games: NDArray[np.int64]) -> None:
+def push_positions(positions: Positions, past: Pasts, games: NDArray[np.int64]) -> None:
     """Note ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``."""
     plies = (positions[:, -1] >> _U(PLY_SHIFT)) % _U(MOST_POSITIONS)
     past[games, plies.astype(np.int64)] = positions
 
 
 @inline
-def note_unbatched(position: Any, past: Any) -> None:
+def push_position(position: Any, past: Any) -> None:
     """Note the position that a move is about to leave in the past at address ``past``."""
-    copy_unbatched(position, _row(past, ply_unbatched(position)))
+    copy_position(position, _row(past, ply_of(position)))
 
 
 @inline
-def earlier_unbatched(position: Any, past: Any, plies: Any) -> Any:
+def earlier_position(position: Any, past: Any, plies: Any) -> Any:
     """Address of the position so many plies, 1 to 7, before ``position``; zero if there is none."""
-    return _row(past, ply_unbatched(position) - plies)
+    return _row(past, ply_of(position) - plies)
 
 
 @inline
-def clear_unbatched(past: Any) -> None:
+def clear_past(past: Any) -> None:
     """The past of a game that begins."""
     for word in range(PAST_WORDS):
         store(past, word, _U(0))
 
 
 @inline
-def copy_past_unbatched(position: Any, source: Any, target: Any, history: Any) -> None:
+def copy_past(position: Any, source: Any, target: Any, history: Any) -> None:
     """Copy the ``history`` - 1 positions before ``position`` from one past to another."""
     for plies in range(1, history):
-        earlier = earlier_unbatched(position, source, plies)
-        copy_unbatched(earlier, earlier_unbatched(position, target, plies))
+        earlier = earlier_position(position, source, plies)
+        copy_position(earlier, earlier_position(position, target, plies))
 
 
 @inline
-def mix_past_unbatched(key: Any, position: Any, past: Any, history: Any) -> Any:
+def mix_past(key: Any, position: Any, past: Any, history: Any) -> Any:
     """``key``, ``uint64``, with the ``history`` - 1 positions before ``position`` mixed in, in
     order. With a history of 1 it stays as it is."""
     for plies in range(1, history):
-        key = (key + board_key_unbatched(earlier_unbatched(position, past, plies))) * _GOLDEN
+        key = (key + board_key(earlier_position(position, past, plies))) * _GOLDEN
         key ^= key >> _U(32)
     return key
 

@@ -39,13 +39,13 @@ _PLY, _CLOCK, _COLOUR = _U(1 << PLY_SHIFT), _U(CLOCK_MASK), _U(1 << COLOUR_SHIFT
 
 
 @inline
-def make_unbatched(tables: Any, position: Any, move: Any) -> None:
+def make_move(tables: Any, position: Any, move: Any) -> None:
     """Make a legal ``move`` in place; afterwards the other side is the mover."""
-    make_into_unbatched(tables, position, position, move)
+    make_move_into(tables, position, position, move)
 
 
 @inline
-def make_into_unbatched(tables: Any, source: Any, target: Any, move: Any) -> None:
+def make_move_into(tables: Any, source: Any, target: Any, move: Any) -> None:
     """Make a legal ``move`` of the position at ``source`` and write the result at ``target``."""
     move = _U(move)
     own, pawns, knights = load(source, OWN), load(source, PAWNS), load(source, KNIGHTS)
@@ -137,7 +137,7 @@ def _en_passant_square(
 @kernel
 def _make_all(tables, positions, num_positions, moves):  # type: ignore[no-untyped-def]
     for index in range(num_positions):
-        make_unbatched(tables, positions + index * 64, moves[index])
+        make_move(tables, positions + index * 64, moves[index])
 
 
 def make(positions: Positions, moves: ArrayLike) -> Positions:

@@ -48,7 +48,7 @@ _NOT_A, _NOT_H = ~FILE_A, ~FILE_H
 
 
 @inline
-def generate_unbatched(tables: Any, position: Any, moves: Any) -> Any:
+def generate_moves(tables: Any, position: Any, moves: Any) -> Any:
     """Write the legal moves at the address ``moves``, room for ``MOVE_BUFFER`` ``uint16``.
 
     Returns ``int64``: the number of moves, plus 65536 when the mover is in check.
@@ -175,7 +175,7 @@ def _castling(
 def _legal_moves(tables, positions, num_positions, room, buffer, moves, num_moves, checks):  # type: ignore[no-untyped-def]
     """Returns the first position with more than MAX_MOVES moves, or -1."""
     for index in range(num_positions):
-        packed = generate_unbatched(tables, positions + index * 64, room)
+        packed = generate_moves(tables, positions + index * 64, room)
         count = packed & 0xFFFF
         num_moves[index], checks[index] = count, packed >> 16
         if count > MAX_MOVES:

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load16
 from vecchess.chess.fen import from_fens
-from vecchess.chess.make import make_into_unbatched
-from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.make import make_move_into
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.position import Positions, checked
 from vecchess.jit import kernel
 from vecchess.shapes import POSITION_WORDS
@@ -19,7 +19,7 @@ _MOVE_BYTES = MOVE_BUFFER * 2
 def _perft(tables, stack, moves, cursors, depth, bulk):  # type: ignore[no-untyped-def]
     """Walk the tree with a stack of positions and move lists, one of each a level."""
     nodes, level, last = 0, 0, depth - 1
-    cursors[0] = generate_unbatched(tables, stack, moves) & 0xFFFF
+    cursors[0] = generate_moves(tables, stack, moves) & 0xFFFF
     if depth == 1:
         return cursors[0]
     while level >= 0:
@@ -29,13 +29,13 @@ def _perft(tables, stack, moves, cursors, depth, bulk):  # type: ignore[no-untyp
         cursors[level] -= 1
         here = stack + level * 64
         move = load16(moves + level * _MOVE_BYTES, cursors[level])
-        make_into_unbatched(tables, here, here + 64, move)
+        make_move_into(tables, here, here + 64, move)
         level += 1
         if level == depth:
             nodes += 1
             level -= 1
             continue
-        count = generate_unbatched(tables, here + 64, moves + level * _MOVE_BYTES) & 0xFFFF
+        count = generate_moves(tables, here + 64, moves + level * _MOVE_BYTES) & 0xFFFF
         if bulk and level == last:
             nodes += count
             level -= 1

@@ -33,7 +33,7 @@ from vecchess.chess.history import (
     PAST_BYTES,
     Pasts,
     checked_past,
-    earlier_unbatched,
+    earlier_position,
     no_past,
 )
 from vecchess.chess.movegen import in_check
@@ -50,7 +50,7 @@ from vecchess.chess.position import (
     RANK_8,
     Positions,
     checked,
-    clock_unbatched,
+    clock_of,
 )  # fmt: skip
 from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
@@ -86,13 +86,13 @@ def history_of(num_planes: int) -> int:
 
 
 @inline
-def history_unbatched(num_planes: Any) -> Any:
+def history_length(num_planes: Any) -> Any:
     """``history_of`` for kernels, ``int64``, where the number is known to be right."""
     return np.int64((num_planes - NUM_PLANES) // EARLIER_PLANES + 1)
 
 
 @inline
-def encode_planes_unbatched(position: Any, repetitions: Any, in_check: Any, planes: Any) -> None:
+def write_planes(position: Any, repetitions: Any, in_check: Any, planes: Any) -> None:
     """Write the ``uint64[NUM_PLANES]`` of the newest position at the address ``planes``."""
     own, rights, kings = load(position, OWN), load(position, CASTLING), load(position, KINGS)
     _men(
@@ -107,20 +107,20 @@ def encode_planes_unbatched(position: Any, repetitions: Any, in_check: Any, plan
     store(planes, 16, rights & RANK_6)
     store(planes, 17, _ALL if repetitions >= 1 else _ZERO)
     store(planes, 18, _ALL if in_check else _ZERO)
-    clock = clock_unbatched(position)
+    clock = clock_of(position)
     for index, least in enumerate(CLOCK_STEPS):
         store(planes, 19 + index, _ALL if clock >= least else _ZERO)
     store(planes, 24, _ALL)
 
 
 @inline
-def encode_past_unbatched(position: Any, past: Any, history: Any, planes: Any) -> None:
+def write_past_planes(position: Any, past: Any, history: Any, planes: Any) -> None:
     """Write the planes of the ``history`` - 1 positions before ``position``, which follow its own.
 
     ``past``: address of the positions, see ``past.py``; ``planes``: of the newest one's planes.
     """
     for plies in range(1, history):
-        earlier = earlier_unbatched(position, past, plies)
+        earlier = earlier_position(position, past, plies)
         own, pawns, knights = load(earlier, OWN), load(earlier, PAWNS), load(earlier, KNIGHTS)
         diagonal, orthogonal = load(earlier, DIAGONAL), load(earlier, ORTHOGONAL)
         kings = load(earlier, KINGS)
@@ -133,7 +133,7 @@ def encode_past_unbatched(position: Any, past: Any, history: Any, planes: Any) -
 
 
 @inline
-def clock_level_unbatched(clock: Any) -> Any:
+def clock_level(clock: Any) -> Any:
     """How many of the planes of the halfmove clock are set, ``int64``."""
     level = np.int64(0)
     for least in CLOCK_STEPS:
@@ -163,12 +163,12 @@ def _both(planes: Any, kind: Any, men: Any, own: Any) -> None:
 
 @kernel
 def _encode(positions, num_positions, repetitions, checks, past, planes):  # type: ignore[no-untyped-def]
-    history = history_unbatched(planes.shape[1])
+    history = history_length(planes.shape[1])
     for index in range(num_positions):
         position = positions + index * 64
         row = np.int64(planes.ctypes.data) + index * 8 * planes.shape[1]
-        encode_planes_unbatched(position, repetitions[index], checks[index], row)
-        encode_past_unbatched(position, past + index * PAST_BYTES, history, row)
+        write_planes(position, repetitions[index], checks[index], row)
+        write_past_planes(position, past + index * PAST_BYTES, history, row)
 
 
 def encode_planes(

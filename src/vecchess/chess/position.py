@@ -45,38 +45,38 @@ _U = np.uint64
 
 
 @inline
-def copy_unbatched(source: Any, target: Any) -> None:
+def copy_position(source: Any, target: Any) -> None:
     """Copy a position from one address to another."""
     for word in range(POSITION_WORDS):
         store(target, word, load(source, word))
 
 
 @inline
-def clock_unbatched(position: Any) -> Any:
+def clock_of(position: Any) -> Any:
     """Plies since the last capture or pawn move, ``int64``."""
     return np.int64(load(position, COUNTERS) & _U(CLOCK_MASK))
 
 
 @inline
-def ply_unbatched(position: Any) -> Any:
+def ply_of(position: Any) -> Any:
     """Plies since the game began, ``int64``."""
     return np.int64((load(position, COUNTERS) >> _U(PLY_SHIFT)) & _U(0xFFFFFFFF))
 
 
 @inline
-def colour_unbatched(position: Any) -> Any:
+def colour_of(position: Any) -> Any:
     """0 when White is to move, 1 when Black is, ``uint64``."""
     return load(position, COUNTERS) >> _U(COLOUR_SHIFT)
 
 
 @inline
-def board_key_unbatched(position: Any) -> Any:
+def board_key(position: Any) -> Any:
     """Key of words 0 to 6: equal for a position and its mirror image with colours exchanged."""
     return hash_words(position, _U(0))
 
 
 @inline
-def key_unbatched(position: Any) -> Any:
+def position_key(position: Any) -> Any:
     """Key of the position as repetition knows it: men, side to move, castling, en passant."""
     return hash_words(position, _U(1 << COLOUR_SHIFT))
 
@@ -84,7 +84,7 @@ def key_unbatched(position: Any) -> Any:
 @kernel
 def _keys(positions, num_positions, keys):  # type: ignore[no-untyped-def]
     for index in range(num_positions):
-        keys[index] = key_unbatched(positions + index * 64)
+        keys[index] = position_key(positions + index * 64)
 
 
 def position_keys(positions: Positions) -> NDArray[np.uint64]:

@@ -24,9 +24,9 @@ from vecchess.chess.position import (
     PAWNS,
     Positions,
     checked,
-    clock_unbatched,
-    key_unbatched,
-    ply_unbatched,
+    clock_of,
+    ply_of,
+    position_key,
 )  # fmt: skip
 from vecchess.jit import inline, kernel
 
@@ -57,16 +57,16 @@ _ONGOING, _CHECKMATE, _STALEMATE, _THREEFOLD, _FIFTY, _MATERIAL, _CAP, *_ = map(
 
 
 @inline
-def push_key_unbatched(position: Any, keys: Any) -> Any:
+def push_key(position: Any, keys: Any) -> Any:
     """Add the position to the history at the address ``keys`` (``uint64[102]``).
 
     Returns how often it occurred before, ``int64``. Beyond clock 100 the game is over by the
     fifty-move rule: nothing is written and 0 returned.
     """
-    clock = clock_unbatched(position)
+    clock = clock_of(position)
     if clock > FIFTY_MOVES_PLIES:
         return 0
-    key = key_unbatched(position)
+    key = position_key(position)
     store(keys, clock, key)
     repetitions = np.int64(0)
     for earlier in range(clock - 4, -1, -2):
@@ -75,12 +75,12 @@ def push_key_unbatched(position: Any, keys: Any) -> Any:
 
 
 @inline
-def plies_since_unbatched(position: Any, keys: Any) -> Any:
+def plies_since_repeated(position: Any, keys: Any) -> Any:
     """Plies since the position occurred last, ``int64``; 0 if it did not.
 
-    It is the last of the history at the address ``keys``, see ``push_key_unbatched``.
+    It is the last of the history at the address ``keys``, see ``push_key``.
     """
-    clock = clock_unbatched(position)
+    clock = clock_of(position)
     key = load(keys, clock)
     for earlier in range(clock - 4, -1, -2):
         if load(keys, earlier) == key:
@@ -89,7 +89,7 @@ def plies_since_unbatched(position: Any, keys: Any) -> Any:
 
 
 @inline
-def is_dead_unbatched(position: Any) -> Any:
+def is_dead(position: Any) -> Any:
     """True when neither side can mate by any sequence of moves, as python-chess judges it.
 
     That is: kings and one knight, or kings and bishops that all stand on one colour of squares.
@@ -103,7 +103,7 @@ def is_dead_unbatched(position: Any) -> Any:
 
 
 @inline
-def termination_unbatched(
+def termination_of(
     position: Any, num_moves: Any, in_check: Any, repetitions: Any, max_plies: Any
 ) -> Any:
     """Code of ``Termination``, ``int64``, with the mover's legal moves and check already known.
@@ -112,21 +112,21 @@ def termination_unbatched(
     """
     if num_moves == 0 and in_check:
         return _CHECKMATE
-    if is_dead_unbatched(position):
+    if is_dead(position):
         return _MATERIAL
     if num_moves == 0:
         return _STALEMATE
-    if clock_unbatched(position) >= FIFTY_MOVES_PLIES:
+    if clock_of(position) >= FIFTY_MOVES_PLIES:
         return _FIFTY
     if repetitions >= 2:
         return _THREEFOLD
-    return _CAP if ply_unbatched(position) >= max_plies else _ONGOING
+    return _CAP if ply_of(position) >= max_plies else _ONGOING
 
 
 @kernel
 def _terminations(positions, num_moves, checks, repetitions, max_plies, codes):  # type: ignore[no-untyped-def]
     for index in range(len(codes)):
-        codes[index] = termination_unbatched(
+        codes[index] = termination_of(
             positions + index * 64, num_moves[index], checks[index], repetitions[index], max_plies
         )
 

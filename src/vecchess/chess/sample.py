@@ -6,17 +6,17 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load16, store
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.history import PAST_BYTES, Pasts, no_past, note_unbatched
-from vecchess.chess.make import make_unbatched
-from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.history import PAST_BYTES, Pasts, no_past, push_position
+from vecchess.chess.make import make_move
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import Positions, checked
 from vecchess.chess.rules import (
     KEY_HISTORY,
     NO_PLY_CAP,
     Termination,
-    push_key_unbatched,
-    termination_unbatched,
+    push_key,
+    termination_of,
 )  # fmt: skip
 from vecchess.jit import kernel
 from vecchess.rng import random_below
@@ -37,16 +37,16 @@ def _play(tables, positions, numbers, seed, below, keys, moves, past, codes, pli
         limit = random_below(seed, numbers[game], _LENGTH_DRAW, below) if below > 0 else -1
         ply = 0
         while True:
-            packed = generate_unbatched(tables, position, moves)
-            repetitions = push_key_unbatched(position, keys)
+            packed = generate_moves(tables, position, moves)
+            repetitions = push_key(position, keys)
             count = packed & 0xFFFF
-            code = termination_unbatched(position, count, packed >> 16, repetitions, NO_PLY_CAP)
+            code = termination_of(position, count, packed >> 16, repetitions, NO_PLY_CAP)
             if code != _ONGOING or ply == limit:
                 break
             choice = random_below(seed, numbers[game], ply, count)
             if past != 0:
-                note_unbatched(position, past + game * PAST_BYTES)
-            make_unbatched(tables, position, load16(moves, choice))
+                push_position(position, past + game * PAST_BYTES)
+            make_move(tables, position, load16(moves, choice))
             ply += 1
         codes[game], plies[game] = code, ply
 

@@ -19,7 +19,7 @@ from vecchess.config.selfplay_settings import SelfplayConfig
 from vecchess.config.train_settings import TrainConfig
 from vecchess.config.uci_settings import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.safe_parse import MOST_TOML_BYTES, clipped, contents, toml_of
+from vecchess.safe_parse import MOST_TOML_BYTES, clip_line, parse_toml, read_bytes
 
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100
@@ -81,20 +81,22 @@ def build(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        key = clipped(".".join(str(part) for part in first["loc"]))
+        key = clip_line(".".join(str(part) for part in first["loc"]))
         reason = first["msg"].removeprefix("Value error, ")
-        got = "" if isinstance(first["input"], dict) else f" (got {clipped(repr(first['input']))})"
+        got = (
+            "" if isinstance(first["input"], dict) else f" (got {clip_line(repr(first['input']))})"
+        )
         raise ConfigError(f"{key}: {reason}{got}" if key else reason) from None
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file; raises ConfigError where it cannot be read."""
     try:
-        return toml_of(contents(file, MOST_TOML_BYTES, of_any_kind=True))
+        return parse_toml(read_bytes(file, MOST_TOML_BYTES, of_any_kind=True))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except ValueError as error:
-        raise ConfigError(f"{file} is not valid TOML: {clipped(error)}") from None
+        raise ConfigError(f"{file} is not valid TOML: {clip_line(error)}") from None
 
 
 def to_toml(config: BaseModel) -> str:
@@ -128,7 +130,7 @@ def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: st
         if key not in model.model_fields:
             near = difflib.get_close_matches(key[:_LONGEST_KEY], model.model_fields, 1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise ConfigError(f'{where}: unknown key "{clipped(key)}"{hint}')
+            raise ConfigError(f'{where}: unknown key "{clip_line(key)}"{hint}')
         inner = model.model_fields[key].annotation
         if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, BaseModel):
             _refuse_unknown(inner, value, f"{where} [{key}]")

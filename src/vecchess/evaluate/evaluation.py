@@ -13,7 +13,7 @@ from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.participant import Participant
 from vecchess.evaluate.rating_residuals import RatingResidual, large_residuals
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
-from vecchess.safe_parse import clipped, contents, json_object
+from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
 
 SCHEMA = 1
 ANCHOR = "random"
@@ -138,12 +138,12 @@ class EvaluationReport:
 def read_evaluation(file: Path) -> EvaluationReport:
     """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
     try:
-        data = contents(file, MOST_REPORT_BYTES, of_any_kind=True)
-        return EvaluationReport.from_dict(json_object(data, MOST_REPORT_BYTES))
+        data = read_bytes(file, MOST_REPORT_BYTES, of_any_kind=True)
+        return EvaluationReport.from_dict(parse_json_object(data, MOST_REPORT_BYTES))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, DataError) as error:
-        raise ConfigError(f"{file} was not written by vecchess eval: {clipped(error)}") from None
+        raise ConfigError(f"{file} was not written by vecchess eval: {clip_line(error)}") from None
 
 
 def _contender(facts: dict[str, Any]) -> Participant:

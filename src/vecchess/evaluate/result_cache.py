@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import vecchess
-from vecchess.errors import ConfigError, DataError, refused
+from vecchess.errors import ConfigError, DataError, write_error
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
 from vecchess.jit import user_cache
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.safe_parse import contents, json_object
+from vecchess.safe_parse import parse_json_object, read_bytes
 
 SCHEMA = 1
 NAME_DIGITS = 24
@@ -44,7 +44,7 @@ class ResultCache:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise refused(f"cannot write to {folder}", error, ConfigError) from None
+            raise write_error(f"cannot write to {folder}", error, ConfigError) from None
         return cls(folder, recall=recall)
 
     def recall(self, pairing: Pairing) -> PairResult | None:
@@ -52,7 +52,7 @@ class ResultCache:
         if self._folder is None or not self._recalls:
             return None
         try:
-            values = json_object(contents(self._file(pairing)))
+            values = parse_json_object(read_bytes(self._file(pairing)))
             if values["schema"] != SCHEMA or values["pairing"] != self._key(pairing):
                 return None
             found = PairResult.from_dict(values["result"])

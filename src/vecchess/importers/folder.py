@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import ConfigError, DataError, refused
+from vecchess.errors import ConfigError, DataError, write_error
 from vecchess.importers.move_records import ImportedGame, to_records
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.safe_parse import contents, json_object
+from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers, write_shard
@@ -70,7 +70,7 @@ def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFolder]:
         (path / ".lock").touch()
     except OSError as error:
         advice = "choose another --out"
-        raise refused(f"cannot write to {path}", error, ConfigError, advice) from None
+        raise write_error(f"cannot write to {path}", error, ConfigError, advice) from None
     with RunFolder(path).locked():
         known = _read_facts(path)
         if known is None:
@@ -91,7 +91,7 @@ def _read_facts(path: Path) -> dict[str, Any] | None:
     if not file.exists():
         return None
     try:
-        return json_object(contents(file))
+        return parse_json_object(read_bytes(file))
     except (OSError, ValueError) as error:
         raise DataError(f"cannot read {file}: {error}") from None
 

@@ -10,7 +10,7 @@ from vecchess.chess.fen import parse
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
 from vecchess.importers.move_records import ImportedGame, action_of, start_of, termination_of
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 from vecchess.store.records import MAX_PLIES
 
 RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
@@ -23,7 +23,7 @@ def read_main_line(handle: TextIO) -> "ParsedGame | None":
     except ValueError as error:  # a glyph ("$1") of thousands of digits
         while handle.readline().strip():
             pass  # the rest of this game
-        return ParsedGame(fault=clipped(error))
+        return ParsedGame(fault=clip_line(error))
 
 
 @dataclass
@@ -101,7 +101,7 @@ class _Reader(chess.pgn.BaseVisitor[ParsedGame]):
         self._fail(f"{self._where} is illegal" if self._where else str(error))
 
     def _fail(self, fault: str) -> None:
-        self._read.fault = self._read.fault or clipped(fault)
+        self._read.fault = self._read.fault or clip_line(fault)
 
     def result(self) -> ParsedGame:
         return self._read

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 
 NEVER = 255
 """``min_steps`` of the rule that lets nobody leave before T."""
@@ -60,11 +60,11 @@ class ExitRule:
         try:
             rule = cls(**(stored or {}))
         except TypeError as error:
-            raise NetworkError(f"exit rule not understood: {clipped(stored)}") from error
+            raise NetworkError(f"exit rule not understood: {clip_line(stored)}") from error
         numbers = (rule.min_steps, rule.policy_margin, rule.value_drift or 0)
         are_numbers = all(type(number) is int and number <= MOST for number in numbers)
         if not are_numbers or type(rule.best_move_unchanged) is not bool:
-            raise NetworkError(f"exit rule not understood: {clipped(stored)}")
+            raise NetworkError(f"exit rule not understood: {clip_line(stored)}")
         return rule
 
     def to_metadata(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vecchess.monitor.small_file import Stamp, stamp
-from vecchess.safe_parse import regular
+from vecchess.safe_parse import open_regular
 
 BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
@@ -48,7 +48,7 @@ class Tail:
             return
         self._seen = found
         try:
-            with regular(self.path) as file:
+            with open_regular(self.path) as file:
                 file.seek(self._end)
                 while block := _whole_lines(file):
                     first, self._end = self._end, self._end + len(block)
@@ -66,7 +66,7 @@ class Tail:
 
     def _is_marked(self) -> bool:
         try:
-            with regular(self.path) as file:
+            with open_regular(self.path) as file:
                 file.seek(self._end - len(self._mark))
                 return file.read(len(self._mark)) == self._mark
         except OSError:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vecchess.monitor.log_tail import Tail
-from vecchess.safe_parse import json_object
+from vecchess.safe_parse import parse_json_object
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry
 from vecchess.store.stats import GameStats
 
@@ -36,6 +36,6 @@ class ManifestTail:
 
 def _entry(line: bytes) -> ShardEntry | None:
     try:
-        return ShardEntry.from_dict(json_object(line))
+        return ShardEntry.from_dict(parse_json_object(line))
     except (ValueError, KeyError, TypeError):
         return None

@@ -11,7 +11,7 @@ from vecchess.monitor.machine import Machine, find_machines
 from vecchess.monitor.run_status import Standing, standing_of
 from vecchess.monitor.series import Series
 from vecchess.monitor.small_file import SmallFile
-from vecchess.safe_parse import encodable, json_object, plain, toml_of
+from vecchess.safe_parse import encodable, parse_json_object, parse_toml, to_json_value
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
@@ -123,10 +123,10 @@ def _mtime(path: Path) -> float:
 
 
 def _toml(data: bytes) -> dict[str, Any]:
-    values: dict[str, Any] = plain(toml_of(data))
+    values: dict[str, Any] = to_json_value(parse_toml(data))
     return values
 
 
 def _curve(data: bytes) -> list[dict[str, Any]]:
-    curve = plain(json_object(data, MOST_REPORT_BYTES)["curve"])
+    curve = to_json_value(parse_json_object(data, MOST_REPORT_BYTES)["curve"])
     return [point for point in curve if isinstance(point, dict) and "elo" in point]

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from vecchess.monitor.log_tail import Tail
-from vecchess.safe_parse import MOST_BYTES, json_object, plain, regular
+from vecchess.safe_parse import MOST_BYTES, open_regular, parse_json_object, to_json_value
 
 PREFIX = b'{"schema": 1, "kind": "'
 HEAD_BYTES = 40
@@ -116,7 +116,7 @@ class Series:
             return {}
         found, places = {}, self._places[kind]
         try:
-            with regular(self._tail.path) as file:
+            with open_regular(self._tail.path) as file:
                 for index in chosen:
                     file.seek(places[index])
                     line = _parsed(file.readline(MOST_BYTES), kind)
@@ -138,7 +138,7 @@ def _sample(count: int, most: int) -> list[int]:
 
 def _parsed(text: bytes, kind: str) -> Line | None:
     try:
-        line: Line = plain(json_object(text))
+        line: Line = to_json_value(parse_json_object(text))
     except ValueError:
         return None
     return line if line.get("kind") == kind else None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from vecchess.safe_parse import MOST_BYTES, contents
+from vecchess.safe_parse import MOST_BYTES, read_bytes
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
@@ -42,7 +42,7 @@ class SmallFile(Generic[T]):
             return False
         self._stamp = found
         try:
-            self.value = self._parse(contents(self.path, self._most_bytes))
+            self.value = self._parse(read_bytes(self.path, self._most_bytes))
         except (OSError, ValueError, KeyError, TypeError):
             self.value = self._nothing
         return True

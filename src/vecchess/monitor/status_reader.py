@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.monitor.small_file import SmallFile
-from vecchess.safe_parse import json_object, plain
+from vecchess.safe_parse import parse_json_object, to_json_value
 
 SCHEMA = 2
 FRESH_S = 10.0
@@ -111,7 +111,7 @@ def is_alive(pid: int) -> bool:
 
 def _parse(data: bytes) -> Values:
     """Raises ValueError for anything but a status that this vecchess knows."""
-    values: Values = plain(json_object(data))
+    values: Values = to_json_value(parse_json_object(data))
     if values.get("schema") not in (1, SCHEMA):
         raise ValueError("a status of another vecchess")
     return values

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from vecchess.safe_parse import json_of
+from vecchess.safe_parse import parse_json
 
 MOST_BYTES = 1 << 24
 """Longest line of a command that is heard."""
@@ -86,7 +86,7 @@ class Post:
 def _news_in(line: bytes) -> tuple[str, Any] | None:
     """What a line of the guard says; None where it is none of its lines."""
     try:
-        kind, what = json_of(line, MOST_BYTES)
+        kind, what = parse_json(line, MOST_BYTES)
     except (ValueError, TypeError):
         return None
     is_line = kind in ("out", "err") and isinstance(what, str)

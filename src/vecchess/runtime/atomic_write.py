@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.errors import VecchessError, refused
+from vecchess.errors import VecchessError, write_error
 
 PARTIAL_PREFIX = ".partial-"
 """A file of this name was being written when its writer ended; it is never read."""
@@ -14,7 +14,7 @@ _BLOCK_BYTES = 1 << 12
 
 def refusal(path: Path, error: OSError) -> VecchessError:
     """What to raise where the disk refuses ``path``: DiskFull if that may pass, or DataError."""
-    return refused(f"cannot write {path}", error)
+    return write_error(f"cannot write {path}", error)
 
 
 def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:

@@ -27,9 +27,9 @@ from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree_limits import TreeLimits
 from vecchess.shapes import POSITION_WORDS
 
-Watch = Callable[["BatchSearch"], bool]
+StepCallback = Callable[["BatchSearch"], bool]
 """Looks on while a search runs; True ends it."""
-Finished = Callable[["BatchSearch", "SearchResults"], object]
+ResultCallback = Callable[["BatchSearch", "SearchResults"], object]
 """Sees the trees of a search that is over, and what was found, before they are freed."""
 
 
@@ -104,8 +104,8 @@ class BatchSearch:
         plies: ArrayLike = 0,
         temperature: ArrayLike = 0.0,
         explore: bool = False,
-        watch: Watch | None = None,
-        finished: Finished | None = None,
+        watch: StepCallback | None = None,
+        finished: ResultCallback | None = None,
     ) -> SearchResults:
         """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
 
@@ -204,7 +204,7 @@ class BatchSearch:
         clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
         self._keys[trees, clock] = position_keys(positions)
 
-    def _finish(self, watch: Watch | None) -> None:
+    def _finish(self, watch: StepCallback | None) -> None:
         """Carry all searches on until none waits for an answer."""
         while not self.is_idle:
             self.step()

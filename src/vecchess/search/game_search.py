@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
-from vecchess.chess.history import no_past, note
+from vecchess.chess.history import no_past, push_positions
 from vecchess.chess.make import make
 from vecchess.chess.planes import num_planes
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
@@ -38,7 +38,7 @@ _TREE: NDArray[np.int64] = np.zeros(1, np.int64)
 _CLOCK = np.uint64(CLOCK_MASK)
 
 
-class SearchSession:
+class GameSearch:
     """One tree over one game. Not thread-safe.
 
     A search is ``begin``, then ``carry_on(compute())`` until ``is_over``. ``compute`` is the
@@ -132,7 +132,7 @@ class SearchSession:
     def play(self, move: int) -> None:
         """Make a legal move (mover's view) on the board; the tree below it is kept."""
         action = int(moves_to_actions([move])[0])
-        note(self._positions, self._past, _TREE)
+        push_positions(self._positions, self._past, _TREE)
         position = make(self._positions, [move])
         if self._has_root:
             self._follow(action)

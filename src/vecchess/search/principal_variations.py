@@ -19,7 +19,7 @@ NO_ACTION = -1
 
 
 @dataclass(frozen=True)
-class Outlook:
+class WdlEstimate:
     """What is expected: shares of wins, draws and losses, and what they are worth to a side.
 
     value: win - loss + draw * the draw score, in -1 .. 1.
@@ -42,7 +42,7 @@ class Line:
 
     actions: tuple[int, ...]
     visits: int
-    outlook: Outlook
+    outlook: WdlEstimate
     prior: float
     outcome: int
     plies: int | None
@@ -91,7 +91,7 @@ def best_lines(forest: Forest, tree: int, count: int, first: int = NO_ACTION) ->
     return [_line(forest, moves, place) for place in moves.order(first)[:count].tolist()]
 
 
-def root_outlook(forest: Forest, tree: int) -> Outlook:
+def root_estimate(forest: Forest, tree: int) -> WdlEstimate:
     """The mean of all simulations of a tree, or what is proven; for the side to move."""
     node = forest.nodes[forest.records[tree, record.ROOT]]
     state = int(node.view(np.uint16)[layout.STATE])
@@ -155,16 +155,16 @@ def _visited(forest: Forest, node: int) -> _Moves:
     )
 
 
-def _outlook(forest: Forest, node: NDArray[np.int32], side: int, outcome: int) -> Outlook:
+def _outlook(forest: Forest, node: NDArray[np.int32], side: int, outcome: int) -> WdlEstimate:
     """What a node, int32[16], promises the root's mover.
 
     side: 1 if that is who moves there, else -1. outcome: as in ``Line``.
     """
     if outcome:
-        return Outlook(float(outcome > 0), 0.0, float(outcome < 0), float(outcome))
+        return WdlEstimate(float(outcome > 0), 0.0, float(outcome < 0), float(outcome))
     sums, unit = node.view(np.int64), int(node[layout.VISITS]) * layout.UNIT
     draw = int(sums[layout.DRAW_SUM]) / unit
     value = side * int(sums[layout.VALUE_SUM]) / unit
     balance = value - draw * int(forest.words[descriptor.DRAW_SCORE]) / 65536
     win = min(max((1.0 - draw + balance) / 2.0, 0.0), 1.0 - draw)
-    return Outlook(win, draw, 1.0 - draw - win, value)
+    return WdlEstimate(win, draw, 1.0 - draw - win, value)

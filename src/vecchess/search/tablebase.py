@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vecchess.chess.fen import to_board
 from vecchess.chess.position import Positions
 from vecchess.errors import ConfigError
-from vecchess.search.kernels.evaluate_leaf import UNKNOWN
+from vecchess.search.kernels.evaluate_leaf import UNKNOWN_OUTCOME
 
 _WON = 2
 """Won within the fifty-move rule; 1 is a win that the rule makes a draw."""
@@ -31,13 +31,13 @@ class Tablebase:
     def outcomes(self, positions: Positions) -> NDArray[np.int64]:
         """For the mover of each position, ``uint64[B, 8]``: 1 won, 0 drawn, -1 lost.
 
-        int64[B]; ``UNKNOWN`` where there is no table. Wins that the fifty-move rule makes draws
-        are draws. The positions have no castling rights and a halfmove clock of 0.
+        int64[B]; ``UNKNOWN_OUTCOME`` where there is no table. Wins that the fifty-move rule makes
+        draws are draws. The positions have no castling rights and a halfmove clock of 0.
         """
         return np.array([self._outcome(to_board(row)) for row in positions], np.int64)
 
     def _outcome(self, board: chess.Board) -> int:
         wdl = self._tables.get_wdl(board)
         if wdl is None:
-            return UNKNOWN
+            return UNKNOWN_OUTCOME
         return (wdl >= _WON) - (wdl <= -_WON)

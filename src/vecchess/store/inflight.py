@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import CannotRead, DataError
+from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import Range, is_within
@@ -111,7 +111,7 @@ class InflightFolder:
         """
         self._numbers, self._lengths = {}, {}
         for path in self._files(alive):
-            with suppress(CannotRead):
+            with suppress(FileUnreadable):
                 for numbers, lengths in _beginnings_in(path):
                     self._numbers[path.name], self._lengths[path.name] = numbers, lengths
 
@@ -138,7 +138,7 @@ class InflightFolder:
         What the system does not let us read stays: it may hold what is needed.
         """
         for path in self._files(alive):
-            with suppress(OSError, CannotRead):
+            with suppress(OSError, FileUnreadable):
                 if not any(is_needed(numbers) for numbers, _ in _beginnings_in(path)):
                     self._numbers.pop(path.name, None)
                     self._lengths.pop(path.name, None)
@@ -180,7 +180,7 @@ def _beginnings_in(path: Path) -> Iterator[tuple[Numbers, Numbers]]:
         return
     try:
         yield read_lengths(path)
-    except CannotRead:
+    except FileUnreadable:
         raise
     except DataError:
         return

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, append_line, cut_torn_line, refusal
-from vecchess.safe_parse import clipped, json_object, regular
+from vecchess.safe_parse import clip_line, open_regular, parse_json_object
 from vecchess.store.records import READABLE, SCHEMA
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
@@ -122,16 +122,16 @@ class Manifest:
         if not self.path.exists():
             return
         try:
-            with regular(self.path) as file:
+            with open_regular(self.path) as file:
                 data = file.read()
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {error.strerror}") from None
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
             try:
-                yield ShardEntry.from_dict(json_object(line))
+                yield ShardEntry.from_dict(parse_json_object(line))
             except (ValueError, KeyError, TypeError) as error:
-                fault = clipped(error)
+                fault = clip_line(error)
                 raise DataError(f"{self.path}, line {number} is damaged: {fault}") from None
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import append_line, refusal, write_atomically
-from vecchess.safe_parse import json_object, regular
+from vecchess.safe_parse import open_regular, parse_json_object
 from vecchess.store.tensorboard_file import TensorboardFile
 
 SCHEMA = 1
@@ -131,10 +131,10 @@ def read_metrics(run_path: Path) -> list[dict[str, Any]]:
     """The whole lines of a run's log; raises DataError where one is damaged."""
     path = run_path / METRICS_FILE
     try:
-        with regular(path) as file:
+        with open_regular(path) as file:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
-        return [json_object(line) for line in whole.splitlines()]
+        return [parse_json_object(line) for line in whole.splitlines()]
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
@@ -179,7 +179,7 @@ def _finite(value: Any) -> Any:
 def _is_later(line: bytes, after: tuple[int, int]) -> bool:
     """Whether a line was written after the checkpoint; a damaged one is left to its readers."""
     try:
-        said = json_object(line)
+        said = parse_json_object(line)
         return bool(said["iteration"] > after[0] or said["step"] > after[1])
     except (ValueError, KeyError, TypeError):
         return False

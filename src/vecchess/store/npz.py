@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 
 MOST_RATIO = 10
 ROOM_BYTES = 16 << 20
@@ -50,7 +50,7 @@ def read_columns(file: BinaryIO, dtypes: Mapping[str, np.dtype[Any]]) -> dict[st
                 raise DataError(f"it has {size} bytes and declares to unpack to {declared}")
             return {name: _array(archive, members[name], dtypes[name]) for name in members}
     except _FAULTS as error:
-        raise DataError(clipped(error) or type(error).__name__) from None
+        raise DataError(clip_line(error) or type(error).__name__) from None
 
 
 def fits(unpacked_bytes: int, packed_bytes: int) -> bool:

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
+from vecchess.chess.action import action_to_move, write_actions
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load16
-from vecchess.chess.history import PAST_WORDS, clear_unbatched, note_unbatched
-from vecchess.chess.make import make_unbatched
-from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.history import PAST_WORDS, clear_past, push_position
+from vecchess.chess.make import make_move
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.planes import (
-    encode_past_unbatched,
-    encode_planes_unbatched,
-    history_unbatched,
+    history_length,
     num_planes,
+    write_past_planes,
+    write_planes,
 )
-from vecchess.chess.position import colour_unbatched
-from vecchess.chess.rules import KEY_HISTORY, push_key_unbatched
+from vecchess.chess.position import colour_of
+from vecchess.chess.rules import KEY_HISTORY, push_key
 from vecchess.errors import DataError
 from vecchess.inference.requests import LEGAL_BYTES, Requests
 from vecchess.jit import inline, kernel
@@ -92,7 +92,7 @@ def _replay(tables, starts, offsets, actions, wanted, board, moves, rows):  # ty
     """Fill one of ``rows`` for each of ``wanted``; returns the ply of an illegal move, or -1."""
     planes, legal, num_legal, played, is_black = rows
     position, keys = np.int64(board[0].ctypes.data), np.int64(board[1].ctypes.data)
-    past, history = np.int64(board[2].ctypes.data), history_unbatched(planes.shape[1])
+    past, history = np.int64(board[2].ctypes.data), history_length(planes.shape[1])
     listed = np.int64(moves.ctypes.data)
     row = 0
     for game in range(len(offsets) - 1):
@@ -102,28 +102,28 @@ def _replay(tables, starts, offsets, actions, wanted, board, moves, rows):  # ty
             continue
         _set_up(starts, game, board)
         for ply in range(offsets[game], offsets[game + 1]):
-            packed = generate_unbatched(tables, position, listed)
-            repetitions = push_key_unbatched(position, keys)
+            packed = generate_moves(tables, position, listed)
+            repetitions = push_key(position, keys)
             count = np.int64(packed & 0xFFFF)
-            move = action_to_move_unbatched(tables, position, actions[ply])
+            move = action_to_move(tables, position, actions[ply])
             index = _find(listed, count, move)
             if index == count:
                 return ply
             if ply == wanted[row]:
-                encode_actions_unbatched(
+                write_actions(
                     tables, listed, count, np.int64(legal.ctypes.data) + row * LEGAL_BYTES
                 )
                 seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
-                encode_planes_unbatched(position, repetitions, packed >> 16, seen)
-                encode_past_unbatched(position, past, history, seen)
+                write_planes(position, repetitions, packed >> 16, seen)
+                write_past_planes(position, past, history, seen)
                 num_legal[row] = count
                 played[row] = index
-                is_black[row] = colour_unbatched(position) != np.uint64(0)
+                is_black[row] = colour_of(position) != np.uint64(0)
                 row += 1
                 if row == len(wanted) or wanted[row] >= offsets[game + 1]:
                     break
-            note_unbatched(position, past)
-            make_unbatched(tables, position, move)
+            push_position(position, past)
+            make_move(tables, position, move)
     return _ALL_LEGAL
 
 
@@ -134,7 +134,7 @@ def _set_up(starts: Any, game: Any, board: Any) -> None:
         board[0][word] = starts[game, word]
     for index in range(KEY_HISTORY):
         board[1][index] = np.uint64(0)
-    clear_unbatched(np.int64(board[2].ctypes.data))
+    clear_past(np.int64(board[2].ctypes.data))
 
 
 @inline

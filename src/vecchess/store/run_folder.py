@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from vecchess.errors import ConfigError, DataError, refused
+from vecchess.errors import ConfigError, DataError, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
@@ -58,7 +58,7 @@ class RunFolder:
             probe.unlink()
         except OSError as error:
             advice = "choose another --run-dir"
-            raise refused(f"cannot write to {self.path}", error, ConfigError, advice) from None
+            raise write_error(f"cannot write to {self.path}", error, ConfigError, advice) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -67,7 +67,7 @@ class RunFolder:
         try:
             file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+")
         except OSError as error:
-            raise refused(f"cannot write to {self.path}", error, ConfigError) from None
+            raise write_error(f"cannot write to {self.path}", error, ConfigError) from None
         with file:
             if not _try_lock(file.fileno()):
                 holder = file.read(200).split("\n")[0]

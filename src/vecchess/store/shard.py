@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import CannotRead, DataError
+from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.safe_parse import regular
+from vecchess.safe_parse import open_regular
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
     COLUMN_DTYPES,
@@ -109,10 +109,10 @@ def read_shard_and_columns(
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
     """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
     try:
-        with regular(path) as file:
+        with open_regular(path) as file:
             data = file.read()
     except OSError as error:
-        raise CannotRead(f"cannot read {path}: {error.strerror}") from None
+        raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
     try:
@@ -149,10 +149,10 @@ def read_lengths(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _some_columns(path: Path, *names: str) -> list[NDArray[np.int64]]:
     """Columns of a shard with one number each."""
     try:
-        with regular(path) as file:
+        with open_regular(path) as file:
             found = read_columns(file, {name: COLUMN_DTYPES[name] for name in names})
     except OSError as error:
-        raise CannotRead(f"cannot read {path}: {error.strerror}") from None
+        raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
     if any(name not in found or found[name].ndim != 1 for name in names):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vecchess.errors import DataError, NetworkError
-from vecchess.safe_parse import contents, json_object
+from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.run_folder import RunFolder
 
@@ -52,7 +52,7 @@ def latest_net(run: RunFolder) -> PublishedNet:
     """The newest network of ``run``; raises NetworkError where there is none."""
     path = run.path / LATEST
     try:
-        facts = json_object(contents(path))
+        facts = parse_json_object(read_bytes(path))
         file = run.nets / Path(facts["file"]).name
         return PublishedNet(file.stem, file, str(facts["sha256"]))
     except (OSError, ValueError, KeyError, TypeError) as error:

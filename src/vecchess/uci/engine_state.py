@@ -10,7 +10,7 @@ from vecchess.chess.fen import from_board
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, parse_gpus
-from vecchess.search.game_search import SearchSession
+from vecchess.search.game_search import GameSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree_limits import TreeLimits
@@ -47,7 +47,7 @@ class EngineState:
         self._judge: PositionEvaluator | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
-        self._session: SearchSession | None = None
+        self._session: GameSearch | None = None
         self._opened: tuple[object, object, object] = (None, None, None)
         self._session_key: object = None
         self._game: UciGame | None = None
@@ -75,7 +75,7 @@ class EngineState:
         self._judge, self._cache, self._tables = judge, cache, tables
         self._opened, self.is_warm = wanted, self.is_warm and not is_new
 
-    def session(self, config: UciConfig, search: str = "puct", sims: int = 0) -> SearchSession:
+    def session(self, config: UciConfig, search: str = "puct", sims: int = 0) -> GameSearch:
         """The tree to search in: the one there is, if the settings are the same.
 
         sims: a "gumbel" search has to know them. Raises as ``open``.
@@ -87,14 +87,14 @@ class EngineState:
         if self._session is None or key != self._session_key:
             self._session, self._game = None, None  # its memory goes before there is more
             limits = TreeLimits.of_memory((config.hash_mb - _cache_mb(config.hash_mb)) * MEGABYTE)
-            self._session = SearchSession(
+            self._session = GameSearch(
                 tree, limits, self._judge.backend, _lanes(config), self._cache, self._tables,
                 self._judge.history, config.seed,
             )  # fmt: skip
             self._session_key = key
         return self._session
 
-    def set_up(self, game: UciGame) -> SearchSession:
+    def set_up(self, game: UciGame) -> GameSearch:
         """Bring the tree to a game's position; what it knows of it is kept. After ``session``."""
         assert self._session is not None
         session, before = self._session, self._game

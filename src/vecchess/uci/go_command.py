@@ -12,7 +12,7 @@ from time import monotonic
 import chess
 
 from vecchess.config import UciConfig
-from vecchess.search.game_search import SearchSession
+from vecchess.search.game_search import GameSearch
 from vecchess.uci.engine_state import EngineState, Say
 from vecchess.uci.info import best_move
 from vecchess.uci.move_words import encode_move
@@ -48,7 +48,7 @@ class GoSearch:
         self._is_stopped = self._is_answered = self._is_planned = False
         self._is_pondering = go.ponder
         self._sims = MOST_SIMS
-        self._session: SearchSession | None = None
+        self._session: GameSearch | None = None
         self._view: SearchSnapshot | None = None
         self._next_look = self._next_show = self._shown_at = 0.0
         self._shown: object = None
@@ -119,7 +119,7 @@ class GoSearch:
         found = (legal_move(board, uci) for uci in self._go.search_moves)
         return list(dict.fromkeys(move for move in found if move is not None))
 
-    def _prepare(self, engine: EngineState) -> SearchSession:
+    def _prepare(self, engine: EngineState) -> GameSearch:
         """The tree at the position, for a search that plans its simulations, or does not."""
         given = self._go.nodes or 0
         self._sims = min(given, MOST_SIMS) if given > 0 else MOST_SIMS
@@ -140,7 +140,7 @@ class GoSearch:
         sims = min(self._sims, self._budget.optimum_s * speed)
         return int(min(max(sims, 1), MOST_PLANNED)) if sims < MOST_SIMS else 0
 
-    def _begin(self, session: SearchSession, speed: float, only: list[chess.Move]) -> None:
+    def _begin(self, session: GameSearch, speed: float, only: list[chess.Move]) -> None:
         expected = int(min(self._sims, self._budget.most_s * speed))
         lanes = min(max(1, expected // SIMS_A_LANE), session.most_lanes)
         if self._debug:

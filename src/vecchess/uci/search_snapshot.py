@@ -7,7 +7,7 @@ import numpy as np
 
 from vecchess.config import UciConfig
 from vecchess.rng import random_word
-from vecchess.search.game_search import SearchSession
+from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import node_layout as layout
@@ -28,7 +28,7 @@ class SearchSnapshot:
     """Looks at one search from its begin on. The tree must not change meanwhile."""
 
     def __init__(
-        self, session: SearchSession, game: UciGame, config: UciConfig, start_s: float, speed: float
+        self, session: GameSearch, game: UciGame, config: UciConfig, start_s: float, speed: float
     ) -> None:
         """The search was asked for at ``start_s``; ``speed``: simulations a second to expect."""
         self._session, self._game, self._config = session, game, config

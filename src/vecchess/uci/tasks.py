@@ -9,9 +9,9 @@ import numpy as np
 from vecchess.chess.fen import from_board
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
-from vecchess.search.game_search import SearchSession
+from vecchess.search.game_search import GameSearch
 from vecchess.search.kernels.priors import decode_priors
-from vecchess.search.principal_variations import Line, root_outlook
+from vecchess.search.principal_variations import Line, root_estimate
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import node_layout as layout
 from vecchess.search.tree import tree_layout as record
@@ -103,7 +103,7 @@ class BenchTask(StoppableTask):
         self._say(f"Nodes searched  : {nodes}")
         self._say(f"Nodes/second    : {round(nodes / max(seconds, 1e-6))}")
 
-    def _search(self, session: SearchSession) -> None:
+    def _search(self, session: GameSearch) -> None:
         session.begin(self._sims, BENCH_LANES)
         while not session.is_over:
             session.carry_on(session.compute())
@@ -131,8 +131,8 @@ class EvalTask(StoppableTask):
             self._say(line)
         session.forget()
 
-    def _lines(self, session: SearchSession, net: str) -> Iterator[str]:
-        outlook = root_outlook(session.forest, 0)
+    def _lines(self, session: GameSearch, net: str) -> Iterator[str]:
+        outlook = root_estimate(session.forest, 0)
         line = Line((), 0, outlook, 0.0, 0, None)
         steps = int(session.forest.records.view(np.int64)[0, record.THOUGHT])
         yield f"\nNetwork {net}, {steps} time step{'s' if steps != 1 else ''}"

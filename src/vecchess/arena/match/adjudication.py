@@ -17,7 +17,7 @@ from vecchess.chess.position import (
 )
 from vecchess.chess.rules import Termination
 from vecchess.config import Adjudication
-from vecchess.search.kernels.evaluate_leaf import UNKNOWN
+from vecchess.search.kernels.evaluate_leaf import UNKNOWN_OUTCOME
 from vecchess.search.tablebase import Tablebase
 
 NO_POINTS = -1.0
@@ -100,6 +100,6 @@ class Referee:
         known &= boards.codes[lanes] == Termination.ONGOING
         for place in np.flatnonzero(known):
             outcome = int(tablebase.outcomes(words[place][None])[0])
-            if outcome != UNKNOWN:
+            if outcome != UNKNOWN_OUTCOME:
                 points[place] = (1 - outcome) / 2  # seen by who is to move now
                 boards.codes[lanes[place]] = Termination.TABLEBASE

@@ -9,7 +9,7 @@ from types import TracebackType
 from vecchess.arena.match_game import Forfeit, MatchGame, ending_name
 from vecchess.chess.pgn import RESULTS, in_lines, start_board, to_pgn
 from vecchess.chess.rules import Termination
-from vecchess.errors import ConfigError, DataError, refused
+from vecchess.errors import ConfigError, DataError, write_error
 
 _TERMINATIONS: dict[int, str] = {
     Forfeit.TIME: "time forfeit",
@@ -65,7 +65,7 @@ class PgnFile:
         try:
             self._file = self._path.open("a")
         except OSError as error:
-            raise refused(f"cannot write games to {self._path}", error, ConfigError) from None
+            raise write_error(f"cannot write games to {self._path}", error, ConfigError) from None
         return self
 
     def __exit__(

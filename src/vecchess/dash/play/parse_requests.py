@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
 from vecchess.dash.play.play_game import MOST_PLIES
 from vecchess.errors import VecchessError
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 
 MOST_BYTES = 1 << 16
 BODY_S = 10.0
@@ -92,7 +92,7 @@ async def read_asked(request: Request, model: type[Asked]) -> Asked:
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the body"
-        raise Refused(400, clipped(f"{where}: {fault['msg']}")) from None
+        raise Refused(400, clip_line(f"{where}: {fault['msg']}")) from None
 
 
 async def _body(request: Request) -> bytes:

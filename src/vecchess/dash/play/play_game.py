@@ -13,7 +13,7 @@ import chess.pgn
 
 from vecchess.chess.pgn import in_lines
 from vecchess.errors import ConfigError
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 from vecchess.uci.parse_command import STARTPOS, Position
 from vecchess.uci.uci_board import UciGame, set_up
 
@@ -111,11 +111,11 @@ def read_text(text: str) -> UciGame:
     try:
         game = chess.pgn.read_game(io.StringIO(words))
     except ValueError as error:  # a glyph ("$1") of thousands of digits
-        raise ConfigError(f"the PGN cannot be read: {clipped(error)}") from None
+        raise ConfigError(f"the PGN cannot be read: {clip_line(error)}") from None
     if game is None or (not game.variations and "FEN" not in game.headers):
         raise ConfigError("that is neither a FEN nor a PGN with moves")
     if game.errors:
-        raise ConfigError(f"the PGN cannot be read: {clipped(game.errors[0])}")
+        raise ConfigError(f"the PGN cannot be read: {clip_line(game.errors[0])}")
     board = game.board()
     if type(board) is not chess.Board:
         raise ConfigError(f"the PGN is of a game of {type(board).__name__}, which is not played")

@@ -16,7 +16,7 @@ from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile, candidates, interpreted_tile
 from vecchess.jit import cache_dir
-from vecchess.safe_parse import contents, json_object
+from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.presets import NetConfig
 
 ROUNDS = 3
@@ -97,7 +97,7 @@ def _file() -> Path:
 def _recall() -> dict[str, dict[str, int]]:
     """What was found before; nothing where that cannot be read: it is quickly found again."""
     with contextlib.suppress(OSError, ValueError):
-        return json_object(contents(_file()))
+        return parse_json_object(read_bytes(_file()))
     return {}
 
 

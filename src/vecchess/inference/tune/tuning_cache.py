@@ -19,7 +19,7 @@ from typing import Any
 from vecchess import __version__
 from vecchess.inference.tune.slot_search import Rung
 from vecchess.jit import user_cache
-from vecchess.safe_parse import contents, json_object
+from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.presets import NetConfig
 
 SCHEMA = 1
@@ -67,7 +67,7 @@ def remember(place: Place, rung: Rung) -> bool:
 def recall(place: Place) -> int | None:
     """The slot count kept for ``place``, if there is one."""
     try:
-        values = json_object(contents(place.file))
+        values = parse_json_object(read_bytes(place.file))
         slots = values["slots"]
         known = values["schema"] == SCHEMA and values["key"] == json.loads(_plain(place))
     except (OSError, ValueError, KeyError, TypeError):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load_u16, popcount
-from vecchess.chess.make import make_into_unbatched
-from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched, legal_moves
+from vecchess.chess.make import make_move_into
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
 from vecchess.chess.piece_values import MEN
 from vecchess.chess.position import (
     CASTLING,
@@ -26,7 +26,7 @@ from vecchess.chess.position import (
     RANK_6,
     Positions,
     checked,
-    copy_unbatched,
+    copy_position,
 )
 from vecchess.jit import inline, kernel, part
 from vecchess.shapes import POSITION_WORDS
@@ -73,14 +73,14 @@ def minimax(
 @kernel
 def _score_all(tables, positions, boards, lists, frames, depth, scores):  # type: ignore[no-untyped-def]
     for index in range(len(scores)):
-        copy_unbatched(positions + index * _BYTES_OF_POSITION, boards)
+        copy_position(positions + index * _BYTES_OF_POSITION, boards)
         _score_moves(tables, boards, lists, frames, depth, scores, index)
 
 
 @part
 def _score_moves(tables, boards, lists, frames, depth, scores, index):  # type: ignore[no-untyped-def]
     """Search the first of ``boards`` with a board, a move list and a frame for each ply."""
-    _open(frames, 0, generate_unbatched(tables, boards, lists) & 0xFFFF, NO_SCORE, -NO_SCORE)
+    _open(frames, 0, generate_moves(tables, boards, lists) & 0xFFFF, NO_SCORE, -NO_SCORE)
     level = 0
     while level >= 0:
         alpha, beta = frames[level, _ALPHA], frames[level, _BETA]
@@ -96,8 +96,8 @@ def _score_moves(tables, boards, lists, frames, depth, scores, index):  # type: 
         if _is_quiet(board, move) != (cursor >= count):
             continue
         after = board + _BYTES_OF_POSITION
-        make_into_unbatched(tables, board, after, move)
-        packed = generate_unbatched(tables, after, lists + (level + 1) * _BYTES_OF_MOVES)
+        make_move_into(tables, board, after, move)
+        packed = generate_moves(tables, after, lists + (level + 1) * _BYTES_OF_MOVES)
         if packed & 0xFFFF == 0:
             _hear(frames, level, MATE - level - 1 if packed >> 16 else 0, scores, index)
         elif level + 1 == depth:

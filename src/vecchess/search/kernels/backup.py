@@ -51,7 +51,7 @@ from vecchess.search.tree.node_layout import (
 
 
 @inline
-def utility_unbatched(forest: Any, tree: Any, node: Any, value: Any, draw: Any) -> Any:
+def utility_of(forest: Any, tree: Any, node: Any, value: Any, draw: Any) -> Any:
     """A value with what a draw is worth to the side that searches, for the mover of the node."""
     root = node_at(forest, load_i32(tree, record.ROOT))
     worth = (draw * load_i64(forest, descriptor.DRAW_SCORE)) >> 16
@@ -60,7 +60,7 @@ def utility_unbatched(forest: Any, tree: Any, node: Any, value: Any, draw: Any) 
 
 
 @part
-def back_up_unbatched(forest, leaf):  # type: ignore[no-untyped-def]
+def back_up(forest, leaf):  # type: ignore[no-untyped-def]
     """Add the leaf's own value to every node from the leaf (an address) to the root."""
     state = state_of(leaf)
     value, draw = load_i32(leaf, RAW_VALUE), load_i32(leaf, RAW_DRAW)
@@ -98,7 +98,7 @@ def write_edge(edge: Any, child: Any) -> None:
 
 
 @part
-def prove_unbatched(forest, node):  # type: ignore[no-untyped-def]
+def propagate_proof(forest, node):  # type: ignore[no-untyped-def]
     """Pass the proven outcome of the node (an address) up as far as it decides anything."""
     while load_i32(node, PARENT_EDGE) != NO_EDGE:
         edge = edge_at(forest, load_i32(node, PARENT_EDGE))
@@ -139,7 +139,7 @@ def _longest(forest: Any, node: Any) -> Any:
 
 
 @part
-def mark_pending_unbatched(forest, leaf, by):  # type: ignore[no-untyped-def]
+def mark_pending(forest, leaf, by):  # type: ignore[no-untyped-def]
     """Add ``by`` pending visits to every node from the leaf (an address) to the root."""
     node = leaf
     while True:

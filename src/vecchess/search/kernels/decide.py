@@ -23,15 +23,15 @@ from vecchess.chess.bitboards.bits import (
 )
 from vecchess.jit import part, paste
 from vecchess.rng import random_u64
-from vecchess.search.kernels.exact_math import exp_unbatched, log_unbatched
-from vecchess.search.kernels.expand import action_of, bring_next_unbatched, prior_of
+from vecchess.search.kernels.exact_math import exp, log
+from vecchess.search.kernels.expand import action_of, place_next_edge, prior_of
 from vecchess.search.kernels.gumbel import (
-    best_candidate_unbatched,
-    most_visits_unbatched,
-    soften_unbatched,
+    best_candidate,
+    most_edge_visits,
+    write_improved_policy,
 )
-from vecchess.search.kernels.sampling import draw_unbatched
-from vecchess.search.kernels.target_pruning import prune_visits_unbatched
+from vecchess.search.kernels.sampling import draw_index
+from vecchess.search.kernels.target_pruning import prune_visits
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import (
@@ -66,7 +66,7 @@ COLD = 1e-3
 
 
 @part
-def decide_unbatched(forest, tree):  # type: ignore[no-untyped-def]
+def decide_search(forest, tree):  # type: ignore[no-untyped-def]
     """Write the forest's decision for a tree (address of its record) whose search is over."""
     root = node_at(forest, load_i32(tree, record.ROOT))
     decision = load_i64(forest, descriptor.DECISION)
@@ -108,7 +108,7 @@ def _write_value(forest: Any, root: Any, decision: Any) -> None:
 def _decide_gumbel(forest: Any, tree: Any, root: Any) -> Any:
     """The best of the most visited candidates, and the improved policy's probability of it."""
     _improve(forest, root)
-    edge = best_candidate_unbatched(forest, tree, root, most_visits_unbatched(forest, root))
+    edge = best_candidate(forest, tree, root, most_edge_visits(forest, root))
     return edge, load_f64(load_i64(forest, descriptor.REALS), edge)
 
 
@@ -118,13 +118,13 @@ def _improve(forest: Any, root: Any) -> None:
 
     Edges that were not opened are put in the order of their priors first.
     """
-    factor, total = soften_unbatched(forest, root)
+    factor, total = write_improved_policy(forest, root)
     policy, edges = load_i64(forest, descriptor.REALS), edges_of(forest, root)
     opened, count = load_u16(root, NUM_OPENED), load_u16(root, NUM_EDGES)
     for index in range(opened):
         store_f64(policy, index, load_f64(policy, index) / total)
     for index in range(opened, count):
-        bring_next_unbatched(edges, index, count)
+        place_next_edge(edges, index, count)
         store_f64(policy, index, prior_of(edges + index * EDGE_BYTES) * factor / total)
 
 
@@ -132,7 +132,7 @@ def _improve(forest: Any, root: Any) -> None:
 def _decide_puct(forest: Any, tree: Any, root: Any) -> Any:
     """A move drawn by visits at the tree's temperature, and the probability it was drawn with."""
     visits = load_i64(forest, descriptor.WEIGHTS)
-    best = prune_visits_unbatched(forest, tree, root)
+    best = prune_visits(forest, tree, root)
     count, total = load_u16(root, NUM_EDGES), np.int64(0)
     for index in range(count):
         total += load_i32(visits, index)
@@ -152,13 +152,13 @@ def _draw(forest: Any, tree: Any, count: Any, most: Any, temperature: Any) -> An
     for index in range(count):
         visits, weight = load_i32(weights, index), np.int64(0)
         if visits > 0:
-            power = log_unbatched(np.float64(visits) / np.float64(most)) / temperature
-            weight = np.int64(floor(exp_unbatched(power) * 16777216.0 + 0.5))
+            power = log(np.float64(visits) / np.float64(most)) / temperature
+            weight = np.int64(floor(exp(power) * 16777216.0 + 0.5))
         store_i32(weights, index, weight)
         total += weight
     seed = load_i64(forest, descriptor.SEED)
     random = random_u64(seed, load_i64(tree, record.NUMBER), load_i32(tree, record.PLY))
-    edge = np.int64(draw_unbatched(weights, total, random))
+    edge = np.int64(draw_index(weights, total, random))
     return edge, np.float64(load_i32(weights, edge)) / np.float64(total)
 
 

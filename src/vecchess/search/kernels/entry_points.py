@@ -4,14 +4,14 @@ import numpy as np
 
 from vecchess.chess.bitboards.bits import load_i32, load_i64, store, store_i32
 from vecchess.jit import kernel
-from vecchess.search.kernels.decide import decide_unbatched
+from vecchess.search.kernels.decide import decide_search
 from vecchess.search.kernels.simulate import (
     DECIDED,
-    advance_unbatched,
-    answer_probe_unbatched,
-    answer_unbatched,
+    advance_search,
+    receive_answer,
+    receive_tablebase_outcome,
 )
-from vecchess.search.kernels.tree_reuse import begin_search_unbatched
+from vecchess.search.kernels.tree_reuse import begin_search
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree.node_layout import (
     LANE_ANSWERED,
@@ -23,7 +23,7 @@ from vecchess.search.tree.node_layout import (
     lane_at,
     tree_at,
 )
-from vecchess.search.tree.node_pool import free_tree_unbatched
+from vecchess.search.tree.node_pool import free_tree
 
 
 @kernel
@@ -37,8 +37,8 @@ def search_rows(forest, rows, decided):  # type: ignore[no-untyped-def]
     for item in rows:
         row = np.int64(item)
         if load_i32(lane_at(forest, row), LANE_STATE) == LANE_ASKED:
-            answer_unbatched(forest, row)
-        if advance_unbatched(forest, row // lanes) == DECIDED:
+            receive_answer(forest, row)
+        if advance_search(forest, row // lanes) == DECIDED:
             decided[count] = row // lanes
             count += 1
     return count
@@ -54,14 +54,14 @@ def answer_probes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
             store(lane, LANE_KEY, outcome)
             store_i32(lane, LANE_STATE, LANE_ANSWERED)
         else:
-            answer_probe_unbatched(forest, row, outcome)
+            receive_tablebase_outcome(forest, row, outcome)
 
 
 @kernel
 def begin_searches(forest, trees, numbers, plies, temperatures, budget, explore):  # type: ignore[no-untyped-def]
     """Prepare full searches in ``trees``; see ``reuse.begin_search_unbatched``."""
     for place in range(len(trees)):
-        begin_search_unbatched(
+        begin_search(
             forest, trees[place], numbers[place], plies[place], budget, 1, explore,
             temperatures[place],
         )  # fmt: skip
@@ -71,7 +71,7 @@ def begin_searches(forest, trees, numbers, plies, temperatures, budget, explore)
 def decide_all(forest, trees, decision, decisions):  # type: ignore[no-untyped-def]
     """Write what each of ``trees`` found to a row of ``decisions``, int32[B, DECISION_WORDS]."""
     for place in range(len(trees)):
-        decide_unbatched(forest, tree_at(forest, trees[place]))
+        decide_search(forest, tree_at(forest, trees[place]))
         for word in range(len(decision)):
             decisions[place, word] = decision[word]
 
@@ -80,4 +80,4 @@ def decide_all(forest, trees, decision, decisions):  # type: ignore[no-untyped-d
 def free_trees(forest, trees):  # type: ignore[no-untyped-def]
     """Give the pages of ``trees`` back."""
     for place in range(len(trees)):
-        free_tree_unbatched(forest, tree_at(forest, trees[place]))
+        free_tree(forest, tree_at(forest, trees[place]))

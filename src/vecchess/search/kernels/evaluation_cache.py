@@ -78,20 +78,20 @@ class EvaluationCache:
         self._descriptor[_SALT] += 1
 
     def probe(self, key: int) -> NDArray[np.int32] | None:
-        """``probe_unbatched`` from Python: int32[4 + count], or None."""
+        """``probe_evaluation`` from Python: int32[4 + count], or None."""
         entry = np.zeros(EXCHANGE_WORDS, np.int32)
         count = _probe(self.address, _U(key), entry.ctypes.data)
         return entry[: ENTRY_WORDS + count] if count else None
 
     def insert(self, key: int, entry: NDArray[np.int32]) -> None:
-        """``insert_unbatched`` from Python; entry: int32[4 + count]."""
+        """``insert_evaluation`` from Python; entry: int32[4 + count]."""
         room = np.zeros(EXCHANGE_WORDS, np.int32)
         room[: len(entry)] = entry
         _insert(self.address, _U(key), room.ctypes.data)
 
 
 @part
-def probe_unbatched(cache: Any, key: Any, entry: Any) -> Any:
+def probe_evaluation(cache: Any, key: Any, entry: Any) -> Any:
     """Number of legal moves of the position with ``key`` (uint64), or 0: not known.
 
     If known, its words are written to ``entry``, address of an int32[4 + L] on 8 bytes: value,
@@ -111,8 +111,8 @@ def probe_unbatched(cache: Any, key: Any, entry: Any) -> Any:
 
 
 @part
-def insert_unbatched(cache: Any, key: Any, entry: Any) -> None:
-    """Keep ``entry``, laid out as by ``probe_unbatched``, for the position with ``key``.
+def insert_evaluation(cache: Any, key: Any, entry: Any) -> None:
+    """Keep ``entry``, laid out as by ``probe_evaluation``, for the position with ``key``.
 
     Left out if it has more than ``MOST_MOVES`` moves, or another thread is at the same bucket.
     """
@@ -174,9 +174,9 @@ def _copy_in(place: Any, salted: Any, entry: Any, count: Any) -> None:
 
 @kernel
 def _probe(cache, key, entry):  # type: ignore[no-untyped-def]
-    return probe_unbatched(cache, key, entry)
+    return probe_evaluation(cache, key, entry)
 
 
 @kernel
 def _insert(cache, key, entry):  # type: ignore[no-untyped-def]
-    insert_unbatched(cache, key, entry)
+    insert_evaluation(cache, key, entry)

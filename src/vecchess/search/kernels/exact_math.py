@@ -30,7 +30,7 @@ _ROUNDER = 1.5 * 2.0**_BITS  # adding it leaves the nearest integer in the lowes
 
 
 @inline
-def log_unbatched(x: Any) -> Any:
+def log(x: Any) -> Any:
     """Natural logarithm; ``x`` is a float64 of at least 2**-1022. That of 1 is exactly 0.
 
     x = 2**k (1 + f) with 1 + f in sqrt(1/2) .. sqrt(2); log(1 + f) = 2 atanh(s), s = f / (2 + f),
@@ -58,7 +58,7 @@ def _odd_series(z: Any) -> Any:
 
 
 @inline
-def exp_unbatched(x: Any) -> Any:
+def exp(x: Any) -> Any:
     """e**x for a float64 of at most 700; 0 below ``LOWEST_EXPONENT``. That of 0 is exactly 1.
 
     x = k ln 2 + r with |r| <= ln 2 / 2.
@@ -89,34 +89,34 @@ def _factorial_series(r: Any) -> Any:
 @kernel
 def _log(values, results):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
-        results[i] = log_unbatched(values[i])
+        results[i] = log(values[i])
 
 
 @kernel
 def _exp(values, results):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
-        results[i] = exp_unbatched(values[i])
+        results[i] = exp(values[i])
 
 
-def log(values: Reals) -> Reals:
-    """``log_unbatched`` of float64[B]."""
+def log_batch(values: Reals) -> Reals:
+    """``log`` of float64[B]."""
     results = np.empty(len(values), np.float64)
     _log(values, results)
     return results
 
 
-def exp(values: Reals) -> Reals:
-    """``exp_unbatched`` of float64[B]."""
+def exp_batch(values: Reals) -> Reals:
+    """``exp`` of float64[B]."""
     results = np.empty(len(values), np.float64)
     _exp(values, results)
     return results
 
 
 def log_of(x: float) -> float:
-    """``log_unbatched`` of one number."""
-    return float(log(np.array([x], np.float64))[0])
+    """``log`` of one number."""
+    return float(log_batch(np.array([x], np.float64))[0])
 
 
 def exp_of(x: float) -> float:
-    """``exp_unbatched`` of one number."""
-    return float(exp(np.array([x], np.float64))[0])
+    """``exp`` of one number."""
+    return float(exp_batch(np.array([x], np.float64))[0])

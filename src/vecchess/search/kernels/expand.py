@@ -33,7 +33,7 @@ from vecchess.search.kernels.evaluation_cache import (
     EXCHANGE_WORDS,
 )
 from vecchess.search.kernels.priors import decode_prior, encode_prior
-from vecchess.search.kernels.sampling import weigh_unbatched
+from vecchess.search.kernels.sampling import write_softmax_weights
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree.node_layout import (
     ACTION_MASK,
@@ -58,7 +58,7 @@ UNVISITED_CHILD = -1 << 32
 
 
 @part
-def read_answer_unbatched(forest, row):  # type: ignore[no-untyped-def]
+def read_answer(forest, row):  # type: ignore[no-untyped-def]
     """Write the answer in a request row as the forest's entry; returns the entry's address."""
     entry, weights = load_i64(forest, descriptor.ENTRY), load_i64(forest, descriptor.WEIGHTS)
     steps = load_u8(load_i64(forest, descriptor.STEPS), row)
@@ -68,7 +68,7 @@ def read_answer_unbatched(forest, row):  # type: ignore[no-untyped-def]
     _read_value(forest, row, steps, entry, weights)
     scale = np.float32(load_f64(forest, descriptor.POLICY_SCALE)) / np.float32(steps)
     policy = load_i64(forest, descriptor.POLICY) + row * POLICY_BYTES
-    total = np.float32(weigh_unbatched(policy, num_legal, scale, weights))
+    total = np.float32(write_softmax_weights(policy, num_legal, scale, weights))
     legal = load_i64(forest, descriptor.LEGAL) + row * LEGAL_BYTES
     for index in range(num_legal):
         weight = max(load_i32(weights, index), np.int64(1))
@@ -82,7 +82,7 @@ def _read_value(forest: Any, row: Any, steps: Any, entry: Any, weights: Any) -> 
     """Value and draw of an answer, in 2**-24, from softmax weights."""
     scale = np.float32(load_f64(forest, descriptor.VALUE_SCALE)) / np.float32(steps)
     wdl = load_i64(forest, descriptor.WDL) + row * WDL_BYTES
-    total = np.int64(weigh_unbatched(wdl, NUM_OUTCOMES, scale, weights))
+    total = np.int64(write_softmax_weights(wdl, NUM_OUTCOMES, scale, weights))
     win = ((load_i32(weights, 0) << 24) + (total >> 1)) // total
     loss = ((load_i32(weights, 2) << 24) + (total >> 1)) // total
     store_i32(entry, ENTRY_VALUE, win - loss)
@@ -90,7 +90,7 @@ def _read_value(forest: Any, row: Any, steps: Any, entry: Any, weights: Any) -> 
 
 
 @part
-def expand_unbatched(forest, tree, node, entry):  # type: ignore[no-untyped-def]
+def expand_node(forest, tree, node, entry):  # type: ignore[no-untyped-def]
     """Give the node at address ``node`` the edges of an entry.
 
     In a tree that is full the node stays without edges and will give its value again.
@@ -119,7 +119,7 @@ def expand_unbatched(forest, tree, node, entry):  # type: ignore[no-untyped-def]
 
 
 @part
-def bring_next_unbatched(edges, opened, count):  # type: ignore[no-untyped-def]
+def place_next_edge(edges, opened, count):  # type: ignore[no-untyped-def]
     """Swap the unopened edge with the largest word to the place after the opened ones."""
     best, best_word = np.int64(opened), np.int64(-1)
     for index in range(opened, count):

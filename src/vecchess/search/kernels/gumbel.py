@@ -18,9 +18,9 @@ from vecchess.chess.bitboards.bits import (
     store_f64,
 )
 from vecchess.jit import inline, part, paste
-from vecchess.search.kernels.exact_math import exp_unbatched, log_unbatched
+from vecchess.search.kernels.exact_math import exp, log
 from vecchess.search.kernels.expand import action_of, prior_of, swap_edges
-from vecchess.search.kernels.noise import gumbel_unbatched, search_counter
+from vecchess.search.kernels.noise import draw_gumbel, search_counter
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import (
@@ -42,7 +42,7 @@ _NO_SCORE = -1e300
 
 
 @part
-def draw_candidates_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
+def draw_candidates(forest, tree, root):  # type: ignore[no-untyped-def]
     """Put the moves to be considered first among the root's edges, best first."""
     count, edges = load_u16(root, NUM_EDGES), edges_of(forest, root)
     scores, bases = load_i64(forest, descriptor.REALS), load_i64(tree, record.BASES)
@@ -66,21 +66,21 @@ def _score_moves(forest: Any, tree: Any, edges: Any, count: Any, scores: Any) ->
     ply, scale = load_i32(tree, record.PLY), load_f64(tree, record.TEMPERATURE)
     for index in range(count):
         edge = edges + index * EDGE_BYTES
-        score = log_unbatched(prior_of(edge))
+        score = log(prior_of(edge))
         if scale > 0.0:
             counter = search_counter(ply, action_of(edge))
-            score = scale * gumbel_unbatched(seed, number, counter) + score
+            score = scale * draw_gumbel(seed, number, counter) + score
         store_f64(scores, index, score)
 
 
 @part
-def select_candidate_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
+def select_candidate(forest, tree, root):  # type: ignore[no-untyped-def]
     """Number of the edge to follow from the root: sequential halving."""
     done = load_i32(root, VISITS) + load_i32(root, PENDING) - 1
     considered = _considered_visits(forest, tree, done)
     if considered == 0:
         return np.int64(load_u16(root, NUM_OPENED))
-    return best_candidate_unbatched(forest, tree, root, considered)
+    return best_candidate(forest, tree, root, considered)
 
 
 @paste
@@ -93,9 +93,9 @@ def _considered_visits(forest: Any, tree: Any, done: Any) -> Any:
 
 
 @part
-def best_candidate_unbatched(forest, tree, root, visits):  # type: ignore[no-untyped-def]
+def best_candidate(forest, tree, root, visits):  # type: ignore[no-untyped-def]
     """Number of the best edge among those with so many visits, by noise, prior and value."""
-    scale = value_scale_unbatched(forest, root)
+    scale = value_scale_of(forest, root)
     bases, edge = load_i64(tree, record.BASES), edges_of(forest, root)
     best, best_score = np.int64(0), _NO_SCORE
     for index in range(load_u16(root, NUM_OPENED)):
@@ -108,7 +108,7 @@ def best_candidate_unbatched(forest, tree, root, visits):  # type: ignore[no-unt
 
 
 @inline
-def most_visits_unbatched(forest: Any, node: Any) -> Any:
+def most_edge_visits(forest: Any, node: Any) -> Any:
     """Visits of the most visited edge."""
     edge, most = edges_of(forest, node), np.int64(0)
     for _ in range(load_u16(node, NUM_OPENED)):
@@ -118,15 +118,15 @@ def most_visits_unbatched(forest: Any, node: Any) -> Any:
 
 
 @inline
-def value_scale_unbatched(forest: Any, node: Any) -> Any:
+def value_scale_of(forest: Any, node: Any) -> Any:
     """What takes a value in -1 .. 1 to a logit: the paper's sigma, which has values in 0 .. 1."""
     visits = load_f64(forest, descriptor.C_VISIT)
-    visits += np.float64(most_visits_unbatched(forest, node))
+    visits += np.float64(most_edge_visits(forest, node))
     return visits * load_f64(forest, descriptor.C_SCALE) * 0.5
 
 
 @part
-def soften_unbatched(forest, node):  # type: ignore[no-untyped-def]
+def write_improved_policy(forest, node):  # type: ignore[no-untyped-def]
     """The improved policy, unnormalised: softmax of log prior + sigma(completed value).
 
     Writes a weight for each opened edge to the forest's reals; returns the factor that takes the
@@ -134,20 +134,20 @@ def soften_unbatched(forest, node):  # type: ignore[no-untyped-def]
     """
     weights, edges = load_i64(forest, descriptor.REALS), edges_of(forest, node)
     opened = load_u16(node, NUM_OPENED)
-    scale = value_scale_unbatched(forest, node)
+    scale = value_scale_of(forest, node)
     mixed, highest = _mixed_value(node, edges, opened)
     some_left = opened < load_u16(node, NUM_EDGES)
     if some_left:
         highest = max(highest, mixed)
     total, edge = 0.0, edges
     for index in range(opened):
-        weight = prior_of(edge) * exp_unbatched(scale * (load_f32(edge, EDGE_VALUE) - highest))
+        weight = prior_of(edge) * exp(scale * (load_f32(edge, EDGE_VALUE) - highest))
         store_f64(weights, index, weight)
         total += weight
         edge += EDGE_BYTES
     factor = 0.0
     if some_left:
-        factor = exp_unbatched(scale * (mixed - highest))
+        factor = exp(scale * (mixed - highest))
         total += load_f64(node, UNOPENED_MASS) * factor
     return factor, total
 
@@ -169,12 +169,12 @@ def _mixed_value(node: Any, edges: Any, opened: Any) -> Any:
 
 
 @part
-def select_improved_unbatched(forest, node):  # type: ignore[no-untyped-def]
+def select_improved(forest, node):  # type: ignore[no-untyped-def]
     """Number of the edge to follow below the root: the one most short of the improved policy."""
     opened = load_u16(node, NUM_OPENED)
     if opened == 0:
         return np.int64(0)
-    factor, total = soften_unbatched(forest, node)
+    factor, total = write_improved_policy(forest, node)
     weights, edge = load_i64(forest, descriptor.REALS), edges_of(forest, node)
     visits = np.float64(load_i32(node, VISITS) + load_i32(node, PENDING))
     best, best_score = np.int64(0), _NO_SCORE

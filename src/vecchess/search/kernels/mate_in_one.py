@@ -10,8 +10,8 @@ import numpy as np
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load_u16, tz
 from vecchess.chess.bitboards.sliders import bishop_attacks, rook_attacks
-from vecchess.chess.make import make_into_unbatched
-from vecchess.chess.movegen import generate_unbatched
+from vecchess.chess.make import make_move_into
+from vecchess.chess.movegen import generate_moves
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -34,7 +34,7 @@ _ZERO, _ONE = _U(0), _U(1)
 
 
 @part
-def mating_move_unbatched(tables, board, moves, count, trial_board, trial_moves):  # type: ignore[no-untyped-def]
+def mating_move(tables, board, moves, count, trial_board, trial_moves):  # type: ignore[no-untyped-def]
     """The first of ``count`` legal moves at the address ``moves`` that mates; NO_MOVE if none.
 
     ``trial_board`` (uint64[8]) and ``trial_moves`` (uint16[256]) are room to try moves in.
@@ -61,8 +61,8 @@ def mating_move_unbatched(tables, board, moves, count, trial_board, trial_moves)
         gives |= _if(knights & start, hop & goal) | _if(diagonal & start, slant & goal)
         gives |= _if(orthogonal & start, straight & goal) | _if(pawns & start, below & goal)
         if gives != _ZERO:
-            make_into_unbatched(tables, board, trial_board, move)
-            if generate_unbatched(tables, trial_board, trial_moves) == _MATED:
+            make_move_into(tables, board, trial_board, move)
+            if generate_moves(tables, trial_board, trial_moves) == _MATED:
                 return np.int64(move)
     return np.int64(NO_MOVE)
 

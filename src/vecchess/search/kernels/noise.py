@@ -11,7 +11,7 @@ import numpy as np
 
 from vecchess.jit import inline, kernel, part, paste
 from vecchess.rng import random_u64
-from vecchess.search.kernels.exact_math import exp_unbatched, log_unbatched
+from vecchess.search.kernels.exact_math import exp, log
 
 DRAWS = 256
 """Counters that belong to one number; the ``k`` of ``search_counter`` runs below it."""
@@ -30,19 +30,19 @@ def search_counter(ply: Any, action: Any) -> Any:
 
 
 @inline
-def uniform_unbatched(seed: Any, number: Any, counter: Any) -> Any:
+def draw_uniform(seed: Any, number: Any, counter: Any) -> Any:
     """float64 above 0 and below 1, an odd multiple of 2**-53."""
     return (np.float64(random_u64(seed, number, counter) >> _U(12)) + 0.5) * 2.0**-52
 
 
 @inline
-def gumbel_unbatched(seed: Any, number: Any, counter: Any) -> Any:
+def draw_gumbel(seed: Any, number: Any, counter: Any) -> Any:
     """A standard Gumbel number, float64; uses one counter."""
-    return -log_unbatched(-log_unbatched(uniform_unbatched(seed, number, counter)))
+    return -log(-log(draw_uniform(seed, number, counter)))
 
 
 @part
-def gamma_unbatched(alpha: Any, seed: Any, number: Any, counter: Any) -> Any:
+def draw_gamma(alpha: Any, seed: Any, number: Any, counter: Any) -> Any:
     """A gamma number of shape ``alpha`` > 0 and scale 1, float64; uses ``DRAWS`` counters at most.
 
     Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000); shapes below 1 by
@@ -50,8 +50,8 @@ def gamma_unbatched(alpha: Any, seed: Any, number: Any, counter: Any) -> Any:
     """
     if alpha >= 1.0:
         return _gamma_from_1(alpha, seed, number, counter)
-    exponent = log_unbatched(uniform_unbatched(seed, number, counter)) / alpha
-    return _gamma_from_1(alpha + 1.0, seed, number, counter) * exp_unbatched(exponent)
+    exponent = log(draw_uniform(seed, number, counter)) / alpha
+    return _gamma_from_1(alpha + 1.0, seed, number, counter) * exp(exponent)
 
 
 @part
@@ -66,18 +66,18 @@ def _gamma_from_1(alpha: Any, seed: Any, number: Any, counter: Any) -> Any:
     value = d
     for k in range(1, DRAWS - _PROPOSAL_DRAWS + 1, _PROPOSAL_DRAWS):
         first = _U(counter) + _U(k)
-        a = 2.0 * uniform_unbatched(seed, number, first) - 1.0
-        b = 2.0 * uniform_unbatched(seed, number, first + _U(1)) - 1.0
+        a = 2.0 * draw_uniform(seed, number, first) - 1.0
+        b = 2.0 * draw_uniform(seed, number, first + _U(1)) - 1.0
         square = a * a + b * b
         if square >= 1.0:
             continue
-        x = a * math.sqrt(-2.0 * log_unbatched(square) / square)
+        x = a * math.sqrt(-2.0 * log(square) / square)
         root = 1.0 + c * x
         if root <= 0.0:
             continue
         cube = root * root * root
         value = d * cube
-        if _is_accepted(uniform_unbatched(seed, number, first + _U(2)), x * x, d, cube):
+        if _is_accepted(draw_uniform(seed, number, first + _U(2)), x * x, d, cube):
             break
     return value
 
@@ -87,24 +87,24 @@ def _is_accepted(u: Any, square: Any, d: Any, cube: Any) -> Any:
     """Section 4 of the paper: a bound without logarithms, which mostly decides, then the test."""
     if u < 1.0 - 0.0331 * square * square:
         return True
-    return log_unbatched(u) < 0.5 * square + d * (1.0 - cube + log_unbatched(cube))
+    return log(u) < 0.5 * square + d * (1.0 - cube + log(cube))
 
 
 @kernel
 def _gumbel(seed, number, counter):  # type: ignore[no-untyped-def]
-    return gumbel_unbatched(seed, number, counter)
+    return draw_gumbel(seed, number, counter)
 
 
 @kernel
 def _gamma(alpha, seed, number, counter):  # type: ignore[no-untyped-def]
-    return gamma_unbatched(alpha, seed, number, counter)
+    return draw_gamma(alpha, seed, number, counter)
 
 
-def gumbel(seed: int, number: int, counter: int) -> float:
-    """``gumbel_unbatched`` from Python."""
+def gumbel_number(seed: int, number: int, counter: int) -> float:
+    """``draw_gumbel`` from Python."""
     return float(_gumbel(_U(seed), _U(number), _U(counter)))
 
 
-def gamma(alpha: float, seed: int, number: int, counter: int) -> float:
-    """``gamma_unbatched`` from Python."""
+def gamma_number(alpha: float, seed: int, number: int, counter: int) -> float:
+    """``draw_gamma`` from Python."""
     return float(_gamma(float(alpha), _U(seed), _U(number), _U(counter)))

@@ -20,9 +20,9 @@ from vecchess.chess.bitboards.bits import (
     store_i32,
 )
 from vecchess.jit import inline, part, paste
-from vecchess.search.kernels.exact_math import log_unbatched
-from vecchess.search.kernels.expand import action_of, bring_next_unbatched, prior_of
-from vecchess.search.kernels.noise import gamma_unbatched, search_counter
+from vecchess.search.kernels.exact_math import log
+from vecchess.search.kernels.expand import action_of, place_next_edge, prior_of
+from vecchess.search.kernels.noise import draw_gamma, search_counter
 from vecchess.search.kernels.priors import encode_prior
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import tree_layout as record
@@ -49,23 +49,23 @@ _PLAIN = 0xFFFF1FFF
 
 
 @inline
-def bonus_unbatched(forest: Any, visits: Any) -> Any:
+def exploration_weight(forest: Any, visits: Any) -> Any:
     """The exploration term at a node with so many visits, for prior 1 and an unvisited move."""
     base = load_f64(forest, descriptor.C_PUCT_BASE)
-    growth = log_unbatched((np.float64(visits) + base) / base)
+    growth = log((np.float64(visits) + base) / base)
     weight = load_f64(forest, descriptor.C_PUCT)
     weight += load_f64(forest, descriptor.C_PUCT_FACTOR) * growth
     return weight * sqrt(np.float64(max(np.int64(1), visits - 1)))
 
 
 @part
-def select_puct_unbatched(forest, node, forced, reduction):  # type: ignore[no-untyped-def]
+def select_puct(forest, node, forced, reduction):  # type: ignore[no-untyped-def]
     """Number of the edge to follow from the node at address ``node``.
 
     ``forced``: k of forced playouts, 0 for none; ``reduction``: of a first visit.
     """
     visits = load_i32(node, VISITS) + load_i32(node, PENDING)
-    bonus = bonus_unbatched(forest, visits)
+    bonus = exploration_weight(forest, visits)
     below = np.float64(visits - 1)
     opened = load_u16(node, NUM_OPENED)
     edge = edges_of(forest, node)
@@ -96,7 +96,7 @@ def _first_visit(node: Any, reduction: Any) -> Any:
 
 
 @part
-def add_noise_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
+def add_noise(forest, tree, root):  # type: ignore[no-untyped-def]
     """Mix Dirichlet noise into the priors of the root at address ``root``, as AlphaZero does.
 
     The concentration of a move is inversely proportional to the number of moves.
@@ -117,7 +117,7 @@ def add_noise_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
         if index >= opened:
             unopened += prior_of(edge)
     store_f64(root, UNOPENED_MASS, unopened)
-    bring_next_unbatched(edges, opened, count)
+    place_next_edge(edges, opened, count)
 
 
 @paste
@@ -138,7 +138,7 @@ def _draw_noise(forest: Any, tree: Any, root: Any) -> Any:
             if word < found < last:
                 index, word = np.int64(other), found
         counter = search_counter(ply, action_of(edges + index * EDGE_BYTES))
-        gamma = gamma_unbatched(alpha, seed, number, counter)
+        gamma = draw_gamma(alpha, seed, number, counter)
         store_f64(gammas, index, gamma)
         total += gamma
         last = word

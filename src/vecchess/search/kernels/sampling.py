@@ -28,7 +28,7 @@ C5 = np.float32(0.0018779411911964417)
 
 
 @inline
-def weight_unbatched(difference: Any, scale: Any) -> Any:
+def softmax_weight(difference: Any, scale: Any) -> Any:
     """2**(difference * scale) as uint32 out of 2**24; ``difference`` (int32) is at most 0."""
     x = max(np.float32(difference) * scale, LOWEST)
     whole = np.int32(x)
@@ -41,7 +41,7 @@ def weight_unbatched(difference: Any, scale: Any) -> Any:
 
 
 @inline
-def weigh_unbatched(accumulators: Any, count: Any, scale: Any, weights: Any) -> Any:
+def write_softmax_weights(accumulators: Any, count: Any, scale: Any, weights: Any) -> Any:
     """Softmax weights of ``count`` accumulators; returns their sum, uint32.
 
     ``accumulators`` is the address of int32[L], ``weights`` of uint32[L], which is written.
@@ -55,7 +55,7 @@ def weigh_unbatched(accumulators: Any, count: Any, scale: Any, weights: Any) -> 
         return _weigh_first_best(accumulators, count, best, weights)
     total = np.uint32(0)
     for i in range(count):
-        weight = weight_unbatched(np.int32(load_i32(accumulators, i) - best), scale)
+        weight = softmax_weight(np.int32(load_i32(accumulators, i) - best), scale)
         store_i32(weights, i, weight)
         total += weight
     return total
@@ -72,7 +72,7 @@ def _weigh_first_best(accumulators: Any, count: Any, best: Any, weights: Any) ->
 
 
 @inline
-def draw_unbatched(weights: Any, total: Any, random: Any) -> Any:
+def draw_index(weights: Any, total: Any, random: Any) -> Any:
     """Index drawn in proportion to weights at the address ``weights`` (uint32, below 2**31).
 
     ``random`` is uint64, ``total`` the sum of the weights.
@@ -92,7 +92,7 @@ def _softmax_rows(accumulators, counts, scales, weights, totals):  # type: ignor
     for b in range(len(counts)):
         row = np.int64(accumulators.ctypes.data) + b * bytes_a_row
         into = np.int64(weights.ctypes.data) + b * (4 * MAX_MOVES)
-        totals[b] = weigh_unbatched(row, np.int64(counts[b]), scales[b], into)
+        totals[b] = write_softmax_weights(row, np.int64(counts[b]), scales[b], into)
 
 
 def softmax_weights(

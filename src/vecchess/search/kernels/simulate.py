@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import action_to_move_unbatched
+from vecchess.chess.action import action_to_move
 from vecchess.chess.bitboards.bits import (
     load,
     load_f64,
@@ -21,35 +21,35 @@ from vecchess.chess.bitboards.bits import (
     store_f64,
     store_i32,
 )
-from vecchess.chess.make import make_unbatched
-from vecchess.chess.position import clock_unbatched, key_unbatched
+from vecchess.chess.make import make_move
+from vecchess.chess.position import clock_of, position_key
 from vecchess.jit import inline, part, paste
 from vecchess.search.kernels.atomic import prefetch
-from vecchess.search.kernels.backup import mark_pending_unbatched
+from vecchess.search.kernels.backup import mark_pending
 from vecchess.search.kernels.evaluate_leaf import (
     IN_LANE,
     IS_OVER,
-    UNKNOWN,
-    arrive_unbatched,
-    ask_after_all_unbatched,
-    finish_unbatched,
-    tablebase_answer_unbatched,
-    take_entry_unbatched,
+    UNKNOWN_OUTCOME,
+    apply_evaluation,
+    apply_tablebase_outcome,
+    evaluate_leaf,
+    finish_simulation,
+    request_evaluation,
 )
-from vecchess.search.kernels.evaluation_cache import insert_unbatched
+from vecchess.search.kernels.evaluation_cache import insert_evaluation
 from vecchess.search.kernels.expand import (
     action_of,
-    bring_next_unbatched,
+    place_next_edge,
     prior_of,
-    read_answer_unbatched,
+    read_answer,
 )
 from vecchess.search.kernels.gumbel import (
-    draw_candidates_unbatched,
-    select_candidate_unbatched,
-    select_improved_unbatched,
+    draw_candidates,
+    select_candidate,
+    select_improved,
 )
-from vecchess.search.kernels.puct import add_noise_unbatched, select_puct_unbatched
-from vecchess.search.kernels.search_path import leave_unbatched, set_board_unbatched
+from vecchess.search.kernels.puct import add_noise, select_puct
+from vecchess.search.kernels.search_path import push_board, set_root_board
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import (
@@ -89,7 +89,7 @@ NOTHING = 0
 
 
 @paste
-def advance_unbatched(forest, index):  # type: ignore[no-untyped-def]
+def advance_search(forest, index):  # type: ignore[no-untyped-def]
     """Simulate in tree number ``index`` until an answer is needed (WAITING) or it is DECIDED.
 
     New questions are on the forest's list of asked rows, positions for a tablebase on the other.
@@ -107,21 +107,21 @@ def advance_unbatched(forest, index):  # type: ignore[no-untyped-def]
 
 
 @part
-def answer_unbatched(forest, row):  # type: ignore[no-untyped-def]
+def receive_answer(forest, row):  # type: ignore[no-untyped-def]
     """Take the network's answer in a request row; it goes up the tree when its turn comes."""
     lane = lane_at(forest, row)
     tree = tree_at(forest, row // load_i64(forest, descriptor.LANES_A_TREE))
     node = node_at(forest, load_i32(lane, LANE_LEAF))
-    entry = read_answer_unbatched(forest, row)
+    entry = read_answer(forest, row)
     cache = load_i64(forest, descriptor.CACHE)
     if cache != 0:
-        insert_unbatched(cache, load(lane, LANE_KEY), entry)
-    take_entry_unbatched(forest, tree, node, entry)
+        insert_evaluation(cache, load(lane, LANE_KEY), entry)
+    apply_evaluation(forest, tree, node, entry)
     store_i32(lane, LANE_STATE, LANE_ANSWERED)
 
 
 @part
-def answer_probe_unbatched(forest, row, outcome):  # type: ignore[no-untyped-def]
+def receive_tablebase_outcome(forest, row, outcome):  # type: ignore[no-untyped-def]
     """Take what a tablebase says of a request row's position: 1 won, 0 drawn, -1 lost.
 
     Where it says UNKNOWN the row asks the network instead.
@@ -129,10 +129,10 @@ def answer_probe_unbatched(forest, row, outcome):  # type: ignore[no-untyped-def
     lane = lane_at(forest, row)
     tree = tree_at(forest, row // load_i64(forest, descriptor.LANES_A_TREE))
     leaf = load_i32(lane, LANE_LEAF)
-    if outcome == UNKNOWN:
-        ask_after_all_unbatched(forest, tree, row, leaf)
+    if outcome == UNKNOWN_OUTCOME:
+        request_evaluation(forest, tree, row, leaf)
     else:
-        tablebase_answer_unbatched(forest, tree, node_at(forest, leaf), outcome)
+        apply_tablebase_outcome(forest, tree, node_at(forest, leaf), outcome)
         store_i32(lane, LANE_STATE, LANE_ANSWERED)
 
 
@@ -141,7 +141,7 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
     """Begin a simulation: IS_OVER if it ended at once, IN_LANE if it waits, or NOTHING."""
     lane = (load_i32(tree, record.OLDEST_LANE) + load_i32(tree, record.IN_FLIGHT)) % lanes
     if load_i32(tree, record.ROOT) == NO_NODE:
-        set_board_unbatched(forest, first_row // lanes)
+        set_root_board(forest, first_row // lanes)
         root = _new_node(forest, tree, np.int64(NO_NODE), np.int64(NO_EDGE))
         store_i32(tree, record.ROOT, root)
         return _arrive(forest, tree, first_row + lane, root, np.int64(0), lanes)
@@ -152,7 +152,7 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
         _prepare_root(forest, tree, root)
     if load_i32(root, VISITS) + load_i32(root, PENDING) > load_i32(tree, record.BUDGET):
         return np.int64(NOTHING)
-    set_board_unbatched(forest, first_row // lanes)
+    set_root_board(forest, first_row // lanes)
     leaf, depth = _descend(forest, tree)
     if leaf == NO_NODE:
         return np.int64(NOTHING)
@@ -162,7 +162,7 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
     node = node_at(forest, leaf)
     if load_i32(node, VISITS) > 0:  # seen before, and nothing below it
         count_up(forest, descriptor.TERMINALS, 1)
-        finish_unbatched(forest, node)
+        finish_simulation(forest, node)
         return np.int64(IS_OVER)
     return _arrive(forest, tree, first_row + lane, leaf, depth, lanes)
 
@@ -170,11 +170,11 @@ def _begin(forest, tree, first_row, lanes):  # type: ignore[no-untyped-def]
 @paste
 def _arrive(forest: Any, tree: Any, row: Any, leaf: Any, depth: Any, lanes: Any) -> Any:
     """Judge the new leaf; if it waits, let others see that it is pending."""
-    outcome = arrive_unbatched(forest, tree, row, leaf, depth)
+    outcome = evaluate_leaf(forest, tree, row, leaf, depth)
     if outcome == IN_LANE:
         store_i32(tree, record.IN_FLIGHT, load_i32(tree, record.IN_FLIGHT) + 1)
         if lanes > 1:
-            mark_pending_unbatched(forest, node_at(forest, leaf), np.int64(1))
+            mark_pending(forest, node_at(forest, leaf), np.int64(1))
     return outcome
 
 
@@ -191,8 +191,8 @@ def _settle_oldest(forest: Any, tree: Any, first_row: Any, lanes: Any) -> Any:
     node = node_at(forest, load_i32(lane, LANE_LEAF))
     store16(node, STATE, state_of(node) & ~ASKED)
     if lanes > 1:
-        mark_pending_unbatched(forest, node, np.int64(-1))
-    finish_unbatched(forest, node)
+        mark_pending(forest, node, np.int64(-1))
+    finish_simulation(forest, node)
     return True
 
 
@@ -203,9 +203,9 @@ def _prepare_root(forest: Any, tree: Any, root: Any) -> None:
     if load_i64(forest, descriptor.METHOD) == descriptor.GUMBEL:
         considered = min(load_i64(forest, descriptor.CONSIDERED), load_u16(root, NUM_EDGES))
         store_i32(tree, record.CANDIDATES, considered)
-        draw_candidates_unbatched(forest, tree, root)
+        draw_candidates(forest, tree, root)
     elif load_i32(tree, record.EXPLORE) and load_f64(forest, descriptor.NOISE_FRACTION) > 0.0:
-        add_noise_unbatched(forest, tree, root)
+        add_noise(forest, tree, root)
 
 
 @part
@@ -234,9 +234,9 @@ def _descend(forest, tree):  # type: ignore[no-untyped-def]
                 store_i32(tree, record.BUDGET, 0)
                 return child, depth
         prefetch(node_at(forest, child))
-        leave_unbatched(forest, board)
-        make_unbatched(tables, board, action_to_move_unbatched(tables, board, action_of(edge)))
-        store(history, clock_unbatched(board), key_unbatched(board))
+        push_board(forest, board)
+        make_move(tables, board, action_to_move(tables, board, action_of(edge)))
+        store(history, clock_of(board), position_key(board))
         depth += 1
         index = child
 
@@ -246,14 +246,14 @@ def _select(forest: Any, tree: Any, node: Any, depth: Any) -> Any:
     """Number of the edge to follow from the node at address ``node``."""
     if load_i64(forest, descriptor.METHOD) == descriptor.GUMBEL:
         if depth == 0:
-            return select_candidate_unbatched(forest, tree, node)
-        return select_improved_unbatched(forest, node)
+            return select_candidate(forest, tree, node)
+        return select_improved(forest, node)
     forced, reduction = 0.0, load_f64(forest, descriptor.FPU_REDUCTION)
     if depth == 0:
         reduction = load_f64(forest, descriptor.ROOT_FPU_REDUCTION)
         if load_i32(tree, record.EXPLORE):
             forced = load_f64(forest, descriptor.FORCED_PLAYOUTS)
-    return select_puct_unbatched(forest, node, forced, reduction)
+    return select_puct(forest, node, forced, reduction)
 
 
 @paste
@@ -270,7 +270,7 @@ def _open(forest: Any, tree: Any, index: Any, choice: Any) -> Any:
             store_f64(node, UNOPENED_MASS, load_f64(node, UNOPENED_MASS) - prior_of(edge))
             store16(node, NUM_OPENED, opened + 1)
             if _is_kept_in_order(forest, tree, index):
-                bring_next_unbatched(edges, opened + 1, load_u16(node, NUM_EDGES))
+                place_next_edge(edges, opened + 1, load_u16(node, NUM_EDGES))
     return child
 
 

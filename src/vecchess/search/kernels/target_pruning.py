@@ -14,8 +14,8 @@ from vecchess.chess.bitboards.bits import (
     store_i32,
 )
 from vecchess.jit import inline, part, paste
-from vecchess.search.kernels.expand import bring_next_unbatched, prior_of
-from vecchess.search.kernels.puct import bonus_unbatched
+from vecchess.search.kernels.expand import place_next_edge, prior_of
+from vecchess.search.kernels.puct import exploration_weight
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import (
@@ -33,7 +33,7 @@ from vecchess.search.tree.node_layout import (
 
 
 @part
-def prune_visits_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
+def prune_visits(forest, tree, root):  # type: ignore[no-untyped-def]
     """Write int32 visits of all edges to the forest's weights; returns the best edge's number.
 
     Moves proven lost count nothing unless all are. Edges that were not opened are put in the
@@ -44,7 +44,7 @@ def prune_visits_unbatched(forest, tree, root):  # type: ignore[no-untyped-def]
     lost = np.int64(EDGE_LOST if load_u16(root, NUM_LOST) < count else 0)
     for index in range(count):
         if index >= opened:
-            bring_next_unbatched(edges, index, count)
+            place_next_edge(edges, index, count)
         edge = edges + index * EDGE_BYTES
         keeps = edge_word(edge) & lost == 0
         store_i32(visits, index, load_i32(edge, EDGE_VISITS) if keeps else np.int64(0))
@@ -81,7 +81,7 @@ def _best(visits: Any, edges: Any, opened: Any) -> Any:
 @paste
 def _prune(forest: Any, root: Any, visits: Any, edges: Any, best: Any) -> None:
     """Take forced visits off all other edges as long as PUCT would still prefer the best one."""
-    bonus = bonus_unbatched(forest, load_i32(root, VISITS))
+    bonus = exploration_weight(forest, load_i32(root, VISITS))
     forced = load_f64(forest, descriptor.FORCED_PLAYOUTS)
     below = np.float64(load_i32(root, VISITS) - 1)
     goal = _score(bonus, edges + best * EDGE_BYTES, load_i32(visits, best))

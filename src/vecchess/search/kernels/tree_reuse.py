@@ -52,7 +52,7 @@ from vecchess.search.tree.node_layout import (
 from vecchess.search.tree.node_pool import (
     count_up,
     empty_tree,
-    free_tree_unbatched,
+    free_tree,
     give_back,
     new_edges,
     new_node,
@@ -60,10 +60,10 @@ from vecchess.search.tree.node_pool import (
 
 
 @part
-def begin_search_unbatched(forest, index, number, ply, budget, full, explore, temperature):  # type: ignore[no-untyped-def]
+def begin_search(forest, index, number, ply, budget, full, explore, temperature):  # type: ignore[no-untyped-def]
     """Prepare tree ``index`` for a search of the position on its board.
 
-    ``number`` and ``ply`` of the game choose the random numbers; what ``follow_unbatched`` kept
+    ``number`` and ``ply`` of the game choose the random numbers; what ``follow_edge`` kept
     of an earlier search counts towards ``budget`` simulations.
     """
     tree = tree_at(forest, index)
@@ -78,13 +78,13 @@ def begin_search_unbatched(forest, index, number, ply, budget, full, explore, te
 
 
 @part
-def follow_unbatched(forest, index, choice):  # type: ignore[no-untyped-def]
+def follow_edge(forest, index, choice):  # type: ignore[no-untyped-def]
     """The move of the root's edge number ``choice`` was played in tree ``index``."""
     tree = tree_at(forest, index)
     root = node_at(forest, load_i32(tree, record.ROOT))
     child = load_i32(edges_of(forest, root) + choice * EDGE_BYTES, CHILD)
     if not _is_worth_keeping(forest, child):
-        free_tree_unbatched(forest, tree)
+        free_tree(forest, tree)
         return
     pages = (
         load_i32(tree, record.FIRST_NODE_PAGE), load_i32(tree, record.LAST_NODE_PAGE),
@@ -195,5 +195,5 @@ def _forget(forest, child, parent, edge):  # type: ignore[no-untyped-def]
 
 @kernel
 def follow_move(forest, index, choice):  # type: ignore[no-untyped-def]
-    """``follow_unbatched`` from Python."""
-    follow_unbatched(forest, index, choice)
+    """``follow_edge`` from Python."""
+    follow_edge(forest, index, choice)

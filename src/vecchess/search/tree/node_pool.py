@@ -82,7 +82,7 @@ def _add_page(forest, tree, following, free, fresh, first, last):  # type: ignor
 
 
 @part
-def free_tree_unbatched(forest, tree):  # type: ignore[no-untyped-def]
+def free_tree(forest, tree):  # type: ignore[no-untyped-def]
     """Give all pages of a tree back and leave it empty."""
     give_back(
         forest, descriptor.NODE_FOLLOWING, descriptor.NODE_FREE,

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
-from vecchess.chess.history import PAST_BYTES, note_unbatched
-from vecchess.chess.make import make_unbatched
-from vecchess.chess.movegen import generate_unbatched
+from vecchess.chess.action import action_to_move, write_actions
+from vecchess.chess.history import PAST_BYTES, push_position
+from vecchess.chess.make import make_move
+from vecchess.chess.movegen import generate_moves
 from vecchess.chess.planes import (
-    encode_past_unbatched,
-    encode_planes_unbatched,
-    history_unbatched,
+    history_length,
+    write_past_planes,
+    write_planes,
 )
-from vecchess.chess.position import colour_unbatched, ply_unbatched
+from vecchess.chess.position import colour_of, ply_of
 from vecchess.chess.rules import (
     KEY_HISTORY,
     Termination,
-    push_key_unbatched,
-    termination_unbatched,
+    push_key,
+    termination_of,
 )
 from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline
@@ -83,7 +83,7 @@ def is_full_unbatched(rules: Any, finished: Any, cursor: Any) -> Any:
 def give_up_unbatched(games: Any, rules: Any, seat: Any, win: Any, draw: Any) -> Any:
     """Resignation and adjudication; notes who would have resigned."""
     if rules.resign_below > 0:
-        colour = np.int64(colour_unbatched(board_of(games, seat)))
+        colour = np.int64(colour_of(board_of(games, seat)))
         low = 2 * win + draw < rules.resign_below
         turns = min(games.low_turns[seat, colour] + 1, 255) if low else 0
         games.low_turns[seat, colour] = turns
@@ -112,8 +112,8 @@ def move_unbatched(tables: Any, games: Any, log: Any, seat: Any, action: Any, wo
     games.ply[seat] += 1
     position = board_of(games, seat)
     if games.past.shape[1] > 0:
-        note_unbatched(position, past_of(games, seat))
-    make_unbatched(tables, position, action_to_move_unbatched(tables, position, action))
+        push_position(position, past_of(games, seat))
+    make_move(tables, position, action_to_move(tables, position, action))
 
 
 @inline
@@ -136,20 +136,20 @@ def ask_unbatched(tables: Any, games: Any, requests: Any, rules: Any, seat: Any,
     """Write the question of the position on the board; returns why the game is over, or ONGOING."""
     position = board_of(games, seat)
     moves_list = np.int64(moves.ctypes.data)
-    packed = generate_unbatched(tables, position, moves_list)
+    packed = generate_moves(tables, position, moves_list)
     num_moves, in_check = packed & 0xFFFF, packed >> 16
-    repetitions = push_key_unbatched(position, np.int64(games.keys.ctypes.data) + seat * KEYS_BYTES)
-    cap = ply_unbatched(position) + rules.max_plies - games.ply[seat]
-    code = termination_unbatched(position, num_moves, in_check, repetitions, cap)
+    repetitions = push_key(position, np.int64(games.keys.ctypes.data) + seat * KEYS_BYTES)
+    cap = ply_of(position) + rules.max_plies - games.ply[seat]
+    code = termination_of(position, num_moves, in_check, repetitions, cap)
     if code == ONGOING:
         legal = np.int64(requests.legal.ctypes.data) + seat * LEGAL_BYTES
-        encode_actions_unbatched(tables, moves_list, num_moves, legal)
+        write_actions(tables, moves_list, num_moves, legal)
         requests.num_legal[seat] = num_moves
         num_planes = requests.planes.shape[1]
         planes = np.int64(requests.planes.ctypes.data) + seat * 8 * num_planes
-        encode_planes_unbatched(position, repetitions, in_check, planes)
-        history = history_unbatched(num_planes)
-        encode_past_unbatched(position, past_of(games, seat), history, planes)
+        write_planes(position, repetitions, in_check, planes)
+        history = history_length(num_planes)
+        write_past_planes(position, past_of(games, seat), history, planes)
     return code
 
 
@@ -202,7 +202,7 @@ def finish_unbatched(
     games: Any, log: Any, finished: Any, seat: Any, code: Any, outcome: Any, cursor: Any
 ) -> None:
     """Set the game down in ``finished``; ``outcome`` is 1, 0 or -1 for the side to move."""
-    colour = np.int64(colour_unbatched(board_of(games, seat)))
+    colour = np.int64(colour_of(board_of(games, seat)))
     done, plies = cursor[GAMES_DONE], games.ply[seat]
     finished.number[done] = games.number[seat]
     finished.start[done] = games.start[seat]

@@ -12,7 +12,7 @@ import numpy as np
 from vecchess.inference.requests import POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
-from vecchess.search.kernels.sampling import draw_unbatched, weigh_unbatched
+from vecchess.search.kernels.sampling import draw_index, write_softmax_weights
 from vecchess.selfplay.games.fingerprint import fold_answer_unbatched, tag_unbatched
 from vecchess.selfplay.games.game_kernel import (
     CONSUMED,
@@ -118,7 +118,7 @@ def _value(requests: Any, rules: Any, seat: Any, weights: Any) -> Any:
     steps = np.int64(requests.steps[seat])
     scale = rules.value_scale / np.float32(steps)
     wdl = np.int64(requests.wdl.ctypes.data) + seat * WDL_BYTES
-    total = np.int64(weigh_unbatched(wdl, 3, scale, np.int64(weights.ctypes.data)))
+    total = np.int64(write_softmax_weights(wdl, 3, scale, np.int64(weights.ctypes.data)))
     win = (np.int64(weights[0]) * VALUE_UNIT + total // 2) // total
     draw = (np.int64(weights[1]) * VALUE_UNIT + total // 2) // total
     return steps, win, min(draw, VALUE_UNIT - win)
@@ -134,6 +134,6 @@ def _draw_by_policy(
     scale = rules.policy_scale[ply] / np.float32(steps)
     policy = np.int64(requests.policy.ctypes.data) + seat * POLICY_BYTES
     listed = np.int64(weights.ctypes.data)
-    total = weigh_unbatched(policy, count, scale, listed)
-    choice = draw_unbatched(listed, total, random_u64(rules.seed, games.number[seat], ply))
+    total = write_softmax_weights(policy, count, scale, listed)
+    choice = draw_index(listed, total, random_u64(rules.seed, games.number[seat], ply))
     return choice, np.float32(weights[choice]) / np.float32(total)

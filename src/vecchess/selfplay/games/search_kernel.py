@@ -13,13 +13,13 @@ from vecchess.chess.bitboards.bits import load_f32, load_i32, load_i64, store_i3
 from vecchess.jit import inline, kernel, paste
 from vecchess.rng import random_u64
 from vecchess.search.kernels import decide
-from vecchess.search.kernels.decide import decide_unbatched
+from vecchess.search.kernels.decide import decide_search
 from vecchess.search.kernels.evaluate_leaf import (
-    UNKNOWN,
-    is_in_tablebase_unbatched,
-    look_up_game_unbatched,
+    UNKNOWN_OUTCOME,
+    is_in_tablebase,
+    probe_game_position,
 )
-from vecchess.search.kernels.tree_reuse import begin_search_unbatched, follow_unbatched
+from vecchess.search.kernels.tree_reuse import begin_search, follow_edge
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import (
@@ -32,7 +32,7 @@ from vecchess.search.tree.node_layout import (
     node_at,
     tree_at,
 )
-from vecchess.search.tree.node_pool import free_tree_unbatched
+from vecchess.search.tree.node_pool import free_tree
 from vecchess.selfplay.games.fingerprint import fold_root_unbatched, tag_unbatched
 from vecchess.selfplay.games.game_kernel import (
     CONSUMED,
@@ -112,10 +112,10 @@ def resume_searches(games, rules, targets, forest, words, offsets, seats, search
             _log_word(games, targets, seat, words[at])
         anchor_unbatched(games, seat)
         was_decided = games.target_words[seat] > 0
-        waits = was_decided and is_in_tablebase_unbatched(forest, board_of(games, seat))
+        waits = was_decided and is_in_tablebase(forest, board_of(games, seat))
         searching[index] = not waits
         if waits:
-            look_up_game_unbatched(forest, seat, board_of(games, seat))
+            probe_game_position(forest, seat, board_of(games, seat))
         else:
             _begin_search(games, rules, forest, seat)
 
@@ -178,8 +178,8 @@ def _play_seat(
             attempt < OPENING_ATTEMPTS
         ):
             task = RANDOM
-        elif task == DECISION and is_in_tablebase_unbatched(forest, board_of(games, seat)):
-            look_up_game_unbatched(forest, seat, board_of(games, seat))
+        elif task == DECISION and is_in_tablebase(forest, board_of(games, seat)):
+            probe_game_position(forest, seat, board_of(games, seat))
             return False
         else:
             _begin_search(games, rules, forest, seat)
@@ -192,7 +192,7 @@ def _take_verdict(forest: Any, seat: Any) -> Any:
     lane = lane_at(forest, seat)
     store_i32(lane, LANE_STATE, LANE_FREE)
     outcome = load_i64(lane, LANE_KEY)
-    return (ONGOING if outcome == UNKNOWN else TABLEBASE), outcome
+    return (ONGOING if outcome == UNKNOWN_OUTCOME else TABLEBASE), outcome
 
 
 @inline
@@ -206,7 +206,7 @@ def _begin_search(games: Any, rules: Any, forest: Any, seat: Any) -> None:
         full = np.int64(random_u64(rules.seed, number, FULL_DRAW | ply) < rules.full_share)
     sims = rules.full_sims if full else rules.fast_sims
     temperature = rules.temperature[ply]
-    begin_search_unbatched(forest, seat, number, ply, np.int64(sims), full, full, temperature)
+    begin_search(forest, seat, number, ply, np.int64(sims), full, full, temperature)
 
 
 @paste
@@ -215,7 +215,7 @@ def _play_decision(
 ) -> Any:
     """Play the move of a search that is over, unless the side gives up; returns why, or ONGOING."""
     decision = load_i64(forest, descriptor.DECISION)
-    decide_unbatched(forest, tree_at(forest, seat))
+    decide_search(forest, tree_at(forest, seat))
     root = node_at(forest, load_i32(tree_at(forest, seat), record.ROOT))
     games.fingerprint[seat] = fold_root_unbatched(games.fingerprint[seat], forest, root)
     tag = tag_unbatched(games.fingerprint[seat], rules.num_tags)
@@ -232,9 +232,9 @@ def _play_decision(
     move_unbatched(tables, games, log, seat, np.uint16(action), word)
     cursor[PLAYED] += 1
     if games.ply[seat] % ANCHOR_PLIES == 0:
-        free_tree_unbatched(forest, tree_at(forest, seat))
+        free_tree(forest, tree_at(forest, seat))
     else:
-        follow_unbatched(forest, seat, load_i32(decision, decide.EDGE))
+        follow_edge(forest, seat, load_i32(decision, decide.EDGE))
     return ONGOING
 
 
@@ -277,5 +277,5 @@ def _finish(
     cursor[WORDS_DONE] += words
     games.target_words[seat] = 0
     finish_unbatched(games, log, finished, seat, code, outcome, cursor)
-    free_tree_unbatched(forest, tree_at(forest, seat))
+    free_tree(forest, tree_at(forest, seat))
     store_i32(lane_at(forest, seat), LANE_STATE, LANE_FREE)

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
 
-from vecchess.safe_parse import json_object
+from vecchess.safe_parse import parse_json_object
 
 Message = dict[str, Any]
 MOST_BYTES = 1 << 20
@@ -69,7 +69,7 @@ class Pipe:
 
 def _message(data: bytes) -> Message:
     """Raises ValueError where it is none."""
-    message = json_object(data, MOST_BYTES)
+    message = parse_json_object(data, MOST_BYTES)
     if not isinstance(message.get("kind"), str):
         raise ValueError("a message has a kind")
     return message

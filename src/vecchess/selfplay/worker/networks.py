@@ -4,7 +4,7 @@ from pathlib import Path
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import NetworkError
-from vecchess.safe_parse import contents, json_object
+from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import PRESETS
@@ -56,7 +56,7 @@ def kept_net(run: RunFolder) -> IntegerNet | None:
     if not latest.exists():
         return None
     try:
-        facts = json_object(contents(latest))
+        facts = parse_json_object(read_bytes(latest))
         network = IntegerNet.load(run.nets / Path(facts["file"]).name)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NetworkError(f"{latest} does not say which network to go on with: {error}") from None

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from vecchess.errors import NetworkError, refused
-from vecchess.safe_parse import MOST_BYTES, clipped, json_object, json_of, regular
+from vecchess.errors import NetworkError, write_error
+from vecchess.safe_parse import MOST_BYTES, clip_line, open_regular, parse_json, parse_json_object
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe, tensors_of
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
@@ -46,14 +46,14 @@ def save_net(net: IntegerNet, path: Path) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise refused(f"cannot write network {path}", error, NetworkError) from None
+        raise write_error(f"cannot write network {path}", error, NetworkError) from None
 
 
 def load_net(path: Path) -> IntegerNet:
     """Read, then check schema, names, dtypes, shapes, ranges and hash; raises ``NetworkError``."""
     path = Path(path)
     try:
-        with regular(path) as file:
+        with open_regular(path) as file:
             data = file.read()
     except OSError as error:
         raise NetworkError(f"cannot read network {path}: {error.strerror}") from error
@@ -91,13 +91,13 @@ def _parse(data: bytes) -> IntegerNet:
 def _description(data: bytes) -> dict[str, Any]:
     """The JSON object of our metadata entry; the header is a length and a JSON object."""
     try:
-        header = json_of(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        description = json_object(header["__metadata__"][METADATA_KEY])
+        header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        description = parse_json_object(header["__metadata__"][METADATA_KEY])
         schema = description["schema"]
     except (KeyError, TypeError, ValueError) as error:
         raise NetworkError("was not written by vecchess: it has no description") from error
     if schema != SCHEMA:
-        raise NetworkError(f"has schema {clipped(schema)}, this vecchess reads {SCHEMA}")
+        raise NetworkError(f"has schema {clip_line(schema)}, this vecchess reads {SCHEMA}")
     return description
 
 
@@ -107,14 +107,14 @@ def _config(description: dict[str, Any]) -> NetConfig:
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "config"
-        raise NetworkError(clipped(f"has a wrong size, {where}: {fault['msg']}")) from error
+        raise NetworkError(clip_line(f"has a wrong size, {where}: {fault['msg']}")) from error
 
 
 def _layers(config: NetConfig, tensors: dict[str, NDArray[Any]]) -> dict[str, Layer]:
     shapes = layer_shapes(config)
     expected = {f"{name}.{part}" for name in shapes for part in DTYPES}
     if odd := sorted(expected ^ set(tensors)):
-        raise NetworkError(f"lacks tensor {clipped(odd[0])} or has it too many")
+        raise NetworkError(f"lacks tensor {clip_line(odd[0])} or has it too many")
     layers = {}
     for name, (outputs, inputs) in shapes.items():
         wanted = {"weight": (outputs, inputs), "shift": (outputs,), "bias": (outputs,)}

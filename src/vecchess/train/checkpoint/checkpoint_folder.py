@@ -21,7 +21,7 @@ from typing import Any
 from vecchess import __version__
 from vecchess.errors import ConfigError, DataError
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, sync_directory
-from vecchess.safe_parse import clipped, contents, json_object, regular
+from vecchess.safe_parse import clip_line, open_regular, parse_json_object, read_bytes
 from vecchess.train.checkpoint.state_dict import packed, unpacked
 from vecchess.train.checkpoint.state_file import read_state, state_bytes
 
@@ -214,7 +214,7 @@ def _write_synced(path: Path, data: bytes) -> None:
 def _manifest(path: Path) -> dict[str, Any]:
     """A checkpoint's manifest; raises DataError where it is damaged, or too new."""
     try:
-        manifest = json_object(contents(path / MANIFEST_FILE))
+        manifest = parse_json_object(read_bytes(path / MANIFEST_FILE))
         _check_manifest(path, manifest)
     except OSError as error:
         raise DataError(f"{path} is damaged: {MANIFEST_FILE}: {error.strerror}") from None
@@ -228,8 +228,8 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     schema = manifest["schema"]
     if schema > SCHEMA:
         raise DataError(
-            f"{path} has schema {clipped(schema)}, this vecchess reads up to {SCHEMA}: "
-            f"it was written by vecchess {clipped(manifest['vecchess'])}, use that or a later one"
+            f"{path} has schema {clip_line(schema)}, this vecchess reads up to {SCHEMA}: "
+            f"it was written by vecchess {clip_line(manifest['vecchess'])}, use that or a later one"
         )
     facts, known = manifest["facts"], manifest["files"][STATE_FILE]
     for count in (facts["iteration"], facts["step"], known["size"]):
@@ -245,7 +245,7 @@ def _require_net(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]
     for key, value in wanted.items():
         if found.get(key) != value:
             raise ConfigError(
-                f"{path} is of another network: it has {key} = {clipped(found.get(key))}, "
+                f"{path} is of another network: it has {key} = {clip_line(found.get(key))}, "
                 f"this run has {key} = {value}"
             )
 
@@ -261,6 +261,6 @@ def _remove(path: Path) -> None:
 
 
 def _is_as_written(file: Path, known: Mapping[str, Any]) -> bool:
-    with regular(file) as opened:
+    with open_regular(file) as opened:
         found = file_digest(opened, "sha256").hexdigest()
     return bool(found == known["sha256"] and file.stat().st_size == known["size"])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError, VecchessError
-from vecchess.safe_parse import json_object
+from vecchess.safe_parse import parse_json_object
 from vecchess.train.data.augment import mirror
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import collate
@@ -31,7 +31,7 @@ class BatchRequest:
     @classmethod
     def from_bytes(cls, data: bytes) -> "BatchRequest":
         """What ``to_bytes`` made."""
-        values = json_object(data)
+        values = parse_json_object(data)
         return cls(BatchSpec(**values["plan"]), values["place"])
 
 
@@ -55,7 +55,7 @@ class BatchReply:
     @classmethod
     def from_bytes(cls, data: bytes) -> "BatchReply":
         """What ``to_bytes`` made."""
-        values = json_object(data)
+        values = parse_json_object(data)
         error = None if values["error"] is None else (values["error"][0], values["error"][1])
         notes = tuple(values["notes"])
         return cls(

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
+from vecchess.chess.action import action_to_move, write_actions
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load_f32, load_i32, load_u8, load_u16, store
-from vecchess.chess.history import PAST_WORDS, clear_unbatched, note_unbatched
-from vecchess.chess.make import make_unbatched
-from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.history import PAST_WORDS, clear_past, push_position
+from vecchess.chess.make import make_move
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.planes import (
-    encode_past_unbatched,
-    encode_planes_unbatched,
-    history_unbatched,
+    history_length,
+    write_past_planes,
+    write_planes,
 )
-from vecchess.chess.position import clock_unbatched, colour_unbatched, key_unbatched
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, push_key_unbatched
+from vecchess.chess.position import clock_of, colour_of, position_key
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, push_key
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 from vecchess.store.records import GameRecords
@@ -97,7 +97,7 @@ def make_samples(
 def _fill(tables, blocks, which, plies, room, columns):  # type: ignore[no-untyped-def]
     board, keys = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
     moves, places = np.int64(room[2].ctypes.data), np.int64(room[3].ctypes.data)
-    past, history = np.int64(room[4].ctypes.data), history_unbatched(columns[0][0].shape[1])
+    past, history = np.int64(room[4].ctypes.data), history_length(columns[0][0].shape[1])
     for row in range(len(plies)):
         block, ply = blocks[which[row]], plies[row]
         game = _game_of(block[_OFFSETS], block[NUM_GAMES_PLACE], ply)
@@ -106,7 +106,7 @@ def _fill(tables, blocks, which, plies, room, columns):  # type: ignore[no-untyp
         _ask(tables, block[_ACTION], ply, (board, keys, moves, places, past), columns[0], row)
         _set_target(block, ply, places, columns[0], row)
         outcome = np.int64(np.int8(load_u8(block[_RESULT], game)))
-        is_black = colour_unbatched(board) != np.uint64(0)
+        is_black = colour_of(board) != np.uint64(0)
         _judge(block, ply, -outcome if is_black else outcome, columns[1], columns[2], row)
 
 
@@ -135,15 +135,15 @@ def _play_up_to(
     for index in range(KEY_HISTORY):
         store(keys, index, np.uint64(0))
     if history > 1:
-        clear_unbatched(past)
+        clear_past(past)
     for ply in range(first, last):
         if last - ply < history:
-            note_unbatched(board, past)
-        clock = clock_unbatched(board)
+            push_position(board, past)
+        clock = clock_of(board)
         if clock <= FIFTY_MOVES_PLIES:
-            store(keys, clock, key_unbatched(board))
+            store(keys, clock, position_key(board))
         action = load_u16(block[_ACTION], ply)
-        make_unbatched(tables, board, action_to_move_unbatched(tables, board, action))
+        make_move(tables, board, action_to_move(tables, board, action))
 
 
 @inline
@@ -151,14 +151,14 @@ def _ask(tables: Any, actions: Any, ply: Any, room: Any, columns: Any, row: Any)
     """The question: planes, legal moves, and which of them was played."""
     planes, legal, num_legal, played, _, _ = columns
     board, keys, moves, places, past = room
-    packed = generate_unbatched(tables, board, moves)
-    repetitions = push_key_unbatched(board, keys)
+    packed = generate_moves(tables, board, moves)
+    repetitions = push_key(board, keys)
     count = np.int64(packed & 0xFFFF)
     listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
-    encode_actions_unbatched(tables, moves, count, listed)
+    write_actions(tables, moves, count, listed)
     seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
-    encode_planes_unbatched(board, repetitions, packed >> 16, seen)
-    encode_past_unbatched(board, past, history_unbatched(planes.shape[1]), seen)
+    write_planes(board, repetitions, packed >> 16, seen)
+    write_past_planes(board, past, history_length(planes.shape[1]), seen)
     index_actions(listed, count, places)
     num_legal[row] = count
     played[row] = action_index(listed, count, places, load_u16(actions, ply))

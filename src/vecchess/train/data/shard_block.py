@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import action_to_move_unbatched, encode_actions_unbatched
+from vecchess.chess.action import action_to_move, write_actions
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.make import make_unbatched
-from vecchess.chess.movegen import MOVE_BUFFER, generate_unbatched
+from vecchess.chess.make import make_move
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.errors import DataError
 from vecchess.jit import kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
@@ -180,11 +180,11 @@ def _play_through(tables, starts, offsets, actions, targets, board, room, found)
             board[0][word] = starts[game, word]
         for ply in range(offsets[game], offsets[game + 1]):
             found[1] = ply
-            count = np.int64(generate_unbatched(tables, position, moves) & 0xFFFF)
+            count = np.int64(generate_moves(tables, position, moves) & 0xFFFF)
             found[0] = _ILLEGAL
             if count > MAX_MOVES:
                 return
-            encode_actions_unbatched(tables, moves, count, legal)
+            write_actions(tables, moves, count, legal)
             index_actions(legal, count, places)
             if action_index(legal, count, places, np.int64(actions[ply])) == NOT_LEGAL:
                 return
@@ -193,6 +193,6 @@ def _play_through(tables, starts, offsets, actions, targets, board, room, found)
             target = (codes, weights, first, end)
             if first < end and target_weight(legal, count, places, target) == 0:
                 return
-            move = action_to_move_unbatched(tables, position, actions[ply])
-            make_unbatched(tables, position, move)
+            move = action_to_move(tables, position, actions[ply])
+            make_move(tables, position, move)
     found[0] = _GOOD

@@ -6,7 +6,7 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-from vecchess.safe_parse import json_object
+from vecchess.safe_parse import parse_json_object
 
 Message = dict[str, Any]
 SEND_S = 10.0
@@ -81,7 +81,7 @@ class Wire:
         if len(self._buffer) > self._most_bytes:
             raise ConnectionError("the other end does not come to an end")
         try:
-            messages = [json_object(line, self._most_bytes) for line in lines]
+            messages = [parse_json_object(line, self._most_bytes) for line in lines]
         except ValueError as error:
             raise ConnectionError(f"the other end says what is no message: {error}") from None
         if any(not isinstance(message.get("kind"), str) for message in messages):

@@ -20,7 +20,7 @@ from time import monotonic
 from typing import Any, NoReturn
 
 from vecchess.errors import RankLost, VecchessError
-from vecchess.safe_parse import clipped
+from vecchess.safe_parse import clip_line
 from vecchess.train.distributed.connection import Message, Wire, readable
 from vecchess.train.distributed.messages import TO_HUB, TO_SPOKE, understood
 
@@ -162,7 +162,7 @@ class Hub:
         return True
 
     def _heed_trouble(self, rank: int, message: Message) -> NoReturn:
-        line = clipped(message["line"], LONGEST_LINE)
+        line = clip_line(message["line"], LONGEST_LINE)
         named = f"rank {rank} on {self._hosts[rank]}: {line}" if line else ""
         self._end(named, message["exit_code"], is_lost=False)
         raise SharedError(named, message["exit_code"])
@@ -255,7 +255,7 @@ class Spoke:
             self._send({"kind": "present"})
         elif message["kind"] == "over":
             if message["is_lost"]:
-                raise RankLost(clipped(message["line"], LONGEST_LINE))
+                raise RankLost(clip_line(message["line"], LONGEST_LINE))
             raise SharedError("", message["exit_code"])
 
     def _send(self, message: Message) -> None:
