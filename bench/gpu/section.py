@@ -25,6 +25,7 @@ from vecchess.inference.cuda.tiles import candidates
 from vecchess.inference.cuda.tuning import tower_seconds
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.presets import NetConfig
 
 PACKAGES = ("torch", "triton", "numba", "numpy", "snntorch", "spikingjelly")
@@ -67,7 +68,7 @@ def ceilings(setting: Setting) -> dict[str, Any]:
 
 def equality(setting: Setting) -> dict[str, Any]:
     """Our kernels against the CPU backend, accumulator by accumulator."""
-    trained = {file.name: IntegerNet.load(file) for file in setting.nets}
+    trained = {file.name: load_net(file) for file in setting.nets}
     cases: list[dict[str, Any]] = []
     for preset, share in ({"base": 1.0} if setting.quick else CPU_COMPARED).items():
         net = setting.network(preset)
@@ -119,7 +120,7 @@ def steps(setting: Setting) -> dict[str, Any]:
         "tower_seconds_by_tile": {tile: s for tile, s in by_tile.items() if s < inf},
         "answer_seconds": device_seconds(lambda: launches._answer()),
         "int8_ops_per_s": 2 * macs * slots / seconds,
-        "state_bytes_per_s": (2 * state.membranes.nbytes + state.inflow.nbytes) / seconds,
+        "state_bytes_per_s": (2 * state.membranes.nbytes + state.input_current.nbytes) / seconds,
         "peak_bytes": torch.cuda.max_memory_allocated(),
     }
 
@@ -191,7 +192,7 @@ def _selfplay(setting: Setting, tree: dict[str, Any]) -> dict[str, Any]:
 
 def _saved(net: IntegerNet, folder: str) -> str:
     file = Path(folder) / "net.safetensors"
-    net.save(file)
+    save_net(net, file)
     return str(file)
 
 

@@ -14,13 +14,13 @@ from vecchess.bench.paired_timing import race, ratio, speed
 from vecchess.bench.peers.training_loop import TrainingLoop
 from vecchess.bench.training import WARM_UP, Labels, TrainingEntrant, settled
 from vecchess.snn.kernels.surrogate import SURROGATES
-from vecchess.snn.modules.lif_triton import fire_triton
+from vecchess.snn.modules.lif_triton import lif_triton
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
-from vecchess.snn.modules.neuron import Fire, fire
+from vecchess.snn.modules.neuron import LifFunction, lif
 from vecchess.snn.presets import NetConfig
 
 SNNTORCH = "snntorch"
-WAYS: dict[str, Fire] = {"triton": fire_triton, "plain": fire}
+WAYS: dict[str, LifFunction] = {"triton": lif_triton, "plain": lif}
 """How the neurons of our networks are computed; all else is the same."""
 
 
@@ -60,18 +60,18 @@ def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[Training
         seen = planes.permute(0, 3, 1, 2).contiguous() if name == SNNTORCH else planes
         return TrainingEntrant(name, make().to(planes.device), seen, labels, kind)
 
-    def ours(way: Fire) -> SpikingNet:
+    def ours(way: LifFunction) -> SpikingNet:
         module = SpikingNet(sizes).to(planes.device)
-        module.fire = way
+        module.lif = way
         return module
 
-    def folded(way: Fire) -> SpikingNet:
+    def folded(way: LifFunction) -> SpikingNet:
         module = deepcopy(base)
-        module.fire = way
+        module.lif = way
         return module
 
     torch.manual_seed(0)
-    base = settled(ours(fire), planes)
+    base = settled(ours(lif), planes)
     found = [learner(SNNTORCH, lambda: TrainingLoop(sizes), torch.bfloat16)]
     for name, way in WAYS.items():
         found.append(learner(f"float_{name}", partial(ours, way), torch.bfloat16))
@@ -109,7 +109,7 @@ def _neuron_seconds(sizes: NetConfig, batch: int, setting: Setting) -> dict[str,
     membrane = torch.zeros(shape, device=setting.device)
     surrogate, upstream = SURROGATES["atan"], torch.randn_like(currents)
 
-    def work(way: Fire) -> None:
+    def work(way: LifFunction) -> None:
         fired = way(currents, membrane, sizes.grid_bits, surrogate, False)
         torch.autograd.grad(fired.spikes.values, currents, upstream)
 

@@ -20,6 +20,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.tune.step_traces import leave_at
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.sources import read_games
 
@@ -37,7 +38,7 @@ def main() -> None:
     positions = replay_positions(
         records, np.flatnonzero((records.visits > 0) | (records.steps > 0))
     )
-    hits = [foretold(IntegerNet.load(net), positions) for net in options.nets]
+    hits = [foretold(load_net(net), positions) for net in options.nets]
     print(json.dumps({"positions": len(positions.ply)} | shares(options.nets, hits, positions)))
 
 

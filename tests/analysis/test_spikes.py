@@ -19,7 +19,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.inference.tune.step_traces import trace
+from vecchess.inference.tune.step_traces import record_steps
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
@@ -52,7 +52,7 @@ def test_accumulators_are_those_of_the_backend_at_every_step(config: NetConfig) 
     observer, steps = SpikeTracer(net), config.time_steps
     for question in questions():
         seen = observer.look(question)
-        theirs = trace(lambda rule: open_backend("cpu", net, 1, rule), question, steps)
+        theirs = record_steps(lambda rule: open_backend("cpu", net, 1, rule), question, steps)
         assert np.array_equal(seen.policy, theirs.policy[:, 0])
         assert np.array_equal(seen.wdl, theirs.wdl[:, 0])
 

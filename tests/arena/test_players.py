@@ -26,7 +26,7 @@ from vecchess.search.batch_search import BatchSearch
 from vecchess.selfplay.games.game_ids import NumberPool
 from vecchess.selfplay.worker.setup import assemble_server
 from vecchess.snn.create import create_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 
@@ -97,7 +97,7 @@ def test_random_plays_every_move() -> None:
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("nets") / "net"
-    create_network("tiny", 1).save(file)
+    save_net(create_network("tiny", 1), file)
     return str(file)
 
 
@@ -146,12 +146,12 @@ def test_a_policy_is_drawn_from_at_its_temperature(net: str) -> None:
 
 def test_steps_and_exits_are_those_asked_for(net: str) -> None:
     """What a network says after 2 steps is what it says when it has no more."""
-    network = IntegerNet.load(Path(net))
+    network = load_net(Path(net))
     short = replace(
         network, config=network.config.model_copy(update={"time_steps": 2}), exit_rule=None
     )
     file = Path(net).with_name("short")
-    short.save(file)
+    save_net(short, file)
     fens = some_fens(20)
     wanted = chosen(open_player(f"net:{file}?exits=off"), fens)
     assert chosen(open_player(f"net:{net}?T=2&exits=off"), fens) == wanted
@@ -162,7 +162,7 @@ def test_steps_and_exits_are_those_asked_for(net: str) -> None:
 def net_of_three(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A network that sees three positions."""
     file = tmp_path_factory.mktemp("nets") / "three"
-    create_network("tiny", 1, history=3).save(file)
+    save_net(create_network("tiny", 1, history=3), file)
     return str(file)
 
 
@@ -193,7 +193,7 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     boards = random_openings(12, 9, 5, 400)
     player, tree = open_with(text, 3, 12), TreeConfig(search="puct", sims=6)
     moves = choose_moves(player, boards.turns(boards.ongoing, boards.ongoing)).moves
-    network = IntegerNet.load(Path(net_of_three))
+    network = load_net(Path(net_of_three))
     search = BatchSearch(tree, open_backend("cpu", network, 12), 12, history=3)
     game = {"seed": 3, "numbers": boards.ongoing, "plies": boards.plies}
     known = search.run(boards.positions, boards.keys, boards.past, **game)

@@ -9,6 +9,7 @@ from tests.system.commands import inside, last_json
 from vecchess.bench import inference
 from vecchess.bench.peers import line_up
 from vecchess.errors import VecchessError
+from vecchess.snn.integer.net_file import save_net
 
 SHORT = ["--gpus", "cpu", "--slots", 8, "--positions", 16, "--seconds", 0.5, "--threads", 1]
 OWN = {"fixed_T", "slots_fixed_T", "continuous", "batch_synchronous"}
@@ -38,7 +39,7 @@ def test_with_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(line_up, "_compiled", too_slow_for_a_test)
     file = tmp_path / "net.safetensors"
-    small_net().save(file)
+    save_net(small_net(), file)
     config = inference.InferenceBench(
         net=str(file), gpus="cpu", slots=8, positions=16, threads=1, seconds=0.5
     )

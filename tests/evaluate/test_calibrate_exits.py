@@ -15,11 +15,12 @@ from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.evaluate.calibrate_exits import CalibrationPlan, calibrate, policy_targets
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.tune.exit_calibration import Bounds
-from vecchess.inference.tune.step_traces import Traces
+from vecchess.inference.tune.exit_calibration import CostBounds
+from vecchess.inference.tune.step_traces import StepTraces
 from vecchess.selfplay.worker.networks import keep_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.run_folder import RunFolder
@@ -39,7 +40,7 @@ def games(network: IntegerNet) -> GameRecords:
 
 @pytest.fixture
 def folder(tmp_path: Path, network: IntegerNet, games: GameRecords) -> Path:
-    network.save(tmp_path / "net.safetensors")
+    save_net(network, tmp_path / "net.safetensors")
     write_shard(tmp_path / "games.npz", games)
     return tmp_path
 
@@ -50,8 +51,8 @@ def run(folder: Path, net: str = "net.safetensors", **changes: object) -> dict:
 
 
 def test_rule_and_measurements_are_stored_in_place(folder: Path, network: IntegerNet) -> None:
-    facts = run(folder, bounds=Bounds(0.05, 0.05))
-    stored = IntegerNet.load(folder / "net.safetensors")
+    facts = run(folder, bounds=CostBounds(0.05, 0.05))
+    stored = load_net(folder / "net.safetensors")
     assert stored.sha256 == facts["sha256"] != network.sha256 == facts["sha256_before"]
     assert stored.exit_rule == facts["rule"]
     calibration = stored.calibration
@@ -66,7 +67,7 @@ def test_rule_and_measurements_are_stored_in_place(folder: Path, network: Intege
         assert calibration[half]["value_error_cost"] <= 0.05
         assert calibration[half]["mean_time_steps"] < 4
     assert replace(stored, calibration=None).sha256 == stored.sha256
-    again = run(folder, bounds=Bounds(0.05, 0.05))
+    again = run(folder, bounds=CostBounds(0.05, 0.05))
     assert again["sha256"] == facts["sha256"]
     assert again["rule_before"] == facts["rule"]
 
@@ -92,10 +93,10 @@ def with_targets(games: GameRecords, plies: np.ndarray) -> tuple[GameRecords, Re
     return searched, every
 
 
-def traces_of(sample: ReplayedPositions) -> Traces:
+def traces_of(sample: ReplayedPositions) -> StepTraces:
     num_legal = sample.requests.num_legal
     policy = np.zeros((1, len(num_legal), num_legal.max()), np.int32)
-    return Traces(policy, np.zeros((1, len(num_legal), 3), np.int32), num_legal)
+    return StepTraces(policy, np.zeros((1, len(num_legal), 3), np.int32), num_legal)
 
 
 def test_targets_are_the_searchs_where_there_was_one(games: GameRecords) -> None:
@@ -141,7 +142,7 @@ def test_out_leaves_the_network_alone(folder: Path, network: IntegerNet) -> None
     before = (folder / "net.safetensors").read_bytes()
     run(folder, out=folder / "other.safetensors", positions=100)
     assert (folder / "net.safetensors").read_bytes() == before
-    calibration = IntegerNet.load(folder / "other.safetensors").calibration
+    calibration = load_net(folder / "other.safetensors").calibration
     assert calibration is not None
     assert calibration["positions"] == 100
     with pytest.raises(ConfigError, match="exists already"):
@@ -151,7 +152,7 @@ def test_out_leaves_the_network_alone(folder: Path, network: IntegerNet) -> None
 
 
 def test_impossible_bounds_give_never(folder: Path) -> None:
-    facts = run(folder, bounds=Bounds(-1.0, -1.0))
+    facts = run(folder, bounds=CostBounds(-1.0, -1.0))
     assert ExitRule.from_metadata(facts["rule"]) == ExitRule.never()
     assert facts["holdout"]["mean_time_steps"] == 4
 
@@ -165,7 +166,7 @@ def test_a_file_named_by_its_hash_is_not_rewritten(folder: Path, network: Intege
     for name in (f"run/nets/{file.name}", "link.safetensors"):
         with pytest.raises(ConfigError, match="--out"):
             run(folder, name)
-    assert IntegerNet.load(file).sha256 == network.sha256
+    assert load_net(file).sha256 == network.sha256
     assert run(folder, f"run/nets/{file.name}", out=folder / "out.safetensors")["sha256"]
 
 
@@ -220,6 +221,6 @@ def test_a_network_for_other_planes_is_refused(folder: Path, network: IntegerNet
         config=network.config.model_copy(update={"num_planes": NUM_PLANES - 1}),
         layers=network.layers | {"stem": replace(stem, weight=weight)},
     )
-    narrow.save(folder / "narrow.safetensors")
+    save_net(narrow, folder / "narrow.safetensors")
     with pytest.raises(VecchessError, match="input planes"):
         run(folder, "narrow.safetensors")

@@ -10,6 +10,7 @@ import pytest
 from tests.evaluate.players import small_net
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.evaluate.participant import Participant, distinct, identify, spell
+from vecchess.snn.integer.net_file import save_net
 
 
 @pytest.mark.parametrize(
@@ -43,9 +44,9 @@ def test_settings_that_belong_to_nothing(given: tuple[str, ...], part: str) -> N
 
 def test_a_network_is_known_by_its_weights(tmp_path: Path) -> None:
     one, copy, other = (tmp_path / f"{name}.safetensors" for name in ("one", "copy", "other"))
-    small_net(1).save(one)
+    save_net(small_net(1), one)
     shutil.copy(one, copy)
-    small_net(2).save(other)
+    save_net(small_net(2), other)
     found = [identify(f"net:{file}", seed=0) for file in (one, copy, other)]
     assert [who.name for who in found] == ["one policy", "copy policy", "other policy"]
     assert found[0].identity == found[1].identity != found[2].identity

@@ -17,6 +17,7 @@ from vecchess.evaluate.rating_plot import plot
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.monitor.run_view import HISTORY, RunView
+from vecchess.snn.integer.net_file import save_net
 
 CONFIG = MatchConfig(games=2, max_plies=61)
 
@@ -144,7 +145,7 @@ def test_without_matplotlib_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_networks_of_a_run_are_rated_and_their_games_kept(tmp_path: Path) -> None:
     (tmp_path / "nets").mkdir()
     for samples, seed in (0, 1), (100, 2), (200, 2):
-        small_net(seed).save(tmp_path / "nets" / f"r-s{samples}-d5.safetensors")
+        save_net(small_net(seed), tmp_path / "nets" / f"r-s{samples}-d5.safetensors")
     found, notebook = checkpoints(tmp_path), ResultCache.of_run(tmp_path / "eval" / "pairs")
     watcher, again = Onlooker(), Onlooker()
     history = rate_history(tmp_path, found, (None, None), ["random"], CONFIG, notebook, watcher)

@@ -26,8 +26,9 @@ from vecchess.export.export_game import recorded_games
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_reader import read_chunk
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
-from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY
+from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY, load_net
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.inflight import read_saved
@@ -146,9 +147,9 @@ def networks() -> list[bytes]:
 
 
 def use_network(path: Path) -> None:
-    net = IntegerNet.load(path)
+    net = load_net(path)
     ExitRule.from_metadata(net.exit_rule).as_integers()
-    net.info()
+    net_facts(net)
 
 
 def signed(data: bytes) -> bytes:

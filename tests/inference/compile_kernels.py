@@ -63,7 +63,7 @@ def main() -> None:
         heads_only = {"TIME_STEPS": 4, "MAX_MOVES": MAX_MOVES, "INPUTS": 64, "VALUES": 16}
         compile_kernel(heads.answer, sizes | heads_only)
     staged = {"NUM_PLANES": 40, "MAX_MOVES": MAX_MOVES, "RECORD": record_words(40)}
-    compile_kernel(tower.seat, staged | {"CHANNELS": 64, "OUTPUTS": 64})
+    compile_kernel(tower.admit_requests, staged | {"CHANNELS": 64, "OUTPUTS": 64})
     compile_kernel(heads.list_active, {"BLOCK": 1024})
 
 

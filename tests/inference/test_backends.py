@@ -16,11 +16,12 @@ from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import CpuBackend
-from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, Costs, KernelChoice
-from vecchess.inference.cpu.layerwise import FixedCpu
+from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, KernelChoice, KernelCosts
+from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import neuron_layers
@@ -95,7 +96,7 @@ def test_sizes_and_step_counts_agree(key: tuple[int, int, int, bool]) -> None:
     backend = open_backend("cpu", _net(*key), 9, ExitRule.never())
     got = answer(backend, ask(NUM_ROWS), list(range(NUM_ROWS)), 4)
     assert same(got, _expected(key, ExitRule.never()))
-    assert _net(*key).check().int16_sums is not key[3]
+    assert check_bounds(_net(*key)).int16_sums is not key[3]
 
 
 KINDS = {
@@ -146,7 +147,7 @@ def test_all_steps_of_a_layer_at_once_are_the_same(kind: str, threads: int) -> N
     rows, requests = list(range(NUM_ROWS)), ask(NUM_ROWS)
     reference = open_backend("reference", _kind(kind), 7, ExitRule.never())
     expected = answer(reference, ask(NUM_ROWS), rows, 7)
-    FixedCpu(_kind(kind), 5, threads).answer(requests, np.array(rows, np.int32))
+    LayerwiseCpu(_kind(kind), 5, threads).answer(requests, np.array(rows, np.int32))
     assert same((requests.policy, requests.wdl, requests.steps), expected)
 
 
@@ -169,7 +170,7 @@ def test_another_network_takes_the_place_of_the_first() -> None:
 def test_kernels_follow_the_density_of_spikes() -> None:
     config = KINDS["residual"]
     choice = KernelChoice(config, np.int16)
-    choice.costs = [Costs(dense=10.0, silent=1.0, per_density=30.0)] * 4  # even at 0.3
+    choice.costs = [KernelCosts(dense=10.0, silent=1.0, per_density=30.0)] * 4  # even at 0.3
     neurons = np.array(list(neuron_layers(config).values()))
     fired = np.zeros(len(neurons), np.int64)
 

@@ -6,30 +6,30 @@ import numpy as np
 import pytest
 
 from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
-from vecchess.inference.tune.exit_calibration import Bounds, Judged, choose_rule
-from vecchess.inference.tune.step_traces import Traces
+from vecchess.inference.tune.exit_calibration import CostBounds, ScoredTraces, choose_rule
+from vecchess.inference.tune.step_traces import StepTraces
 
 SCALE = 0.01
 
 
-def random_traces(num: int, time_steps: int, seed: int, spread: int = 40) -> Traces:
+def random_traces(num: int, time_steps: int, seed: int, spread: int = 40) -> StepTraces:
     rng = np.random.default_rng(seed)
     num_legal = rng.integers(1, 7, num).astype(np.uint8)
     policy = rng.integers(-spread, spread, (time_steps, num, 6)).cumsum(axis=0).astype(np.int32)
     wdl = rng.integers(-spread, spread, (time_steps, num, 3)).cumsum(axis=0).astype(np.int32)
-    return Traces(policy, wdl, num_legal)
+    return StepTraces(policy, wdl, num_legal)
 
 
-def judged(traces: Traces, seed: int = 0) -> Judged:
+def judged(traces: StepTraces, seed: int = 0) -> ScoredTraces:
     rng = np.random.default_rng(seed)
     played = rng.integers(0, traces.num_legal)
     target = np.zeros(traces.policy.shape[1:])
     target[np.arange(len(played)), played] = 1.0
     outcome = rng.integers(-1, 2, len(played)).astype(np.int8)
-    return Judged(traces, target, outcome, SCALE, SCALE)
+    return ScoredTraces(traces, target, outcome, SCALE, SCALE)
 
 
-def steps_by_kernel(traces: Traces, rule: ExitRule) -> np.ndarray:
+def steps_by_kernel(traces: StepTraces, rule: ExitRule) -> np.ndarray:
     """What a backend would do: ``exit.judge`` after every step."""
     num, time_steps = traces.num_positions, traces.time_steps
     slots, steps = np.arange(num, dtype=np.int32), np.zeros(num, np.uint8)
@@ -59,9 +59,9 @@ def test_rules_mean_what_the_backends_make_of_them(time_steps: int, spread: int)
 def test_costs_by_hand() -> None:
     policy = np.array([[[100, 0, 9]], [[300, 100, 9]]], np.int32)
     wdl = np.array([[[0, 0, 0]], [[200, 0, 0]]], np.int32)
-    traces = Traces(policy, wdl, np.array([2], np.uint8))
+    traces = StepTraces(policy, wdl, np.array([2], np.uint8))
     target = np.array([[0.25, 0.75, 0.0]])
-    row = Judged(traces, target, np.array([1], np.int8), SCALE, SCALE)
+    row = ScoredTraces(traces, target, np.array([1], np.int8), SCALE, SCALE)
     costs = row.costs(np.array([1]))
     p = 1 / (1 + math.exp(-1))  # after either step the logits differ by 1
     entropy = -0.25 * math.log(p) - 0.75 * math.log(1 - p)
@@ -88,7 +88,7 @@ def test_kl_is_zero_at_the_end_and_positive_before() -> None:
     assert np.isfinite(positions.cross_entropy).all()
 
 
-def settled_and_unsettled(num: int, seed: int) -> Traces:
+def settled_and_unsettled(num: int, seed: int) -> StepTraces:
     """Half of the positions say the same at all four steps; the rest turn around at the last."""
     rng = np.random.default_rng(seed)
     steady = rng.integers(0, 2, num).astype(bool)
@@ -99,19 +99,19 @@ def settled_and_unsettled(num: int, seed: int) -> Traces:
         says = np.where(steady | (t < 4), first, then)
         policy[t - 1, np.arange(num), says] = np.where(steady, 800 * t, 60 * t)
     wdl = np.zeros((4, num, 3), np.int32)
-    return Traces(policy, wdl, np.full(num, 6, np.uint8))
+    return StepTraces(policy, wdl, np.full(num, 6, np.uint8))
 
 
-def at_the_end(traces: Traces) -> Judged:
+def at_the_end(traces: StepTraces) -> ScoredTraces:
     """The target is the best move of the last step."""
     target = np.eye(6)[traces.policy[-1].argmax(axis=1)]
     outcome = np.zeros(traces.num_positions, np.int8)
-    return Judged(traces, target, outcome, SCALE, SCALE)
+    return ScoredTraces(traces, target, outcome, SCALE, SCALE)
 
 
 def test_only_the_settled_leave_early() -> None:
     fit, holdout = (at_the_end(settled_and_unsettled(400, seed)) for seed in (1, 2))
-    choice = choose_rule(fit, holdout, Bounds(1e-4, 1e-4))
+    choice = choose_rule(fit, holdout, CostBounds(1e-4, 1e-4))
     assert choice.rule.policy_margin > 60
     for positions, costs in ((fit, choice.fit), (holdout, choice.holdout)):
         steady = positions.traces.policy[-1].max(axis=1) > 1000
@@ -124,11 +124,11 @@ def test_never_where_nothing_is_within_the_bounds() -> None:
     traces = settled_and_unsettled(200, 3)
     unsettled = np.flatnonzero(traces.policy[-1].max(axis=1) < 1000)
     fit = at_the_end(traces.take(unsettled))
-    choice = choose_rule(fit, fit, Bounds(1e-4, 1e-4))
+    choice = choose_rule(fit, fit, CostBounds(1e-4, 1e-4))
     assert choice.rule == ExitRule.never()
     assert choice.fit.mean_time_steps == 4
     one_step = judged(random_traces(50, 1, 4))
-    assert choose_rule(one_step, one_step, Bounds()).rule == ExitRule.never()
+    assert choose_rule(one_step, one_step, CostBounds()).rule == ExitRule.never()
 
 
 def test_the_hold_out_has_a_veto() -> None:
@@ -137,7 +137,7 @@ def test_the_hold_out_has_a_veto() -> None:
     fit = at_the_end(steady.take(np.flatnonzero(steady.policy[-1].max(axis=1) > 1000)))
     turning = settled_and_unsettled(200, 6)
     turning = turning.take(np.flatnonzero(turning.policy[-1].max(axis=1) < 1000))
-    wide = Bounds(10, 10)
-    assert choose_rule(fit, fit, Bounds()).fit.mean_time_steps == 1
+    wide = CostBounds(10, 10)
+    assert choose_rule(fit, fit, CostBounds()).fit.mean_time_steps == 1
     assert choose_rule(fit, at_the_end(turning), wide).holdout.mean_time_steps == 1
-    assert choose_rule(fit, at_the_end(turning), Bounds()).rule == ExitRule.never()
+    assert choose_rule(fit, at_the_end(turning), CostBounds()).rule == ExitRule.never()

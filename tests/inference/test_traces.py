@@ -7,8 +7,8 @@ from tests.inference.questions import answer, ask
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.tune.exit_calibration import Judged
-from vecchess.inference.tune.step_traces import trace
+from vecchess.inference.tune.exit_calibration import ScoredTraces
+from vecchess.inference.tune.step_traces import record_steps
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 
@@ -24,10 +24,12 @@ def test_a_rule_gives_the_recorded_answers_at_the_predicted_steps(name: str) -> 
     config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
     network = new_network(config, 1, random_positions(16, 1)[0])
     requests = ask(60)
-    traces = trace(lambda rule: open_backend(name, network, 7, rule), requests, config.time_steps)
+    traces = record_steps(
+        lambda rule: open_backend(name, network, 7, rule), requests, config.time_steps
+    )
     scales = network.policy_scale, network.value_scale
     target = np.zeros(traces.policy.shape[1:])
-    positions = Judged(traces, target, np.zeros(60, np.int8), *scales)
+    positions = ScoredTraces(traces, target, np.zeros(60, np.int8), *scales)
     at = np.arange(60)
     for rule in RULES:
         expected = positions.exit_steps(rule)

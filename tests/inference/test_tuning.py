@@ -13,20 +13,20 @@ from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.builtin.fake import FakeBackend
 from vecchess.inference.requests import Requests
 from vecchess.inference.tune.slot_search import (
-    Limits,
     Rung,
-    choose,
-    climb,
-    held_bytes,
+    SlotLimits,
+    backend_nbytes,
+    choose_count,
     ladder,
-    measure,
+    measure_backend,
+    measure_counts,
 )
-from vecchess.inference.tune.tuning_cache import Place, recall, remember
+from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
 from vecchess.snn.initialise import new_network
 from vecchess.snn.presets import NetConfig
 
 T = 4
-NO_LIMITS = Limits()
+NO_LIMITS = SlotLimits()
 
 
 class Stepping(ConstantBackend):
@@ -72,9 +72,11 @@ class Device:
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
 
-    def climb(self, limits: Limits = NO_LIMITS, last: int = 4096) -> list[Rung]:
+    def measure_counts(self, limits: SlotLimits = NO_LIMITS, last: int = 4096) -> list[Rung]:
         questions = Requests.empty(10, 1)
-        return climb(self.open, questions, ladder(16, last), limits, clock=lambda: self.seconds)
+        return measure_counts(
+            self.open, questions, ladder(16, last), limits, clock=lambda: self.seconds
+        )
 
 
 def test_the_ladder_doubles() -> None:
@@ -85,7 +87,7 @@ def test_the_ladder_doubles() -> None:
 def test_speed_and_latency_are_those_of_the_device() -> None:
     device = Device(fixed_s=1e-3, each_s=1e-5)
     backend = device.open(200)
-    rung = measure(backend, Requests.empty(7, 1), clock=lambda: device.seconds)
+    rung = measure_backend(backend, Requests.empty(7, 1), clock=lambda: device.seconds)
     step_s = 1e-3 + 200e-5
     assert rung.latency_ms == pytest.approx(1e3 * T * step_s)
     assert rung.positions_per_s == pytest.approx(200 / T / step_s, rel=0.02)
@@ -104,7 +106,7 @@ def test_every_size_is_asked_the_same_questions_in_turn() -> None:
         heard: list[int] = []
         device = Device(fixed_s=1e-2, each_s=1e-5)
         backend = device.around(Listener(slots))
-        measure(backend, questions, clock=lambda clocked=device: clocked.seconds)
+        measure_backend(backend, questions, clock=lambda clocked=device: clocked.seconds)
         assert heard == [index % 10 for index in range(len(heard))]
 
 
@@ -112,53 +114,53 @@ def test_the_smallest_that_is_nearly_the_fastest() -> None:
     """Speed is 1 / (each + fixed / S): within 2 % of the limit from S = 49 fixed / each on."""
     device = Device(fixed_s=1e-3, each_s=1e-4)
     rungs = device.climb()
-    assert choose(rungs, NO_LIMITS).slots == 512
+    assert choose_count(rungs, NO_LIMITS).slots == 512
     assert device.tried[-1] == 2048, "two rungs brought nothing more: the ladder ended"
     slow_start = Device(fixed_s=1.0, each_s=1e-9)
-    assert choose(slow_start.climb(), NO_LIMITS).slots == 4096
+    assert choose_count(slow_start.climb(), NO_LIMITS).slots == 4096
 
 
 def test_a_device_that_slows_down() -> None:
     flat = Device(fixed_s=0.0, each_s=1e-5)
-    assert choose(flat.climb(), NO_LIMITS).slots == 16
+    assert choose_count(flat.climb(), NO_LIMITS).slots == 16
     assert flat.tried == [16, 32, 64]
 
 
 def test_latency_bound_is_approached_from_below() -> None:
     device = Device(fixed_s=1e-2, each_s=1e-5)
-    limits = Limits(latency_ms=4 * (10 + 7.7))  # 770 slots
+    limits = SlotLimits(latency_ms=4 * (10 + 7.7))  # 770 slots
     rungs = device.climb(limits)
     assert device.tried == [16, 32, 64, 128, 256, 512, 1024, 768]
-    assert choose(rungs, limits).slots == 768
+    assert choose_count(rungs, limits).slots == 768
     assert [rung.slots for rung in rungs] == sorted(rung.slots for rung in rungs)
 
 
 def test_memory_budget_is_foreseen() -> None:
     device = Device(fixed_s=1.0, each_s=1e-9)
-    limits = Limits(nbytes=1000 + 10 * 300)
-    assert choose(device.climb(limits), limits).slots == 256
+    limits = SlotLimits(nbytes=1000 + 10 * 300)
+    assert choose_count(device.climb(limits), limits).slots == 256
     assert max(device.tried) == 256, "what would break the budget is not opened"
 
 
 def test_out_of_memory_ends_the_ladder_and_other_failures_are_told() -> None:
     device = Device(fixed_s=1.0, each_s=1e-9, room=100)
-    assert choose(device.climb(), NO_LIMITS).slots == 96
+    assert choose_count(device.climb(), NO_LIMITS).slots == 96
     assert device.tried == [16, 32, 64, 128, 96]
 
     def broken(slots: int) -> FakeBackend:
         raise DeviceError("the device failed")
 
     with pytest.raises(DeviceError, match="failed"):
-        climb(broken, Requests.empty(1, 1), [16], NO_LIMITS)
+        measure_counts(broken, Requests.empty(1, 1), [16], NO_LIMITS)
 
 
 def test_limits_that_nothing_keeps() -> None:
     device = Device(fixed_s=1e-2, each_s=1e-5)
-    limits = Limits(latency_ms=1.0)
+    limits = SlotLimits(latency_ms=1.0)
     with pytest.raises(ConfigError, match="already 16 slots"):
-        choose(device.climb(limits), limits)
+        choose_count(device.climb(limits), limits)
     with pytest.raises(ConfigError, match="no memory"):
-        choose(Device(1.0, 1.0, room=1).climb(), NO_LIMITS)
+        choose_count(Device(1.0, 1.0, room=1).climb(), NO_LIMITS)
 
 
 def test_what_a_backend_holds_grows_with_its_slots() -> None:
@@ -166,16 +168,16 @@ def test_what_a_backend_holds_grows_with_its_slots() -> None:
         NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32), 1, random_positions(16, 1)[0]
     )
     for name in ("cpu", "reference"):
-        held = [held_bytes(open_backend(name, network, slots)) for slots in (10, 20, 30)]
+        held = [backend_nbytes(open_backend(name, network, slots)) for slots in (10, 20, 30)]
         assert held[2] - held[1] == held[1] - held[0]
         membranes = 4 * 64 * 32 * 3  # int32 or float32, one residual block
         assert held[1] - held[0] > 10 * membranes
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuningKey:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return Place.of(
+    return TuningKey.of(
         "a processor, 2 threads", "cpu", NetConfig(num_planes=25, blocks=2, channels=32)
     )
 
@@ -183,42 +185,42 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 RUNG = Rung(slots=96, positions_per_s=1234.5, latency_ms=3.0, nbytes=10**6)
 
 
-def test_a_count_is_remembered_for_its_place_alone(place: Place) -> None:
-    assert recall(place) is None
-    assert remember(place, RUNG)
-    assert recall(place) == 96
+def test_a_count_is_remembered_for_its_place_alone(place: TuningKey) -> None:
+    assert load_tuned(place) is None
+    assert store_tuned(place, RUNG)
+    assert load_tuned(place) == 96
     config = NetConfig(num_planes=25, blocks=2, channels=32, preset="named")
-    assert recall(Place.of(place.device, place.backend, config)) == 96
+    assert load_tuned(TuningKey.of(place.device, place.backend, config)) == 96
     others = [
-        Place.of("another", "cpu", config),
-        Place.of(place.device, "reference", config),
-        Place.of(place.device, "cpu", config.model_copy(update={"channels": 64})),
-        Place(place.device, place.backend, place.sizes, "0.0.0"),
+        TuningKey.of("another", "cpu", config),
+        TuningKey.of(place.device, "reference", config),
+        TuningKey.of(place.device, "cpu", config.model_copy(update={"channels": 64})),
+        TuningKey(place.device, place.backend, place.sizes, "0.0.0"),
     ]
-    assert [recall(other) for other in others] == [None] * 4
+    assert [load_tuned(other) for other in others] == [None] * 4
     assert [file.name for file in place.file.parent.iterdir()] == [place.file.name]
 
 
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "null", '{"slots": 5}', '{"schema": 1, "key": {}, "slots": 5}']
 )
-def test_a_damaged_or_foreign_file_is_none_and_is_replaced(place: Place, content: str) -> None:
-    remember(place, RUNG)
+def test_a_damaged_or_foreign_file_is_none_and_is_replaced(place: TuningKey, content: str) -> None:
+    store_tuned(place, RUNG)
     place.file.write_text(content)
-    assert recall(place) is None
-    assert remember(place, RUNG)
-    assert recall(place) == 96
+    assert load_tuned(place) is None
+    assert store_tuned(place, RUNG)
+    assert load_tuned(place) == 96
 
 
 @pytest.mark.parametrize("slots", ["0", "-1", "true", "1e9", '"96"', "1048577", "null"])
-def test_a_count_that_cannot_be_is_none(place: Place, slots: str) -> None:
-    remember(place, RUNG)
+def test_a_count_that_cannot_be_is_none(place: TuningKey, slots: str) -> None:
+    store_tuned(place, RUNG)
     place.file.write_text(place.file.read_text().replace('"slots": 96', f'"slots": {slots}'))
-    assert recall(place) is None
+    assert load_tuned(place) is None
 
 
-def test_nowhere_to_write(place: Place) -> None:
+def test_nowhere_to_write(place: TuningKey) -> None:
     place.file.parent.parent.parent.mkdir(parents=True)
     place.file.parent.parent.write_text("a file where a directory should be")
-    assert not remember(place, RUNG)
-    assert recall(place) is None
+    assert not store_tuned(place, RUNG)
+    assert load_tuned(place) is None

@@ -23,6 +23,7 @@ from vecchess.selfplay.worker.messages import Pipe
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS, assemble_server
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
+from vecchess.snn.integer.net_file import save_net
 from vecchess.store.run_folder import RunFolder
 
 GPU = Device("cuda:0", "gpu 0", "0")
@@ -34,7 +35,7 @@ LOST = DeviceError("the device failed while taking a time step: CUDA error: unkn
 
 @pytest.fixture
 def net(tmp_path: Path) -> str:
-    create_network("tiny", 0).save(tmp_path / "net")
+    save_net(create_network("tiny", 0), tmp_path / "net")
     return str(tmp_path / "net")
 
 

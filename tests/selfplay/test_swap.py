@@ -17,6 +17,7 @@ from vecchess.selfplay.worker.setup import assemble_server
 from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import save_net
 from vecchess.store.records import GameRecords, concatenate
 
 SHARE = Share(slots=5, games=8, movers=2, threads=1)
@@ -35,7 +36,7 @@ def network(seed: int) -> IntegerNet:
 
 def saved(folder: Path, net: IntegerNet) -> str:
     path = folder / f"{net.sha256[:16]}.safetensors"
-    net.save(path)
+    save_net(net, path)
     return str(path)
 
 

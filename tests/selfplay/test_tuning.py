@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 from vecchess.config import SelfplayConfig
-from vecchess.inference.backend_registry import Choice
-from vecchess.inference.tune.slot_search import Limits, Rung
-from vecchess.inference.tune.tuning_cache import remember
+from vecchess.inference.backend_registry import BackendChoice
+from vecchess.inference.tune.slot_search import Rung, SlotLimits
+from vecchess.inference.tune.tuning_cache import store_tuned
 from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.selfplay.worker.slot_tuning import tune, tuned_share, with_remembered_slots
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import save_net
 
 GPU = Device("cuda:0", "gpu 0", "0")
 WIDE = Share(slots=4096, games=8192, movers=3, threads=4)
@@ -33,7 +34,7 @@ def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
     config = SelfplayConfig(gpus="cpu", threads=1)
     assert with_remembered_slots(config, network.config, [CPU]) is config
     seen: list[Rung] = []
-    tuned = tune(config, network, [CPU], Limits(latency_ms=60_000), seen.append)
+    tuned = tune(config, network, [CPU], SlotLimits(latency_ms=60_000), seen.append)
     assert tuned.remembered
     assert [rung.slots for rung in tuned.rungs] == [rung.slots for rung in seen] == [4, 8]
     assert tuned.limits.nbytes is not None
@@ -52,15 +53,15 @@ def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
 def gpu(network: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A GPU of a made-up model; returns a network file."""
     monkeypatch.setattr(tuning, "_model", lambda device, threads: "made-up")
-    monkeypatch.setattr(tuning, "choose_backend", lambda *_: Choice("cuda", ""))
-    network.save(tmp_path / "net")
+    monkeypatch.setattr(tuning, "choose_backend", lambda *_: BackendChoice("cuda", ""))
+    save_net(network, tmp_path / "net")
     return tmp_path / "net"
 
 
 def test_a_gpu_worker_takes_what_is_remembered(gpu: Path, network: IntegerNet) -> None:
     config = SelfplayConfig()
     place = tuning._place(config, network.config, GPU, WIDE)
-    remember(place, Rung(16384, 1e6, 2.0, 10**9))
+    store_tuned(place, Rung(16384, 1e6, 2.0, 10**9))
     said: list[str] = []
     share = tuned_share(config, str(gpu), GPU, WIDE, said.append, said.append)
     assert (share.slots, share.games, share.movers) == (16384, 32768, 3)
@@ -74,8 +75,8 @@ def test_a_gpu_worker_measures_where_nothing_is_remembered(
     gpu: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rung = Rung(1024, 1e6, 2.0, 10**9)
-    monkeypatch.setattr(tuning, "climb", lambda *_: [rung])
-    monkeypatch.setattr(tuning, "default_limits", lambda device: Limits())
+    monkeypatch.setattr(tuning, "measure_counts", lambda *_: [rung])
+    monkeypatch.setattr(tuning, "default_limits", lambda device: SlotLimits())
     said: list[str] = []
     share = tuned_share(SelfplayConfig(), str(gpu), GPU, WIDE, said.append, said.append)
     assert (share.slots, share.games) == (1024, 2048)

@@ -13,7 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from vecchess.snn.kernels.surrogate import SIGMOID, SURROGATES
-from vecchess.snn.modules.lif_triton import _block, fire_neurons, fire_neurons_backward
+from vecchess.snn.modules.lif_triton import _block, lif_backward, lif_forward
 
 ALIGNED = [["tt.divisibility", 16]]
 WHOLE = {"step": "i32", "step_of_spikes": "i32", "num": "i32", "counts": "*i32"}
@@ -39,11 +39,11 @@ def main() -> None:
     texts = []
     for steps in (1, 4, 16):
         sizes = {"STEPS": steps, "GRID_BITS": 13, "BLOCK": _block(steps)}
-        texts.append(compile_kernel(fire_neurons, sizes))
+        texts.append(compile_kernel(lif_forward, sizes))
         for surrogate in SURROGATES.values() if steps == 4 else [SURROGATES["atan"]]:
             kind = {"KIND": surrogate.number, "SLOPE": surrogate.slope}
             missing = dict.fromkeys(OPTIONAL if steps == 1 else ())
-            text = compile_kernel(fire_neurons_backward, sizes | kind | missing)
+            text = compile_kernel(lif_backward, sizes | kind | missing)
             if surrogate.number != SIGMOID:  # an exponential is made of multiply-adds
                 texts.append(text)
     for text in texts:

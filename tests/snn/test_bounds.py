@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.bounds import EXACT_LIMIT, _membrane
+from vecchess.snn.integer.bounds import EXACT_LIMIT, _membrane, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
@@ -43,7 +43,9 @@ def test_membrane_bound_holds(currents: list[int], reach: int) -> None:
 def test_stem_bound_is_reached_by_its_worst_input() -> None:
     net = _net()
     stem = net.layers["stem"]
-    bound = next(b for b in net.check().bounds if (b.layer, b.quantity) == ("stem", "current"))
+    bound = next(
+        b for b in check_bounds(net).bounds if (b.layer, b.quantity) == ("stem", "current")
+    )
     weight = stem.weight[bound.channel].astype(int)
     scale, bias = 1 << (13 - int(stem.shift[bound.channel])), int(stem.bias[bound.channel]) << 3
     high = weight[weight > 0].sum() * scale + max(bias, 0)
@@ -57,16 +59,16 @@ def test_network_out_of_range_is_refused_by_name() -> None:
     bias = layer.bias.copy()
     bias[17] = EXACT_LIMIT >> 3
     broken = _with(net, "block0.second", Layer(layer.weight, layer.shift, bias))
-    assert not broken.check().exact
+    assert not check_bounds(broken).exact
     with pytest.raises(NetworkError, match=r"layer heads, channel 17, can reach \d+"):
-        broken.check().require_exact()
+        check_bounds(broken).require_exact()
 
 
 def test_sums_beyond_int16_are_noticed() -> None:
     net = _net()
-    assert net.check().int16_sums
+    assert check_bounds(net).int16_sums
     layer = net.layers["block0.first"]
     heavy = Layer(np.full_like(layer.weight, 127), np.full_like(layer.shift, 10), layer.bias)
-    report = _with(net, "block0.first", heavy).check()
+    report = check_bounds(_with(net, "block0.first", heavy))
     assert report.exact
     assert not report.int16_sums

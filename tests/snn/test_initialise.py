@@ -7,6 +7,7 @@ import torch
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError
 from vecchess.snn.initialise import bell_weights, new_network
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import PRESETS, preset
 from vecchess.snn.torch_integer import from_integers, unpack_planes
@@ -34,8 +35,8 @@ def _rates(module: SpikingNet, count: int) -> list[float]:
 def test_no_layer_is_dead_or_saturated(name: str, seed: int) -> None:
     planes, _ = random_positions(64 if name in ("tiny", "small") else 12, seed=1)
     net = new_network(name, seed, planes)
-    assert net.check().exact
-    assert net.check().int16_sums
+    assert check_bounds(net).exact
+    assert check_bounds(net).int16_sums
     assert net.config.leak_exact
     rates = _rates(from_integers(net).eval(), 12)
     assert len(rates) == 2 * net.config.blocks + 2

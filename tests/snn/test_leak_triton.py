@@ -1,4 +1,4 @@
-"""The neuron's Triton kernels against ``fire``: compiled on a GPU, otherwise interpreted."""
+"""The neuron's Triton kernels against ``lif``: compiled on a GPU, otherwise interpreted."""
 
 import os
 import subprocess
@@ -17,10 +17,10 @@ from vecchess.snn.initialise import new_network
 from vecchess.snn.kernels import triton_support
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules import neuron_dispatch as firing
-from vecchess.snn.modules.lif_triton import fire_triton
-from vecchess.snn.modules.network import Output, SpikingNet
-from vecchess.snn.modules.neuron import Fire, Firing, fire, fire_compiled
-from vecchess.snn.modules.neuron_dispatch import fastest
+from vecchess.snn.modules.lif_triton import lif_triton
+from vecchess.snn.modules.network import NetOutput, SpikingNet
+from vecchess.snn.modules.neuron import LifFunction, LifOutput, lif, lif_compiled
+from vecchess.snn.modules.neuron_dispatch import fastest_lif
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers, unpack_planes
 
@@ -28,7 +28,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ATAN = SURROGATES["atan"]
 SHAPE = (3, 5, 7, 11)
 """Of the neurons: two programs and a bit, and no multiple of anything."""
-Loss = Callable[[Firing], Tensor]
+Loss = Callable[[LifOutput], Tensor]
 
 
 def _random(*shape: int, seed: int = 1) -> Tensor:
@@ -40,7 +40,7 @@ def _every_output(steps: int) -> Loss:
     """A loss that hears spikes, membrane and rate."""
     of_spikes, of_membrane = _random(steps, *SHAPE, seed=2), _random(*SHAPE, seed=3)
 
-    def loss(fired: Firing) -> Tensor:
+    def loss(fired: LifOutput) -> Tensor:
         heard = (fired.spikes.values * of_spikes).sum() + (fired.membrane * of_membrane).sum()
         return heard + 999 * fired.rate.square()
 
@@ -48,7 +48,7 @@ def _every_output(steps: int) -> Loss:
 
 
 def _gradients(
-    way: Fire, loss: Loss, currents: Tensor, membrane: Tensor, *more: object
+    way: LifFunction, loss: Loss, currents: Tensor, membrane: Tensor, *more: object
 ) -> tuple[Tensor, ...]:
     """Spikes, membrane, rate, and the gradients of currents and first membrane."""
     leaves = currents.detach().clone().requires_grad_(), membrane.clone().requires_grad_()
@@ -69,8 +69,8 @@ def _assert_same(found: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> Non
 @pytest.mark.parametrize("name", SURROGATES)
 def test_same_bits_for_every_surrogate(name: str, steps: int) -> None:
     neurons = 1.5 * _random(steps, *SHAPE), 1.2 * _random(*SHAPE), 13, SURROGATES[name], False
-    expected = _gradients(fire, _every_output(steps), *neurons)
-    found = _gradients(fire_triton, _every_output(steps), *neurons)
+    expected = _gradients(lif, _every_output(steps), *neurons)
+    found = _gradients(lif_triton, _every_output(steps), *neurons)
     exact = 5 if name != "sigmoid" else 3  # exp differs in its last place between libraries
     _assert_same(found[:exact], expected[:exact])
     for one, other in zip(found[exact:], expected[exact:], strict=True):
@@ -81,15 +81,15 @@ def test_same_bits_for_every_surrogate(name: str, steps: int) -> None:
 @pytest.mark.parametrize(("steps", "grid_bits"), [(3, 1), (3, 20), (33, 13)])
 def test_same_bits_on_any_grid_for_any_number_of_steps(steps: int, grid_bits: int) -> None:
     neurons = _random(steps, *SHAPE), _random(*SHAPE), grid_bits, ATAN, False
-    expected = _gradients(fire, _every_output(steps), *neurons)
-    _assert_same(_gradients(fire_triton, _every_output(steps), *neurons), expected)
+    expected = _gradients(lif, _every_output(steps), *neurons)
+    _assert_same(_gradients(lif_triton, _every_output(steps), *neurons), expected)
 
 
 def test_reset_threshold_and_floor_are_those_of_the_definition() -> None:
     """Membranes left above the threshold, at it, and below 0 off the grid of the leak."""
     currents = torch.tensor([[3.0, 1.0, 0.875, -1.0], [0.5, 0.5, 0.875, 0.0]], device=DEVICE)
     membrane = torch.tensor([0.0, 0.0, 0.0, -(2.0**-13)], device=DEVICE)
-    fired = fire_triton(currents, membrane, 13, ATAN)
+    fired = lif_triton(currents, membrane, 13, ATAN)
     assert fired.spikes.values.tolist() == [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     assert fired.membrane.tolist() == [1.5, 1.0, 0.3125, -0.5 - 2.0**-13]
     assert fired.rate == 0.25
@@ -103,17 +103,17 @@ def test_what_nobody_hears_has_no_part_in_the_gradients(heard: str) -> None:
         "rate": lambda fired: fired.rate.square(),
     }
     neurons = _random(4, *SHAPE), _random(*SHAPE)
-    expected = _gradients(fire, losses[heard], *neurons)
-    _assert_same(_gradients(fire_triton, losses[heard], *neurons), expected)
+    expected = _gradients(lif, losses[heard], *neurons)
+    _assert_same(_gradients(lif_triton, losses[heard], *neurons), expected)
 
 
 def test_currents_that_are_the_same_at_every_step_are_stored_once() -> None:
     """x0 coding: axis 0 of the currents has stride 0, and they stay where they are."""
     found = []
-    for way in (fire, fire_triton):
+    for way in (lif, lif_triton):
         inflow = _random(*SHAPE).requires_grad_()
         fired = way(inflow.expand(5, *SHAPE), torch.zeros(SHAPE, device=DEVICE), 13, ATAN)
-        if way is fire_triton:
+        if way is lif_triton:
             (kept, _) = fired.membrane.grad_fn.saved_tensors
             assert kept.data_ptr() == inflow.data_ptr()
         _every_output(5)(fired).backward()
@@ -129,7 +129,7 @@ def test_any_layout(kind: str) -> None:
         "expanded and permuted": lambda x: x[:1].transpose(1, 2).expand(3, -1, -1),
     }
     found = []
-    for way in (fire, fire_triton):
+    for way in (lif, lif_triton):
         start = _random(4, 6, 10).requires_grad_()
         currents = layouts[kind](start)
         membrane = _random(*currents.shape[:0:-1]).permute(1, 0)
@@ -143,9 +143,9 @@ def test_any_layout(kind: str) -> None:
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 def test_currents_of_16_bits_under_autocast(kind: torch.dtype) -> None:
     neurons = _random(4, *SHAPE).to(kind), _random(*SHAPE)
-    expected = _gradients(fire, _every_output(4), *neurons)
+    expected = _gradients(lif, _every_output(4), *neurons)
     with torch.autocast(DEVICE, kind):
-        found = _gradients(fire_triton, _every_output(4), *neurons)
+        found = _gradients(lif_triton, _every_output(4), *neurons)
     _assert_same(found, expected)
     assert found[0].dtype == torch.float32
     assert found[3].dtype == kind
@@ -155,7 +155,7 @@ CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=3, v
 PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 32), time_steps=2)
 
 
-def _learn(module: SpikingNet, planes: Tensor) -> Output:
+def _learn(module: SpikingNet, planes: Tensor) -> NetOutput:
     """A forward and the gradients of a loss of everything that it says."""
     module.zero_grad()
     output = module(planes)
@@ -169,7 +169,7 @@ def _assert_network_is_the_same(config: NetConfig, device: str) -> None:
     net = new_network(config, 5, random_positions(16, 1)[0])
     planes = unpack_planes(random_positions(3, 1)[0])
     plain, ours = from_integers(net).train(), from_integers(net).to(device).train()
-    plain.compiled, ours.fire = False, fire_triton
+    plain.compiled, ours.lif = False, lif_triton
     expected, found = _learn(plain, planes), _learn(ours, planes.to(device))
     pairs = [(found.policy, expected.policy), (found.wdl, expected.wdl)]
     pairs += zip(found.membranes, expected.membranes, strict=True)
@@ -191,7 +191,7 @@ def test_whole_network(config: NetConfig) -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device")
 def test_a_gpu_learns_by_these_kernels_what_the_processor_does() -> None:
-    assert fastest(torch.device("cuda")) is fire_triton
+    assert fastest_lif(torch.device("cuda")) is lif_triton
     for channels in (32, 64):
         wide = CONFIG.model_copy(update={"channels": channels, "blocks": 3, "time_steps": 4})
         _assert_network_is_the_same(wide, "cuda")
@@ -201,16 +201,16 @@ def test_each_device_gets_the_fastest_there_is(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     gpu, processor = torch.device("cuda:7"), torch.device("cpu")
-    fastest.cache_clear()
-    assert fastest(processor) is fire_compiled
-    assert fastest(gpu) is fire_triton
+    fastest_lif.cache_clear()
+    assert fastest_lif(processor) is lif_compiled
+    assert fastest_lif(gpu) is lif_triton
     assert firing.obstacle_to_neurons(gpu) == firing.obstacle_to_neurons(processor) == ""
     assert "mps" in firing.obstacle_to_neurons(torch.device("mps"))
     monkeypatch.setattr(triton_support, "find_spec", lambda name: None)
     assert firing.obstacle_to_neurons(gpu) == "Triton is not installed"
-    fastest.cache_clear()
-    assert fastest(gpu) is fire
-    fastest.cache_clear()
+    fastest_lif.cache_clear()
+    assert fastest_lif(gpu) is lif
+    fastest_lif.cache_clear()
 
 
 def test_kernels_compile_for_hopper_and_round_as_torch_does() -> None:

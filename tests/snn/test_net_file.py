@@ -10,7 +10,9 @@ import pytest
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.presets import NetConfig
 
 
@@ -22,12 +24,12 @@ def net() -> IntegerNet:
 
 @pytest.fixture
 def path(net: IntegerNet, tmp_path: Path) -> Path:
-    net.save(tmp_path / "net.safetensors")
+    save_net(net, tmp_path / "net.safetensors")
     return tmp_path / "net.safetensors"
 
 
 def test_round_trip_keeps_everything(net: IntegerNet, path: Path) -> None:
-    loaded = IntegerNet.load(path)
+    loaded = load_net(path)
     assert loaded.sha256 == net.sha256
     assert loaded.config == net.config
     assert (loaded.policy_scale, loaded.value_scale) == (net.policy_scale, net.value_scale)
@@ -39,20 +41,20 @@ def test_equal_networks_are_equal_files_and_nothing_else_is_left(
     net: IntegerNet, path: Path
 ) -> None:
     other = path.with_name("other.safetensors")
-    IntegerNet.load(path).save(other)
+    save_net(load_net(path), other)
     assert other.read_bytes() == path.read_bytes()
     assert {entry.name for entry in path.parent.iterdir()} == {path.name, other.name}
 
 
 def test_exit_rule_is_stored_and_part_of_the_hash(net: IntegerNet, tmp_path: Path) -> None:
     ruled = replace(net, exit_rule={"min_steps": 3})
-    ruled.save(tmp_path / "ruled")
-    assert IntegerNet.load(tmp_path / "ruled").exit_rule == {"min_steps": 3}
+    save_net(ruled, tmp_path / "ruled")
+    assert load_net(tmp_path / "ruled").exit_rule == {"min_steps": 3}
     assert ruled.sha256 != net.sha256
 
 
 def test_info_is_json(net: IntegerNet) -> None:
-    facts = json.loads(json.dumps(net.info()))
+    facts = json.loads(json.dumps(net_facts(net)))
     assert facts["sha256"] == net.sha256
     assert facts["exact"] is True
     assert facts["weights"] == net.num_weights
@@ -60,14 +62,14 @@ def test_info_is_json(net: IntegerNet) -> None:
 
 def test_missing_file() -> None:
     with pytest.raises(NetworkError, match="cannot read network"):
-        IntegerNet.load(Path("/nowhere/net"))
+        load_net(Path("/nowhere/net"))
 
 
 @pytest.mark.parametrize("length", [0, 5, 100, -1])
 def test_truncated_file(path: Path, length: int) -> None:
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(NetworkError, match="truncated"):
-        IntegerNet.load(path)
+        load_net(path)
 
 
 def test_flipped_bit(path: Path) -> None:
@@ -75,7 +77,7 @@ def test_flipped_bit(path: Path) -> None:
     data[-1000] ^= 1
     path.write_bytes(data)
     with pytest.raises(NetworkError, match="does not match its sha256"):
-        IntegerNet.load(path)
+        load_net(path)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_flipped_bit(path: Path) -> None:
 def test_wrong_description(path: Path, key: str, value: object, message: str) -> None:
     _rewrite(path, key, value)
     with pytest.raises(NetworkError, match=message):
-        IntegerNet.load(path)
+        load_net(path)
 
 
 def test_file_of_someone_else(tmp_path: Path) -> None:
@@ -99,14 +101,14 @@ def test_file_of_someone_else(tmp_path: Path) -> None:
 
     save_file({"x": np.zeros(3)}, tmp_path / "x")
     with pytest.raises(NetworkError, match="not written by vecchess"):
-        IntegerNet.load(tmp_path / "x")
+        load_net(tmp_path / "x")
 
 
 def test_sizes_that_do_not_fit_the_tensors(path: Path) -> None:
     description = _description(path)
     _rewrite(path, "config", description["config"] | {"value_channels": 9})
     with pytest.raises(NetworkError, match=r"value.squeeze.weight as int8\[8, 32\]"):
-        IntegerNet.load(path)
+        load_net(path)
 
 
 def _description(path: Path) -> dict:

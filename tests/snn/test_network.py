@@ -6,8 +6,9 @@ import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
-from vecchess.snn.initialise import _sums, fire, new_network
+from vecchess.snn.initialise import _sums, neuron_outputs, new_network
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import NetConfig
@@ -55,16 +56,16 @@ def _integer_forward(net: IntegerNet, planes: np.ndarray) -> tuple[np.ndarray, n
     stream = np.broadcast_to(stream, (config.time_steps, *stream.shape[1:]))
     if config.kind == "plain":
         for index in range(1, len(config.widths)):
-            stream = currents(f"conv{index}", fire(config, stream))
-        counts = fire(config, stream).sum(axis=(2, 3), keepdims=True)
+            stream = currents(f"conv{index}", neuron_outputs(config, stream))
+        counts = neuron_outputs(config, stream).sum(axis=(2, 3), keepdims=True)
         policy, wdl = (currents(head, counts) for head in ("policy", "value.outcome"))
         return policy[:, :, 0, 0].cumsum(0), wdl[:, :, 0, 0].cumsum(0)
     for block in range(config.blocks):
-        inner = currents(f"block{block}.first", fire(config, stream))
-        stream = stream + currents(f"block{block}.second", fire(config, inner))
-    spikes = fire(config, stream)
+        inner = currents(f"block{block}.first", neuron_outputs(config, stream))
+        stream = stream + currents(f"block{block}.second", neuron_outputs(config, inner))
+    spikes = neuron_outputs(config, stream)
     policy = currents("policy", spikes).transpose(0, 1, 4, 2, 3)
-    squeezed = fire(config, currents("value.squeeze", spikes))
+    squeezed = neuron_outputs(config, currents("value.squeeze", spikes))
     wdl = currents("value.outcome", squeezed.reshape(*squeezed.shape[:2], 1, 1, -1))
     return policy.reshape(*policy.shape[:2], -1).cumsum(0), wdl[:, :, 0, 0].cumsum(0)
 
@@ -86,8 +87,8 @@ def test_deployed_forward_is_the_integer_forward(config: NetConfig) -> None:
 @EVERY_KIND
 def test_new_network_is_alive_and_comes_back_from_its_file(config: NetConfig, tmp_path) -> None:
     net = new_network(config, 5, random_positions(32, 1)[0])
-    net.save(tmp_path / "net.safetensors")
-    assert IntegerNet.load(tmp_path / "net.safetensors").sha256 == net.sha256
+    save_net(net, tmp_path / "net.safetensors")
+    assert load_net(tmp_path / "net.safetensors").sha256 == net.sha256
     with torch.no_grad():
         output = from_integers(net)(_planes(config=config))
     assert all(0.02 < rate < 0.7 for rate in output.rates), output.rates
@@ -120,9 +121,9 @@ def test_folding_takes_batch_norm_in() -> None:
             module(_planes(16, seed))
             module.absorb_statistics(lambda sums: None)
         module.eval()
-        before = module.inflow(_planes())
+        before = module.input_current(_planes())
         module.fold()
-        after = module.inflow(_planes())
+        after = module.input_current(_planes())
     step = 9 * NUM_PLANES * 2.0 ** -float(module.layer("stem").shift.min())
     assert (before - after).abs().max() < step / 2
     assert module.folded
@@ -133,7 +134,7 @@ def test_steps_one_by_one_equal_steps_together() -> None:
     planes = _planes()
     with torch.no_grad():
         together = module(planes)
-        inflow, membranes = module.inflow(planes), module.at_rest(len(planes))
+        inflow, membranes = module.input_current(planes), module.resting_membranes(len(planes))
         total = torch.zeros(len(planes), 3)
         for t in range(CONFIG.time_steps):
             one = module.advance(inflow, membranes, 1)

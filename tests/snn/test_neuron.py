@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vecchess.snn.initialise import fire
-from vecchess.snn.modules.neuron import leaky, leaky_step, quantise
+from vecchess.snn.initialise import neuron_outputs
+from vecchess.snn.modules.neuron import lif_step, lif_steps, quantise
 from vecchess.snn.presets import NetConfig
 
 CONFIG = NetConfig(num_planes=4, blocks=1, channels=32)
@@ -28,14 +28,14 @@ def test_equals_snntorch_bit_for_bit(seed: int, limit: int) -> None:
     membrane = torch.zeros(200)
     for current in currents:
         expected_spikes, expected_membrane = oracle(current, expected_membrane)
-        spikes, membrane = leaky_step(membrane, current, grid_bits=13)
+        spikes, membrane = lif_step(membrane, current, grid_bits=13)
         assert torch.equal(spikes, expected_spikes)
         assert torch.equal(membrane, expected_membrane)
 
 
 def test_membrane_left_above_threshold_raises_the_next_threshold() -> None:
     currents = torch.tensor([[3.0, 3.0, 0.875], [0.5, 1.5, 0.875]])
-    spikes, membrane = leaky(currents, torch.zeros(3), 13)
+    spikes, membrane = lif_steps(currents, torch.zeros(3), 13)
     assert spikes.tolist() == [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
     assert membrane.tolist() == [1.5, 1.5, 0.3125]
 
@@ -44,20 +44,20 @@ def test_membrane_left_above_threshold_raises_the_next_threshold() -> None:
 def test_integers_equal_floats_with_and_without_floor(steps: int) -> None:
     currents = _currents(5, steps, 3000)
     floats = torch.tensor(currents * 2.0**-13, dtype=torch.float32)
-    spikes, _ = leaky(floats, torch.zeros(200), grid_bits=13)
-    assert np.array_equal(spikes.numpy(), fire(CONFIG, currents))
+    spikes, _ = lif_steps(floats, torch.zeros(200), grid_bits=13)
+    assert np.array_equal(spikes.numpy(), neuron_outputs(CONFIG, currents))
     assert 0 < spikes.mean() < 1
 
 
 def test_threshold_itself_does_not_fire() -> None:
-    spikes, membrane = leaky_step(torch.zeros(2), torch.tensor([1.0, 1.0 + 2.0**-13]), 13)
+    spikes, membrane = lif_step(torch.zeros(2), torch.tensor([1.0, 1.0 + 2.0**-13]), 13)
     assert spikes.tolist() == [0.0, 1.0]
     assert membrane.tolist() == [1.0, 2.0**-13]
 
 
 def test_gradients_pass_spike_leak_and_rounding() -> None:
     current = torch.tensor([0.9, -3.0], requires_grad=True)
-    leaky(torch.stack([current, current]), torch.zeros(2), 13)[0].sum().backward()
+    lif_steps(torch.stack([current, current]), torch.zeros(2), 13)[0].sum().backward()
     assert current.grad is not None
     assert (current.grad > 0).all()
     weight = torch.tensor([0.3], requires_grad=True)

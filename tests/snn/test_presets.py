@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from vecchess.errors import ConfigError
 from vecchess.snn.create import create_network, create_twin, is_recipe, sizes_of
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import hidden_layers, layer_shapes, neuron_layers
 
@@ -30,8 +31,8 @@ def test_shipped_sizes() -> None:
 @pytest.mark.parametrize("name", ["twin", pytest.param("rate-coded", marks=pytest.mark.slow)])
 def test_shipped_sizes_make_networks_that_are_exact(name: str) -> None:
     net = create_network(str(CONFIGS / f"{name}.toml"), 0)
-    assert net.check().exact
-    assert net.check().int16_sums == (name == "rate-coded")
+    assert check_bounds(net).exact
+    assert check_bounds(net).int16_sums == (name == "rate-coded")
 
 
 def test_what_was_added_later_is_stored_only_where_it_is_used() -> None:
@@ -83,7 +84,7 @@ def test_the_history_of_recipes(tmp_path: Path) -> None:
     file.write_text("blocks = 1\nchannels = 32\nhistory = 3\n")
     net = create_network(str(file), 0)
     assert net.config.num_planes == 49
-    assert net.check().exact
+    assert check_bounds(net).exact
     assert create_network(str(file), 0, history=3).sha256 == net.sha256
     stem = net.layers["stem"].weight.reshape(32, 9, 49)
     assert stem[:, :, 25:].any()

@@ -8,7 +8,7 @@ import snntorch.surrogate
 import torch
 
 from vecchess.snn.kernels.surrogate import SURROGATES
-from vecchess.snn.modules.neuron import leaky_step
+from vecchess.snn.modules.neuron import lif_step
 
 EXCESS = torch.tensor([-40.0, -2.0, -0.7, -0.3, -0.01, 0.0, 0.004, 0.2, 0.49, 0.9, 1.1, 30.0])
 
@@ -41,7 +41,7 @@ def test_equals_spikingjelly(name: str, peer: str) -> None:
 @pytest.mark.parametrize("name", SURROGATES)
 def test_neuron_uses_it_and_it_has_its_top_at_the_threshold(name: str) -> None:
     surrogate = SURROGATES[name]
-    ours = _derivative(lambda u: leaky_step(torch.zeros(12), u + 1, 20, surrogate)[0])
+    ours = _derivative(lambda u: lif_step(torch.zeros(12), u + 1, 20, surrogate)[0])
     assert torch.allclose(ours, surrogate.derivative(EXCESS), rtol=1e-3, atol=1e-5)
     values = surrogate.derivative(EXCESS).numpy()
     assert values.max() == values[5]

@@ -8,6 +8,7 @@ from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.modules.rate_coding import coded_steps
@@ -149,7 +150,7 @@ def test_grown_weights_stay_exportable_and_the_grid_never_gets_finer() -> None:
         stem.weight[7] /= 64
     module.settle_grid()
     net = exported(module)
-    assert net.check().int16_sums
+    assert check_bounds(net).int16_sums
     assert grown.weight.max() == 127
     assert grown.shift[3] < before["block1_first"][3]
     assert all((layer.shift <= before[name]).all() for name, layer in module.layers.items())

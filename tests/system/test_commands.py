@@ -7,7 +7,7 @@ import pytest
 
 from tests.system.commands import inside, last_json, vecchess
 from vecchess.jit import cache_dir
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
 
 NUMBA_CACHE = str(cache_dir().parent)
@@ -24,7 +24,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_net_info_and_check(net: Path) -> None:
     facts = last_json(inside("net", "info", net, "--json"))
-    assert facts["sha256"] == IntegerNet.load(net).sha256
+    assert facts["sha256"] == load_net(net).sha256
     assert facts["config"]["preset"] == "tiny"
     report = last_json(inside("net", "check", net, "--json"))
     assert report["exact"]
@@ -41,7 +41,7 @@ def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     options = ["--games", 4, "--max-plies", 20, "--search", "puct", "--sims", 6, "--gpus", "cpu"]
     done = inside("selfplay", "--net", file, *options, "--run-dir", run)
     assert done.returncode == 0, done.stderr
-    assert RunFolder(run).records().nets == (IntegerNet.load(file).sha256,)
+    assert RunFolder(run).records().nets == (load_net(file).sha256,)
     out = tmp_path / "calibrated.safetensors"
     sizes = ["--games", run, "--positions", 60, "--gpus", "cpu", "--out", out]
     assert last_json(inside("calibrate", file, *sizes, "--json"))["time_steps"] == 4

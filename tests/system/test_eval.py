@@ -9,6 +9,7 @@ import pytest
 from tests.evaluate.players import small_net
 from tests.system.commands import inside, last_json, start, vecchess
 from vecchess.jit import cache_dir
+from vecchess.snn.integer.net_file import save_net
 
 NUMBA_CACHE = str(cache_dir().parent)
 """Kernels stay where they are compiled already when a test moves the user's cache."""
@@ -39,7 +40,7 @@ def test_a_network_is_rated_reported_and_compared(tmp_path: Path) -> None:
 def test_the_history_of_a_run_is_rated_and_drawn(tmp_path: Path) -> None:
     (tmp_path / "nets").mkdir()
     for seed in (1, 2):
-        small_net(seed).save(tmp_path / "nets" / f"run-s{100 * seed}-d0.safetensors")
+        save_net(small_net(seed), tmp_path / "nets" / f"run-s{100 * seed}-d0.safetensors")
     env = {"VECCHESS_MAX_PLIES": "61"}
     done = inside("eval", "--history", tmp_path, "--games", 2, "--against", "random", env=env)
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ import pytest
 
 from tests.system.commands import games, inside, last_json, start, vecchess
 from tests.system.training import PGN, QUICK, facts, gated, lines_of, little_options, newest
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
 
 KILLS, ITERATIONS = 10, 20
@@ -192,7 +192,7 @@ def test_a_network_that_sees_four_positions(tmp_path: Path, little: list[object]
     summary = last_json(vecchess("train", *again, "--json"))
     assert newest(halves) == newest(whole)
     assert games(halves).digest() == games(whole).digest()
-    net = IntegerNet.load(Path(summary["net"]))
+    net = load_net(Path(summary["net"]))
     assert net.config.num_planes == 61
     assert net.layers["stem"].weight.reshape(32, 9, 61)[:, :, 25:].any()
     refused = vecchess("train", *QUICK, *little, "--history", 2, *again)

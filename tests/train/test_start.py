@@ -12,6 +12,7 @@ from vecchess.chess.sample import random_planes, random_positions
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.snn.create import create_sized, sizes_of
+from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.torch_integer import exported
 from vecchess.train.initial_network import first_net, first_sizes
@@ -52,7 +53,7 @@ def test_a_new_network_sees_what_it_is_told_to(sizes: Path, tmp_path: Path) -> N
     two.write_text("blocks = 1\nchannels = 32\nhistory = 2\n")
     assert first_sizes(config_of(net=two)).num_planes == 37
     made = tmp_path / "made.safetensors"
-    create_sized(sizes_of(str(two)), 7).save(made)
+    save_net(create_sized(sizes_of(str(two)), 7), made)
     assert first_sizes(config_of(net=made)).num_planes == 37
     assert first_sizes(config_of(net=sizes, init_from=made)).num_planes == 37
     for net in (two, made):
@@ -75,7 +76,7 @@ def test_one_that_is_quantised_at_once(sizes: Path) -> None:
 def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
     file = tmp_path / "made.safetensors"
     made = create_sized(sizes_of(str(sizes)), 7)
-    made.save(file)
+    save_net(made, file)
     for config in (config_of(net=sizes, init_from=file), config_of(net=file)):
         net = exported(first_net(config))
         assert (net.layers["stem"].weight == made.layers["stem"].weight).all()

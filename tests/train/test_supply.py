@@ -9,7 +9,7 @@ import torch
 
 from vecchess.config import TrainConfig, build
 from vecchess.inference.tune.slot_search import Rung
-from vecchess.inference.tune.tuning_cache import remember
+from vecchess.inference.tune.tuning_cache import store_tuned
 from vecchess.runtime.devices import CPU, share_out
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker import slot_tuning as tuning
@@ -55,5 +55,5 @@ def test_games_are_played_with_the_slots_that_are_remembered(
     assert slots() == 0
     settings = supply.selfplay_config(config, config.net)
     share = share_out(settings, [CPU], 10**6)
-    assert remember(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
+    assert store_tuned(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
     assert slots() == 48

@@ -50,9 +50,9 @@ def calibrate(
     """
     from vecchess.evaluate.calibrate_exits import CalibrationPlan
     from vecchess.evaluate.calibrate_exits import calibrate as library
-    from vecchess.inference.tune.exit_calibration import Bounds
+    from vecchess.inference.tune.exit_calibration import CostBounds
 
-    bounds = Bounds(max_cross_entropy, max_value_error)
+    bounds = CostBounds(max_cross_entropy, max_value_error)
     plan = CalibrationPlan(tuple(games or ()), play, positions, bounds, out)
     facts = library(net, plan, people(), gpus, backend)
     show_calibration(facts)

@@ -109,9 +109,9 @@ def onnx(
     """
     _require_one(out, json)
     from vecchess.export.onnx_file import export_onnx
-    from vecchess.snn.integer.integer_net import IntegerNet
+    from vecchess.snn.integer.net_file import load_net
 
-    network = IntegerNet.load(net)
+    network = load_net(net)
     done = export_onnx(network, out, steps, check)
     parity = done.parity
     if parity is not None:

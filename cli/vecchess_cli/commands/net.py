@@ -33,14 +33,16 @@ def new(
     """
     from vecchess.errors import ConfigError
     from vecchess.snn.create import create_network
+    from vecchess.snn.integer.bounds import net_facts
+    from vecchess.snn.integer.net_file import save_net
 
     if out.exists():
         raise ConfigError(f"{out} exists already: choose another name")
     if not out.parent.is_dir():
         raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
     network = create_network(sizes, seed, history)
-    network.save(out)
-    _show(f"wrote {out}", network.info(), json)
+    save_net(network, out)
+    _show(f"wrote {out}", net_facts(network), json)
 
 
 @app.command()
@@ -49,10 +51,11 @@ def info(file: File, json: Json = False) -> None:
 
     Example:  vecchess net info small.safetensors --json
     """
-    from vecchess.snn.integer.integer_net import IntegerNet
+    from vecchess.snn.integer.bounds import net_facts
+    from vecchess.snn.integer.net_file import load_net
 
-    network = IntegerNet.load(file)
-    facts = network.info() | {"calibration": network.calibration}
+    network = load_net(file)
+    facts = net_facts(network) | {"calibration": network.calibration}
     if json:
         print_json(facts)
         return
@@ -68,9 +71,10 @@ def check(file: File, json: Json = False) -> None:
 
     Example:  vecchess net check small.safetensors
     """
-    from vecchess.snn.integer.integer_net import IntegerNet
+    from vecchess.snn.integer.bounds import check_bounds
+    from vecchess.snn.integer.net_file import load_net
 
-    report = IntegerNet.load(file).check()
+    report = check_bounds(load_net(file))
     if json:
         print_json(report.to_dict())
     else:

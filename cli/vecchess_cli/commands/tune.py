@@ -32,7 +32,7 @@ def tune(
     flags: dict[str, Any] = {"net": net, "gpus": gpus, "backend": backend, "threads": threads}
     from vecchess.config import SelfplayConfig, build
     from vecchess.errors import ConfigError
-    from vecchess.inference.tune.slot_search import Limits
+    from vecchess.inference.tune.slot_search import SlotLimits
     from vecchess.runtime.devices import parse_gpus, see_only
     from vecchess.selfplay.worker.networks import network_of
     from vecchess.selfplay.worker.slot_tuning import tune as library
@@ -40,7 +40,7 @@ def tune(
     for name, value in (("--memory-gb", memory_gb), ("--latency-ms", latency_ms)):
         if value is not None and not value > 0:
             raise ConfigError(f"{name} {value:g}: there must be some")
-    limits = Limits(None if memory_gb is None else int(memory_gb * 1e9), latency_ms)
+    limits = SlotLimits(None if memory_gb is None else int(memory_gb * 1e9), latency_ms)
     config = build(SelfplayConfig, flags)
     devices = parse_gpus(config.gpus)
     see_only(devices[0])

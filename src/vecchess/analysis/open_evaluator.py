@@ -8,7 +8,7 @@ from vecchess.chess.planes import history_of
 from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, AnalyseConfig, SelfplayConfig, build
 from vecchess.inference.backend import Backend
 from vecchess.runtime.devices import CPU, Share, num_cores, parse_gpus, see_only
-from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.setup import Say, open_net, open_network
 from vecchess.snn.create import SIZES_SUFFIX
 
@@ -40,7 +40,7 @@ def open_evaluator(config: AnalyseConfig, slots: int, say: Say) -> PositionEvalu
         say(f'judged by "{name}", which sees {sees}, nothing else: --net names a network')
         return PositionEvaluator(backend, 1, {"net": name, "sha256": None})
     see_only(device)
-    network = load_net(name, config.seed)
+    network = load_or_create(name, config.seed)
     backend, sha256 = open_network(settings, network, name, device, share, say)
     if Path(name).is_file() and Path(name).suffix != SIZES_SUFFIX:
         say(f"judged by {name} on {device.label}")

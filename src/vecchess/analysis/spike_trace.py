@@ -16,10 +16,11 @@ from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.inference.slot_answers import Answers
 from vecchess.shapes import NUM_SQUARES
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.modules.network import SpikingNet
-from vecchess.snn.modules.neuron import Firing, fire
+from vecchess.snn.modules.neuron import LifOutput, lif
 from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import from_integers
@@ -76,12 +77,12 @@ class SpikeTracer:
 
     def __init__(self, net: IntegerNet) -> None:
         """Raises ``NetworkError`` for a network that is not proved exact."""
-        net.check().require_exact()
+        check_bounds(net).require_exact()
         self._net = net
         self._rule = ExitRule.from_metadata(net.exit_rule)
         self._module = from_integers(net).eval()
         self._module.compiled = False
-        self._module.fire = self._fire
+        self._module.lif = self._lif
         self._spikes: list[Tensor] = []
 
     @torch.no_grad()
@@ -102,15 +103,15 @@ class SpikeTracer:
             value_scale=self._net.value_scale,
         )
 
-    def _fire(
+    def _lif(
         self,
         currents: Tensor,
         membrane: Tensor,
         grid_bits: int,
         surrogate: Surrogate,
         packed: bool,
-    ) -> Firing:
-        fired = fire(currents, membrane, grid_bits, surrogate, packed)
+    ) -> LifOutput:
+        fired = lif(currents, membrane, grid_bits, surrogate, packed)
         self._spikes.append(fired.spikes.values)
         return fired
 

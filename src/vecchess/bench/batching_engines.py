@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vecchess.bench.paired_timing import Count
 from vecchess.inference.backend import Backend
-from vecchess.inference.cpu.layerwise import FixedCpu
+from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 
@@ -90,9 +90,9 @@ class BatchSynchronous:
 
 
 class LayerByLayer:
-    """``FixedCpu``: T steps for everybody, all steps of a layer at once."""
+    """``LayerwiseCpu``: T steps for everybody, all steps of a layer at once."""
 
-    def __init__(self, name: str, engine: FixedCpu, requests: Requests) -> None:
+    def __init__(self, name: str, engine: LayerwiseCpu, requests: Requests) -> None:
         """As ``Continuous``."""
         self.name = name
         self.requests = requests

@@ -7,7 +7,7 @@ from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only, share_out
-from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.setup import open_net, open_network
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 
@@ -67,7 +67,7 @@ def open_evaluator(asked: EvaluatorSpec) -> OpenedEvaluator:
         raise ConfigError(f"--gpus {asked.gpus}: a search is measured on one device at a time")
     device = devices[0]
     see_only(device)
-    network = load_net(asked.net, asked.seed)
+    network = load_or_create(asked.net, asked.seed)
     config = with_remembered_slots(config, network.config, [device])
     share = share_out(config, [device], ENDLESS)
     backend, _ = open_network(config, network, asked.net, device, share)

@@ -17,7 +17,7 @@ from vecchess.chess.planes import history_of
 from vecchess.config.backend import BACKENDS
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import GPU_SLOTS, num_cores, parse_gpus
-from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.selfplay.worker.setup import require_playable
 
@@ -65,7 +65,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
     threads = config.threads or num_cores()
     place = _place(config, threads)
     num = _num_positions(config, place)
-    net = load_net(config.net, config.seed)
+    net = load_or_create(config.net, config.seed)
     require_playable(net, config.net)
     questions = random_questions(num, config.seed, history_of(net.config.num_planes))
     with _torch_set_up(threads):

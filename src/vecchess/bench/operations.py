@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.convolution import patches
-from vecchess.snn.modules.layers import Synapses
+from vecchess.snn.modules.layers import SynapseLayer
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.topology import NUM_TAPS, layer_shapes, neuron_layers
 from vecchess.snn.torch_integer import from_integers, unpack_planes
@@ -118,7 +118,7 @@ def _counter(heard: dict[str, NDArray[np.float64]], name: str) -> Any:
     """A hook that counts how often an input that is not 0 is heard: float64[T], or [1] if once."""
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        assert isinstance(module, Synapses)
+        assert isinstance(module, SynapseLayer)
         values = patches(inputs[0]) if module.wiring.taps == NUM_TAPS else inputs[0]
         by_step = values[None] if name == "stem" and values.dim() == 4 else values
         heard[name] = (by_step != 0).flatten(1).sum(1).double().numpy()

@@ -14,7 +14,7 @@ from vecchess.bench.batching_engines import (
 from vecchess.bench.request_copies import unanswered
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.cpu.layerwise import FixedCpu
+from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -64,7 +64,7 @@ def open_fixed(place: EntrantSetup, net: IntegerNet, questions: Requests) -> lis
     backend = place.open(net, ExitRule.never())
     if not place.has_fixed:
         return [Continuous(FIXED, backend, unanswered(questions))]
-    engine = FixedCpu(net, place.slots, place.threads)
+    engine = LayerwiseCpu(net, place.slots, place.threads)
     return [
         LayerByLayer(FIXED, engine, unanswered(questions)),
         Continuous(SLOTS_FIXED, backend, unanswered(questions)),

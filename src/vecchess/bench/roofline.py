@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from vecchess.bench.machine_limits import Ceilings
 from vecchess.bench.operations import LayerWork, Work
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer.bounds import INT16_LIMIT
+from vecchess.snn.integer.bounds import INT16_LIMIT, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.topology import neuron_layers, stem_channels
 
@@ -45,7 +45,7 @@ def count_traffic(net: IntegerNet, work: Work, num_slots: int) -> Traffic:
 
 def membrane_bytes(net: IntegerNet) -> int:
     """2 where the exporter proves that every membrane fits int16, else 4."""
-    bounds = [bound.bound for bound in net.check().bounds if bound.quantity == "membrane"]
+    bounds = [bound.bound for bound in check_bounds(net).bounds if bound.quantity == "membrane"]
     return 2 if max(bounds, default=0) < INT16_LIMIT else 4
 
 

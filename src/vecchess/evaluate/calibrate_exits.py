@@ -18,12 +18,18 @@ from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.tune.exit_calibration import Bounds, Choice, Judged, choose_rule
-from vecchess.inference.tune.step_traces import Traces, trace
+from vecchess.inference.tune.exit_calibration import (
+    CostBounds,
+    ExitChoice,
+    ScoredTraces,
+    choose_rule,
+)
+from vecchess.inference.tune.step_traces import StepTraces, record_steps
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
 from vecchess.selfplay.games.game_ids import NumberPool
 from vecchess.selfplay.worker.setup import assemble_server, require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.sources import read_games
@@ -54,7 +60,7 @@ class CalibrationPlan:
     """How many games are played then."""
     positions: int = 8192
     """Positions to ask about, at most."""
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: CostBounds = field(default_factory=CostBounds)
     out: Path | None = None
     """File to write; None replaces the network's own."""
 
@@ -67,7 +73,7 @@ def calibrate(
     Raises ConfigError, NetworkError or DataError before anything is written where the network,
     the games or the place to write to will not do.
     """
-    network = IntegerNet.load(net)
+    network = load_net(net)
     require_playable(network, str(net))
     target = _destination(net, network, plan.out)
     device = parse_gpus(gpus)[0]
@@ -82,7 +88,7 @@ def calibrate(
     if sample.requests.num_rows < FEW_POSITIONS:
         console.print(f"only {sample.requests.num_rows} positions: the costs are rough")
     traces = _trace(config, network, device, sample)
-    judged = Judged(
+    judged = ScoredTraces(
         traces,
         policy_targets(records, sample, traces),
         sample.outcome,
@@ -94,7 +100,7 @@ def calibrate(
     before = ExitRule.from_metadata(network.exit_rule)
     facts = _facts(judged, choice, records, sample, plan.bounds, len(second))
     calibrated = replace(network, exit_rule=choice.rule.to_metadata(), calibration=facts)
-    calibrated.save(target)
+    save_net(calibrated, target)
     return {
         "schema": SCHEMA,
         "net": str(net),
@@ -162,7 +168,7 @@ def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:
 
 
 def policy_targets(
-    records: GameRecords, sample: ReplayedPositions, traces: Traces
+    records: GameRecords, sample: ReplayedPositions, traces: StepTraces
 ) -> NDArray[np.float64]:
     """float64[B, L]: the distribution each policy is held against, over the legal moves.
 
@@ -190,22 +196,22 @@ def _kind_of_target(num_searched: int, num_positions: int) -> str:
 
 def _trace(
     config: SelfplayConfig, network: IntegerNet, device: Device, sample: ReplayedPositions
-) -> Traces:
+) -> StepTraces:
     share = share_out(config, [device], sample.requests.num_rows)
 
     def open_with(rule: ExitRule) -> Any:
         name, threads = config.backend, share.threads
         return open_backend(name, network, share.slots, rule, device.name, threads)
 
-    return trace(open_with, sample.requests, network.config.time_steps)
+    return record_steps(open_with, sample.requests, network.config.time_steps)
 
 
 def _facts(
-    judged: Judged,
-    choice: Choice,
+    judged: ScoredTraces,
+    choice: ExitChoice,
     records: GameRecords,
     sample: ReplayedPositions,
-    bounds: Bounds,
+    bounds: CostBounds,
     num_holdout: int,
 ) -> dict[str, Any]:
     """What is stored with the network about how its exit rule was found. No dates, no paths."""

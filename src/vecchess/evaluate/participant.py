@@ -19,7 +19,7 @@ from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import parse_gpus
-from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.networks import load_or_create
 
 HASH_DIGITS = 16
 SHORT_HASH = 6
@@ -73,7 +73,7 @@ def _network(file: str, spelling: str, query: str, seed: int) -> Participant:
     known = sorted(f"{name}={value}" for name, value in words.items())
     search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()
     name = " ".join([Path(file).stem, search, *(f"{key}={value}" for key, value in words.items())])
-    what = file if file in BUILT_IN_NETS else load_net(file, seed).sha256[:HASH_DIGITS]
+    what = file if file in BUILT_IN_NETS else load_or_create(file, seed).sha256[:HASH_DIGITS]
     return Participant(name, spelling, _joined(f"{NET}{what}", known), is_repeatable=True)
 
 

@@ -21,6 +21,7 @@ from vecchess.errors import ConfigError
 from vecchess.export.onnx_graph import OnnxGraph
 from vecchess.export.onnx_layers import OnnxLayers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.topology import hidden_layers
 
@@ -40,7 +41,7 @@ def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
     steps = most if num_steps is None else num_steps
     if not 1 <= steps <= most:
         raise ConfigError(f"--steps {steps}: this network is proved exact for 1 to {most}")
-    net.check().require_exact()
+    check_bounds(net).require_exact()
     tower = _Tower(net)
     tower.run(steps)
     graph = helper.make_graph(

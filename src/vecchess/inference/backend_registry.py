@@ -12,23 +12,23 @@ from vecchess.snn.kernels.triton_support import obstacle_to_triton
 from vecchess.snn.presets import NetConfig
 
 
-class Choice(NamedTuple):
+class BackendChoice(NamedTuple):
     """A backend, and why it was not the one that one would expect: a line for people, or ""."""
 
     name: str
     reason: str
 
 
-def choose_backend(name: str, config: NetConfig, device: str) -> Choice:
+def choose_backend(name: str, config: NetConfig, device: str) -> BackendChoice:
     """What "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand."""
     if name != "auto":
-        return Choice(name, "")
+        return BackendChoice(name, "")
     if device == "cpu":
-        return Choice("cpu", "")
+        return BackendChoice("cpu", "")
     obstacle = obstacle_to_cuda(config, device)
     if obstacle:
-        return Choice("torch", f"using plain torch, which is slower: {obstacle}")
-    return Choice("cuda", "")
+        return BackendChoice("torch", f"using plain torch, which is slower: {obstacle}")
+    return BackendChoice("cuda", "")
 
 
 def obstacle_to_cuda(config: NetConfig, device: str) -> str:

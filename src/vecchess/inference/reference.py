@@ -14,6 +14,7 @@ from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.inference.slot_answers import Answers
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.modules.rate_coding import rate_coded
@@ -31,7 +32,7 @@ class ReferenceBackend:
         """S = ``num_slots``; raises ``NetworkError``, ``ConfigError`` and ``DeviceError``."""
         if num_slots < 1:
             raise ConfigError("a backend needs at least one slot")
-        net.check().require_exact()
+        check_bounds(net).require_exact()
         self.num_slots = num_slots
         self.time_steps = net.config.time_steps
         self.policy_scale = net.policy_scale
@@ -43,7 +44,7 @@ class ReferenceBackend:
         self._planes = np.zeros((num_slots, net.config.num_planes), np.uint64)
         channels = stem_channels(net.config)
         self._inflow = torch.zeros(num_slots, 8, 8, channels, device=self._device)
-        self._membranes = self._module.at_rest(num_slots)
+        self._membranes = self._module.resting_membranes(num_slots)
         self._legal = torch.zeros(num_slots, MAX_MOVES, dtype=torch.int64, device=self._device)
         self._num_legal = torch.zeros(num_slots, 1, dtype=torch.int64, device=self._device)
         self._columns = torch.arange(MAX_MOVES, device=self._device)
@@ -96,7 +97,7 @@ class ReferenceBackend:
         if net.config != self._config:
             raise ValueError("the new network has other sizes; open a backend for it")
         self._answers.require_free()
-        net.check().require_exact()
+        check_bounds(net).require_exact()
         self._module = self._opened(net)
         self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
 
@@ -108,7 +109,7 @@ class ReferenceBackend:
 
     def _current(self, planes: NDArray[np.uint64]) -> torch.Tensor:
         """x0 of ``planes: uint64[B, P]``."""
-        return self._module.inflow(unpack_planes(planes, self._device))
+        return self._module.input_current(unpack_planes(planes, self._device))
 
     def _recoded(self, slots: NDArray[np.int32]) -> torch.Tensor:
         """[1, B, 8, 8, C]: x0 of the spikes that the planes of ``slots`` send at this step."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import DataError, NetworkError
 from vecchess.replay.find_games import folders_of
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -69,6 +69,6 @@ def _likely_first(files: Iterable[Path], net: str) -> Iterator[Path]:
 def _sha256(file: Path) -> str:
     """The hash of a network file; "" for one that is damaged."""
     try:
-        return IntegerNet.load(file).sha256
+        return load_net(file).sha256
     except NetworkError:
         return ""

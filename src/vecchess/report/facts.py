@@ -13,7 +13,7 @@ from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import number
 from vecchess.monitor.timestamps import clock_of
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 
 Fact = tuple[str, str]
 
@@ -108,7 +108,7 @@ def _network(view: RunView) -> str:
     newest = networks[-1]
     count = f", the newest of {len(networks):,}" if len(networks) > 1 else ""
     try:
-        config = IntegerNet.load(newest).config
+        config = load_net(newest).config
     except NetworkError:
         return newest.name + count
     size = f"{config.blocks} blocks of {config.channels} channels, T = {config.time_steps}"

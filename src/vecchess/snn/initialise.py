@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
 from vecchess.shapes import NUM_ACTIONS, NUM_SQUARES
-from vecchess.snn.integer.bounds import INT16_LIMIT
+from vecchess.snn.integer.bounds import INT16_LIMIT, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import (
@@ -60,7 +60,7 @@ def new_network(
     if config.num_planes != num_planes:
         raise ConfigError(f"network has {config.num_planes} planes, positions have {num_planes}")
     fit = _Fit(config, seed, {})
-    spikes = fire(config, _fit_tower(fit, _coded(config, calibration_planes)))
+    spikes = neuron_outputs(config, _fit_tower(fit, _coded(config, calibration_planes)))
     if config.kind == "plain":
         spikes = spikes.sum(axis=(2, 3), keepdims=True)
     gain = _fit_policy(fit, spikes)
@@ -68,7 +68,7 @@ def new_network(
     unit = 1.0 / (1 << config.grid_bits)
     layers = {name: fit.layers[name] for name in layer_shapes(config)}
     net = IntegerNet(config, layers, policy_scale=gain * unit, value_scale=unit)
-    net.check().require_exact()
+    check_bounds(net).require_exact()
     return net
 
 
@@ -87,7 +87,7 @@ def _coded(config: NetConfig, planes: NDArray[np.uint64]) -> Spikes:
     return np.stack([unpack_planes(step) for step in steps])
 
 
-def fire(config: NetConfig, current: Ints) -> Spikes:
+def neuron_outputs(config: NetConfig, current: Ints) -> Spikes:
     """Neurons in integers over the first axis of ``current: int64[T, ...]`` (units 2^-F)."""
     if config.neuron == "relu":
         positive = np.maximum(current, 0) >> (config.grid_bits - ACTIVATION_BITS)
@@ -142,7 +142,7 @@ class _Fit:
         sample = total[:, :: max(1, total.shape[1] // FITTED_POSITIONS)]
 
         def rate(shift: int) -> float:
-            spikes = fire(self.config, sample + self._on_grid(np.int64(shift)))
+            spikes = neuron_outputs(self.config, sample + self._on_grid(np.int64(shift)))
             return int(np.count_nonzero(spikes)) / spikes.size
 
         one = 1 << self.config.weight_bits
@@ -166,7 +166,7 @@ def _fit_tower(fit: _Fit, planes: Spikes) -> Ints:
     for index, layer in enumerate(hidden):
         source, target = index % 2, 1 - index % 2
         spread = 1.0 / np.sqrt(fit.config.blocks) if layer.adds else 1.0
-        current = fit.centred(layer.name, fire(fit.config, buffers[source]), spread)
+        current = fit.centred(layer.name, neuron_outputs(fit.config, buffers[source]), spread)
         stream = buffers[target] if layer.adds else None
         buffers[target] = fit.firing(layer.name, current, stream)
     return buffers[len(hidden) % 2]
@@ -185,7 +185,7 @@ def _fit_policy(fit: _Fit, spikes: Spikes) -> float:
 def _fit_value(fit: _Fit, spikes: Spikes) -> None:
     if fit.config.kind == "residual":
         squeezed = fit.firing("value.squeeze", fit.centred("value.squeeze", spikes, 1.0))
-        fired = fire(fit.config, squeezed)
+        fired = neuron_outputs(fit.config, squeezed)
         spikes = fired.reshape(*fired.shape[:2], 1, 1, -1)
     fit.centred("value.outcome", spikes, VALUE_SPREAD)
 

@@ -18,7 +18,7 @@ POOL_BITS = 6
 """A mean over the board divides a sum over 64 squares by 2^6."""
 
 
-class Hidden(NamedTuple):
+class HiddenLayer(NamedTuple):
     """A hidden 3x3 convolution: its name, I and O channels, and whether it adds to its target."""
 
     name: str
@@ -32,15 +32,15 @@ def stem_channels(config: NetConfig) -> int:
     return config.widths[0] if config.kind == "plain" else config.channels
 
 
-def hidden_layers(config: NetConfig) -> list[Hidden]:
+def hidden_layers(config: NetConfig) -> list[HiddenLayer]:
     """The 3x3 convolutions behind the stem, in forward order."""
     if config.kind == "plain":
         sizes = zip(config.widths[:-1], config.widths[1:], strict=True)
-        return [Hidden(f"conv{i}", *pair, adds=False) for i, pair in enumerate(sizes, start=1)]
+        return [HiddenLayer(f"conv{i}", *pair, adds=False) for i, pair in enumerate(sizes, start=1)]
     size = (config.channels, config.channels)
     halves = (("first", False), ("second", True))
     return [
-        Hidden(f"block{block}.{half}", *size, adds=adds)
+        HiddenLayer(f"block{block}.{half}", *size, adds=adds)
         for block in range(config.blocks)
         for half, adds in halves
     ]

@@ -8,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE
-from vecchess.snn.modules.layers import Synapses
+from vecchess.snn.modules.layers import SynapseLayer
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.topology import layer_shapes
 
@@ -28,7 +29,7 @@ def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> 
         value_scale=module.value_gain.item() * unit,
         exit_rule=exit_rule,
     )
-    net.check().require_exact()
+    check_bounds(net).require_exact()
     return net
 
 
@@ -68,7 +69,7 @@ def unpack_planes(planes: NDArray[np.uint64], device: torch.device | str = "cpu"
 
 
 @torch.no_grad()
-def _layer(synapses: Synapses) -> Layer:
+def _layer(synapses: SynapseLayer) -> Layer:
     weight, bias = synapses.quantised()
     integers = weight * torch.exp2(synapses.shift)[:, None]
     return Layer(

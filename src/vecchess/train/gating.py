@@ -12,6 +12,7 @@ from vecchess.config import TrainConfig
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import save_net
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.progress_matches import facts_of, match_settings, queries, room_for
@@ -47,7 +48,7 @@ class Gate:
         if candidate.sha256 == best.sha256:
             return {"admitted": True, "games": 0}
         file = self._run.path / CANDIDATE
-        candidate.save(file)
+        save_net(candidate, file)
         settings = match_settings(config, config.gate_games, config.seed + iteration)
         settings = settings.model_copy(update={"sprt": config.gate})
         room = room_for(config, config.gate_games, self._device, networks=2)

@@ -10,6 +10,7 @@ from pathlib import Path
 from vecchess.errors import DataError, NetworkError
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.run_folder import RunFolder
 
 LATEST = "nets/latest.json"
@@ -33,7 +34,7 @@ def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Pu
     file = run.nets / f"{name}.safetensors"
     if not _holds(file, net):
         try:
-            net.save(file)
+            save_net(net, file)
         except NetworkError as error:  # the name is ours, so it is the disk's fault, not a user's
             raise DataError(f"{error}; make room, then --resume") from None
     run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": net.sha256, "name": name})
@@ -43,7 +44,7 @@ def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Pu
 def _holds(file: Path, net: IntegerNet) -> bool:
     """Whether ``net`` is there, whole."""
     try:
-        return IntegerNet.load(file).sha256 == net.sha256
+        return load_net(file).sha256 == net.sha256
     except NetworkError:
         return False
 

@@ -21,6 +21,7 @@ from vecchess.dash.play.routes import routes
 from vecchess.dash.play.service import PlayDesk
 from vecchess.dash.web.access_control import Guard
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig
 
 PAGES = Path(vecchess.dash.__file__).parent / "static"
@@ -34,7 +35,7 @@ def tiny_network(path: Path, neuron: str = "lif") -> Path:
         {"num_planes": NUM_PLANES, "blocks": 1, "channels": 32, "neuron": neuron}
         | {"time_steps": steps}
     )
-    new_network(config, 3, random_positions(16, 1)[0]).save(path)
+    save_net(new_network(config, 3, random_positions(16, 1)[0]), path)
     return path
 
 

@@ -21,7 +21,7 @@ from vecchess.dash.play.helper_process import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES
 from vecchess.dash.play.service import MOST_REQUESTS, PlayDesk
 from vecchess.dash.play.uci_engine import Strength
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
 MATED = ["f2f3", "e7e5", "g2g4", "d8h4"]
@@ -206,7 +206,7 @@ def test_an_analysis_tells_lines_and_then_that_it_is_done(table: Table) -> None:
 
 @pytest.mark.parametrize("moves", [["e2e4"], ["e2e4", "e7e5", "g1f3"], ["e2e4", "e7e5"]])
 def test_spikes_are_the_networks_own(table: Table, moves: list[str]) -> None:
-    net = IntegerNet.load(table.nets["run/lif"])
+    net = load_net(table.nets["run/lif"])
     expected = SpikeTracer(net).look(request_at(position_reached(STARTPOS, moves), 1))
     seen = table.ask("/spikes", network="run/lif", moves=moves).json()
     assert (seen["steps"], seen["time_steps"], seen["line"]) == (expected.steps, 4, "")

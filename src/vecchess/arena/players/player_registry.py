@@ -33,8 +33,9 @@ from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.runtime.devices import CPU, Device, Share, see_only
-from vecchess.selfplay.worker.networks import load_net
+from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.setup import open_net, open_network
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
@@ -176,7 +177,7 @@ def _backend(
     if net in BUILT_IN_NETS:
         return open_net(config, net, CPU, share)[0], 1
     see_only(room.device)
-    network = _with_steps(load_net(net, seed), options.T)
+    network = _with_steps(load_or_create(net, seed), options.T)
     backend, _ = open_network(config, network, net, room.device, share)
     return backend, history_of(network.config.num_planes)
 
@@ -188,6 +189,6 @@ def _with_steps(network: IntegerNet, steps: int | None) -> IntegerNet:
         return network
     config = build(NetConfig, network.config.model_dump() | {"time_steps": steps})
     changed = replace(network, config=config)
-    if not changed.check().exact:
+    if not check_bounds(changed).exact:
         raise NetworkError(f"T={steps}: the network cannot be proved exact for so many steps")
     return changed

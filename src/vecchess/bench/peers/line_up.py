@@ -12,7 +12,7 @@ from vecchess.bench.peers.peer import Answer, Peer
 from vecchess.errors import VecchessError
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.modules.neuron import leaky
+from vecchess.snn.modules.neuron import lif_steps
 from vecchess.snn.torch_integer import unpack_planes
 
 SNNTORCH, COMPILED, SPIKINGJELLY = "snntorch", "snntorch_compiled", "spikingjelly"
@@ -143,7 +143,7 @@ class OurNeuron(nn.Module):
         self.grid_bits = grid_bits
 
     def forward(self, currents: Tensor) -> Tensor:
-        return leaky(currents, torch.zeros_like(currents[0]), self.grid_bits)[0]
+        return lif_steps(currents, torch.zeros_like(currents[0]), self.grid_bits)[0]
 
 
 @torch.no_grad()

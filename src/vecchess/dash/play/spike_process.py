@@ -73,10 +73,10 @@ def _observer(net: str) -> "tuple[SpikeTracer, int, str]":
     import torch
 
     from vecchess.analysis.spike_trace import SpikeTracer
-    from vecchess.snn.integer.integer_net import IntegerNet
+    from vecchess.snn.integer.net_file import load_net
 
     torch.set_num_threads(1)
-    network = IntegerNet.load(Path(net))
+    network = load_net(Path(net))
     return SpikeTracer(network), network.config.num_planes, network.config.neuron
 
 

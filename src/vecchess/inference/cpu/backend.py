@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.cpu.kernel_threads import Workforce
+from vecchess.inference.cpu.kernel_threads import KernelThreads
 from vecchess.inference.cpu.kernels import Asked
 from vecchess.inference.cpu.packed_network import new_state
 from vecchess.inference.exit_rule import ExitRule
@@ -35,7 +35,7 @@ class CpuBackend:
         """
         if num_slots < 1 or threads < 1:
             raise ConfigError("a backend needs at least one slot and one thread")
-        self._workforce = Workforce(net, threads, dense=dense)
+        self._workforce = KernelThreads(net, threads, dense=dense)
         self.num_slots = num_slots
         self.time_steps = net.config.time_steps
         self.policy_scale = net.policy_scale

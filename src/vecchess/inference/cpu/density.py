@@ -28,7 +28,7 @@ BOARDS = 8
 ROUNDS = 5
 
 
-class Costs(NamedTuple):
+class KernelCosts(NamedTuple):
     """Nanoseconds a board: dense, and events at density d = ``silent + per_density * d``."""
 
     dense: float
@@ -51,7 +51,7 @@ class KernelChoice:
         self.is_dense = np.zeros(len(hidden) + 1, np.bool_)
         self._spikes = np.zeros(len(self._sizes), np.int64)
         self._members = self._members_then = 0
-        self.costs: list[Costs] = []
+        self.costs: list[KernelCosts] = []
         if config.neuron == "relu":
             dense = True  # an activation is no event
         if dense is not None:
@@ -75,7 +75,7 @@ class KernelChoice:
 
 
 @cache
-def measure(num_inputs: int, num_outputs: int, sums: Sums) -> Costs:
+def measure(num_inputs: int, num_outputs: int, sums: Sums) -> KernelCosts:
     """Time both kernels on a layer of this size, on this machine, now."""
     rng = np.random.default_rng(0)
     size = 9 * num_inputs * num_outputs
@@ -98,4 +98,4 @@ def measure(num_inputs: int, num_outputs: int, sums: Sums) -> Costs:
 
     sparse, full = (nanoseconds(False, density) for density in (SPARSE, FULL))
     slope = max((full - sparse) / (FULL - SPARSE), 0.0)
-    return Costs(nanoseconds(True, 0.0), sparse - slope * SPARSE, slope)
+    return KernelCosts(nanoseconds(True, 0.0), sparse - slope * SPARSE, slope)

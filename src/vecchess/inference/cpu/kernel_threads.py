@@ -11,13 +11,14 @@ from vecchess.errors import NetworkError
 from vecchess.inference.cpu.density import KernelChoice
 from vecchess.inference.cpu.kernels import Asked, Network, Scratch, State, Sums, step
 from vecchess.inference.cpu.packed_network import cpu_network, group_size, new_scratch
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
 PARTS_PER_THREAD = 4
 """Boards are shared out in so many parts a thread: one that is held up holds nobody up long."""
 
 
-class Workforce:
+class KernelThreads:
     """``threads`` threads, each with memory of its own for a group of members."""
 
     def __init__(
@@ -31,7 +32,7 @@ class Workforce:
 
         Raises ``NetworkError`` for a network not proved exact.
         """
-        report = net.check()
+        report = check_bounds(net)
         report.require_exact()
         self.sums: Sums = np.int16 if report.int16_sums else np.int32
         self.group = group or group_size(net.config)
@@ -70,7 +71,7 @@ class Workforce:
         """Take another network of the same sizes; ``ValueError`` for other sizes."""
         if net.config != self._config:
             raise ValueError("the new network has other sizes")
-        report = net.check()
+        report = check_bounds(net)
         report.require_exact()
         if self.sums == np.int16 and not report.int16_sums:
             raise NetworkError("the new network's sums may leave int16, which this one's fit")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.cpu.kernel_threads import Workforce
+from vecchess.inference.cpu.kernel_threads import KernelThreads
 from vecchess.inference.cpu.kernels import Asked
 from vecchess.inference.cpu.packed_network import group_size, new_state
 from vecchess.inference.requests import Requests
@@ -16,7 +16,7 @@ from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 from vecchess.snn.integer.integer_net import IntegerNet
 
 
-class FixedCpu:
+class LayerwiseCpu:
     """Answers positions in batches, layer by layer, all steps of a layer fused."""
 
     def __init__(self, net: IntegerNet, num_boards: int, threads: int = 1) -> None:
@@ -26,7 +26,7 @@ class FixedCpu:
         self.num_boards = num_boards
         self.time_steps = net.config.time_steps
         boards = max(1, group_size(net.config) // self.time_steps)
-        self._workforce = Workforce(net, threads, boards * self.time_steps)
+        self._workforce = KernelThreads(net, threads, boards * self.time_steps)
         self._state = new_state(net.config, num_boards, self._workforce.sums, keep_layers=False)
         self._asked = Asked(
             legal=np.zeros((num_boards, MAX_MOVES), np.uint16),

@@ -14,7 +14,7 @@ from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig
 from vecchess.snn.topology import (
     NUM_TAPS,
-    Hidden,
+    HiddenLayer,
     hidden_layers,
     input_bits,
     neuron_layers,
@@ -54,7 +54,7 @@ def cpu_network(net: IntegerNet) -> Network:
 
 def _convolutions(net: IntegerNet) -> Convolutions:
     config = net.config
-    stem = Hidden("stem", _listed_planes(config), stem_channels(config), adds=False)
+    stem = HiddenLayer("stem", _listed_planes(config), stem_channels(config), adds=False)
     layers = [stem, *hidden_layers(config)]
     stored = [_with_whole_words(config, net.layers["stem"])]
     stored += [net.layers[layer.name] for layer in layers[1:]]

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.cuda.device_weights import Weights
+from vecchess.inference.cuda.device_weights import DeviceWeights
 from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.staging import StagingBuffer
-from vecchess.inference.cuda.state import Answered, SlotState, Widths
+from vecchess.inference.cuda.state import HostAnswers, SlotState, Widths
 from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile
@@ -29,6 +29,7 @@ from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
 from vecchess.shapes import MAX_MOVES
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
 
@@ -53,13 +54,13 @@ class CudaBackend:
             raise ConfigError("a backend needs at least one slot")
         if net.config.kind != "residual":
             raise ConfigError("backend 'cuda' computes residual networks only; take 'torch'")
-        report = net.check()
+        report = check_bounds(net)
         report.require_exact()
         self.num_slots = num_slots
         self.time_steps = net.config.time_steps
         self._device = torch.device(device)
         self._streams = open_streams(self._device)
-        self._answered = Answered(num_slots, self._streams.host_tensor)
+        self._answered = HostAnswers(num_slots, self._streams.host_tensor)
         self._staging = [
             StagingBuffer(num_slots, net.config.num_planes, self._streams)
             for _ in range(NUM_BUFFERS)
@@ -129,7 +130,7 @@ class CudaBackend:
             raise ValueError("the new network has other sizes; open a backend for it")
         if self._occupied.any():
             raise ValueError("the network can be replaced only while no slot is occupied")
-        report = net.check()
+        report = check_bounds(net)
         report.require_exact()
         self._streams.synchronize()
         widths = Widths.proved_by(report)
@@ -156,7 +157,7 @@ class CudaBackend:
         self._config = net.config
         self._widths = widths
         self._state = SlotState(net.config, self.num_slots, widths, self._device)
-        self._weights = Weights(net, self._device)
+        self._weights = DeviceWeights(net, self._device)
         self._set_scales(net)
         self._launches = Launches(
             net.config, self._state, self._weights, self._rule, self._answered

@@ -18,7 +18,7 @@ LEAST_VALUES = 16
 Arrays = dict[str, NDArray[np.generic]]
 
 
-class Weights:
+class DeviceWeights:
     """``<part>_weight`` int8, ``<part>_shift`` and ``<part>_bias`` int32 tensors on one device.
 
     part      weight                               shift (F - k) and bias (units 2^-F)
@@ -59,7 +59,7 @@ def padded_values(config: NetConfig) -> int:
 
 
 def pack(net: IntegerNet) -> Arrays:
-    """All arrays of ``Weights``, by name."""
+    """All arrays of ``DeviceWeights``, by name."""
     config, layers = net.config, net.layers
     tower = [layers[hidden.name] for hidden in hidden_layers(config)]
     values = padded_values(config)

@@ -12,7 +12,7 @@ slow one has read; no interpreter would notice its absence.
 import triton
 import triton.language as tl
 
-from vecchess.inference.cuda.tower import SQUARES, emit, to_current
+from vecchess.inference.cuda.tower import SQUARES, lif, to_current
 
 OUTCOMES = tl.constexpr(3)
 MOVES_AT_ONCE = tl.constexpr(32)
@@ -96,7 +96,7 @@ def squeeze(
         total, tl.load(shift + value)[None, :], tl.load(bias + value)[None, :], RELU
     )
     neurons = membrane + square * VALUES + value[None, :]
-    return emit(neurons, square >= 0, fresh, current, GRID_BITS, RELU)
+    return lif(neurons, square >= 0, fresh, current, GRID_BITS, RELU)
 
 
 @triton.jit

@@ -7,9 +7,9 @@ import triton
 from torch import Tensor
 
 from vecchess.inference.cuda import heads, tower
-from vecchess.inference.cuda.device_weights import Weights, padded_values
+from vecchess.inference.cuda.device_weights import DeviceWeights, padded_values
 from vecchess.inference.cuda.staging import record_words
-from vecchess.inference.cuda.state import Answered, SlotState
+from vecchess.inference.cuda.state import HostAnswers, SlotState
 from vecchess.inference.cuda.tiles import Tile, channels_at_once
 from vecchess.shapes import MAX_MOVES
 from vecchess.snn.presets import NetConfig
@@ -25,9 +25,9 @@ class Launches:
         self,
         config: NetConfig,
         state: SlotState,
-        weights: Weights,
+        weights: DeviceWeights,
         rule: Tensor,
-        answered: Answered,
+        answered: HostAnswers,
     ) -> None:
         """rule: int64[4] on the device, see ``ExitRule.as_integers``."""
         self._config = config
@@ -46,7 +46,7 @@ class Launches:
     def seat(self, staged: Tensor, count: int) -> None:
         """Seat ``count`` questions from ``staged``: int64[., RECORD]."""
         state, outputs = self._state, self._inputs
-        tower.seat[(count, self._config.channels // outputs)](
+        tower.admit_requests[(count, self._config.channels // outputs)](
             staged,
             staged.view(torch.int16),
             staged.view(torch.int32),
@@ -54,7 +54,7 @@ class Launches:
             state.steps,
             state.legal,
             state.num_legal,
-            state.inflow,
+            state.input_current,
             *self._weights.of("stem"),
             NUM_PLANES=self._config.num_planes,
             MAX_MOVES=MAX_MOVES,
@@ -90,7 +90,7 @@ class Launches:
             state.active,
             state.num_active,
             state.steps,
-            state.inflow,
+            state.input_current,
             state.membranes,
             *self._weights.of("tower"),
             state.stream,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vecchess.inference.cuda.device_weights import padded_values
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES, NUM_SQUARES
-from vecchess.snn.integer.bounds import INT16_LIMIT, Report
+from vecchess.snn.integer.bounds import INT16_LIMIT, BoundsReport
 from vecchess.snn.presets import NetConfig
 
 
@@ -22,7 +22,7 @@ class Widths:
     """Of x0 and of the residual stream."""
 
     @classmethod
-    def proved_by(cls, report: Report) -> "Widths":
+    def proved_by(cls, report: BoundsReport) -> "Widths":
         """int16 where no input whatsoever can leave its range, else int32."""
 
         def width(*largest: int) -> torch.dtype:
@@ -55,7 +55,7 @@ class SlotState:
         self.steps = empty(torch.int32)
         self.legal = empty(torch.int16, MAX_MOVES)
         self.num_legal = empty(torch.int32)
-        self.inflow = empty(widths.stream, *board)
+        self.input_current = empty(widths.stream, *board)
         self.membranes = empty(widths.membranes, 2 * config.blocks + 1, *board)
         self.value_membranes = empty(widths.value_membranes, NUM_SQUARES, padded_values(config))
         self.policy = empty(torch.int32, MAX_MOVES)
@@ -76,7 +76,7 @@ class SlotState:
         return sum(tensor.nbytes for tensor in vars(self).values())
 
 
-class Answered:
+class HostAnswers:
     """Answers of settled slots, in the host's memory; kernels write here when a slot settles.
 
     policy: int32[S, L]    wdl: int32[S, 3]    steps: int32[S]

@@ -25,7 +25,7 @@ RELU_BITS = tl.constexpr(6)
 
 
 @triton.jit
-def emit(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, RELU: tl.constexpr):
+def lif(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, RELU: tl.constexpr):
     """What neurons pass on: spikes 0 or 1, membranes updated in place; or int8 activations.
 
     pointers: where the membranes are; fresh: neurons of a new occupant, whose membrane counts
@@ -95,7 +95,7 @@ def convolve(
 
 
 @triton.jit
-def pass_on(
+def lif_epilogue(
     total, first, target, stream, membrane, shift, bias, lane, seated, fresh,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     RELU: tl.constexpr, SLICE: tl.constexpr,
@@ -109,11 +109,11 @@ def pass_on(
     if WIDTH > SLICE:
         halves = tl.permute(tl.reshape(total, (total.shape[0], 2, WIDTH // 2)), (0, 2, 1))
         left, right = tl.split(halves)
-        pass_on(
+        lif_epilogue(
             left, first, target, stream, membrane, shift, bias, lane, seated, fresh,
             RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
         )  # fmt: skip
-        pass_on(
+        lif_epilogue(
             right, first + WIDTH // 2, target, stream, membrane, shift, bias, lane, seated, fresh,
             RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
         )  # fmt: skip
@@ -127,7 +127,7 @@ def pass_on(
             current += tl.load(stream + here, mask=mask, other=0).to(tl.int32)
             tl.store(stream + here, current, mask=mask)
         neurons = membrane[:, None] + columns[None, :]
-        fired = emit(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
+        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
         tl.store(target + here, fired.to(tl.int8), mask=mask)
 
 
@@ -138,14 +138,14 @@ def half_block(
     RELU: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
     SLICE: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
-    """A 3x3 convolution of ``source`` and the neurons that hear it; see ``pass_on``."""
+    """A 3x3 convolution of ``source`` and the neurons that hear it; see ``lif_epilogue``."""
     layer_weight = weight + layer * TAPS * CHANNELS * CHANNELS
     for first in range(0, CHANNELS, OUTPUTS):
         outputs = first + tl.arange(0, OUTPUTS)
         total = convolve(
             source, lane, square, seated, layer_weight, outputs, CHANNELS, INPUTS, BYTES
         )
-        pass_on(
+        lif_epilogue(
             total, first, target, stream, membrane,
             shift + layer * CHANNELS, bias + layer * CHANNELS, lane, seated, fresh,
             RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
@@ -192,7 +192,7 @@ def advance_tower(
         here = lane[:, None] * CHANNELS + outputs
         tl.store(stream + here, current, mask=mask)
         neurons = membrane[:, None] + outputs
-        fired = emit(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
+        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
         tl.store(spikes + here, fired.to(tl.int8), mask=mask)
     tl.debug_barrier()
     for block in range(BLOCKS):
@@ -209,7 +209,7 @@ def advance_tower(
 
 
 @triton.jit
-def seat(
+def admit_requests(
     staged_words, staged_shorts, staged_ints, busy, steps, legal, num_legal, inflow,
     weight, shift, bias,
     NUM_PLANES: tl.constexpr, MAX_MOVES: tl.constexpr, RECORD: tl.constexpr,

@@ -54,7 +54,7 @@ def is_interpreted(state: SlotState) -> bool:
 def _occupy_all(config: NetConfig, state: SlotState) -> None:
     """Every slot busy, past its first step, with currents that make a fraction of neurons fire."""
     threshold = 1 << config.grid_bits
-    state.inflow.random_(-threshold, threshold)
+    state.input_current.random_(-threshold, threshold)
     state.busy.fill_(1)
     state.steps.fill_(1)
     state.num_legal.fill_(1)

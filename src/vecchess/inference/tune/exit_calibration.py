@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.tune.step_traces import Traces
+from vecchess.inference.tune.step_traces import StepTraces
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -35,7 +35,7 @@ TIGHTEN, MAX_TIGHTENINGS = 0.8, 8
 
 
 @dataclass(frozen=True)
-class Bounds:
+class CostBounds:
     """Most that leaving early may cost on average, against T steps."""
 
     cross_entropy: float = 0.01
@@ -43,13 +43,13 @@ class Bounds:
     value_error: float = 0.01
     """Squared error a position."""
 
-    def times(self, factor: float) -> "Bounds":
+    def times(self, factor: float) -> "CostBounds":
         """Both bounds times ``factor``."""
-        return Bounds(self.cross_entropy * factor, self.value_error * factor)
+        return CostBounds(self.cross_entropy * factor, self.value_error * factor)
 
 
 @dataclass(frozen=True)
-class Costs:
+class ExitCosts:
     """Averages over positions when each leaves at its own step; see the top of this file."""
 
     mean_time_steps: float
@@ -62,7 +62,7 @@ class Costs:
     agreement: float
     kl: float
 
-    def within(self, bounds: Bounds) -> bool:
+    def within(self, bounds: CostBounds) -> bool:
         """True when neither cost is above its bound."""
         return (
             self.cross_entropy_cost <= bounds.cross_entropy
@@ -75,20 +75,20 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExitChoice:
     """A rule and its costs on the positions it was chosen on, and on those it was not."""
 
     rule: ExitRule
-    fit: Costs
-    holdout: Costs
+    fit: ExitCosts
+    holdout: ExitCosts
 
 
-class Judged:
+class ScoredTraces:
     """B positions whose every answer, early or late, is held against its target."""
 
     def __init__(
         self,
-        traces: Traces,
+        traces: StepTraces,
         target: Floats,
         outcome: NDArray[np.int8],
         policy_scale: float,
@@ -135,9 +135,9 @@ class Judged:
         moved = np.abs(wdl[1:] * (t - 1) - wdl[:-1] * t).max(axis=2)
         self.drift[1:] = -(-moved // (steps[1:] * (steps[1:] - 1)))
 
-    def take(self, rows: NDArray[np.int64]) -> "Judged":
+    def take(self, rows: NDArray[np.int64]) -> "ScoredTraces":
         """The positions ``rows`` (int64[K]) alone."""
-        return Judged(
+        return ScoredTraces(
             self.traces.take(rows), self._target[rows], self._outcome[rows], *self._scales
         )
 
@@ -161,11 +161,11 @@ class Judged:
         leaving: NDArray[np.int64] = settled.argmax(axis=0) + 1
         return leaving
 
-    def costs(self, steps: NDArray[np.int64]) -> Costs:
+    def costs(self, steps: NDArray[np.int64]) -> ExitCosts:
         """Averages when position b leaves at ``steps[b]``."""
         at = (steps - 1, np.arange(len(steps)))
         extra = self.cross_entropy[at] - self.cross_entropy[-1]
-        return Costs(
+        return ExitCosts(
             mean_time_steps=float(steps.mean()),
             cross_entropy=float(self.cross_entropy[at].mean()),
             cross_entropy_cost=float(extra.mean()),
@@ -195,7 +195,7 @@ class Judged:
                         yield ExitRule(int(min_steps), margin, unchanged, drift)
 
 
-def choose_rule(fit: Judged, holdout: Judged, bounds: Bounds) -> Choice:
+def choose_rule(fit: ScoredTraces, holdout: ScoredTraces, bounds: CostBounds) -> ExitChoice:
     """The rule of the fewest mean time steps on ``fit`` whose costs are within ``bounds`` on both.
 
     The best of thousands of rules looks better than it is, hence the hold-out: where it breaks
@@ -210,10 +210,12 @@ def choose_rule(fit: Judged, holdout: Judged, bounds: Bounds) -> Choice:
             if costs.within(tight):
                 checked = holdout.costs(holdout.exit_steps(rule))
                 if checked.within(bounds) and costs.mean_time_steps < fit.traces.time_steps:
-                    return Choice(rule, costs, checked)
+                    return ExitChoice(rule, costs, checked)
                 break
     never = ExitRule.never()
-    return Choice(never, fit.costs(fit.exit_steps(never)), holdout.costs(holdout.exit_steps(never)))
+    return ExitChoice(
+        never, fit.costs(fit.exit_steps(never)), holdout.costs(holdout.exit_steps(never))
+    )
 
 
 def _log_softmax(logits: Floats, legal: Any) -> Floats:

@@ -32,7 +32,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Limits:
+class SlotLimits:
     """What a device may be given; None is no limit."""
 
     nbytes: int | None = None
@@ -51,7 +51,7 @@ class Rung:
     """Time from admission to answer of a position that takes all T steps."""
     nbytes: int
 
-    def within(self, limits: Limits) -> bool:
+    def within(self, limits: SlotLimits) -> bool:
         """True when it keeps to ``limits``."""
         return (limits.nbytes is None or self.nbytes <= limits.nbytes) and (
             limits.latency_ms is None or self.latency_ms <= limits.latency_ms
@@ -73,11 +73,11 @@ def ladder(first: int, last: int) -> list[int]:
     return sizes
 
 
-def climb(
+def measure_counts(
     open_with: Opener,
     questions: Requests,
     sizes: Iterable[int],
-    limits: Limits,
+    limits: SlotLimits,
     tell: Callable[[Rung], object] = lambda rung: None,
     held: Callable[[Backend], int] | None = None,
     clock: Clock = perf_counter,
@@ -96,7 +96,7 @@ def climb(
             return False
         gc.collect()  # the backend before this one may have left cycles behind
         try:
-            rung = measure(open_with(slots), questions, held or held_bytes, clock)
+            rung = measure_backend(open_with(slots), questions, held or backend_nbytes, clock)
         except MemoryError:
             return False
         except DeviceError as error:
@@ -118,7 +118,7 @@ def climb(
     return sorted(rungs, key=lambda rung: rung.slots)
 
 
-def choose(rungs: list[Rung], limits: Limits) -> Rung:
+def choose_count(rungs: list[Rung], limits: SlotLimits) -> Rung:
     """The smallest count whose speed is nearly the best; ConfigError where none keeps to limits."""
     good = [rung for rung in rungs if rung.within(limits)]
     if not rungs:
@@ -136,7 +136,7 @@ def choose(rungs: list[Rung], limits: Limits) -> Rung:
     )
 
 
-def measure(
+def measure_backend(
     backend: Backend,
     questions: Requests,
     held: Callable[[Backend], int] | None = None,
@@ -150,7 +150,7 @@ def measure(
     stream.run(2 * backend.time_steps, 0.0, clock)
     windows = [stream.run(2 * backend.time_steps, WINDOW_S, clock) for _ in range(NUM_WINDOWS)]
     speed, step_s = max(windows)
-    nbytes = (held or held_bytes)(backend)
+    nbytes = (held or backend_nbytes)(backend)
     return Rung(backend.num_slots, speed, 1e3 * backend.time_steps * step_s, nbytes)
 
 
@@ -206,7 +206,7 @@ def _is_flat(rungs: list[Rung]) -> bool:
     return bool(before) and NEARLY * max(last) <= max(before)
 
 
-def held_bytes(backend: Backend) -> int:
+def backend_nbytes(backend: Backend) -> int:
     """Bytes of the arrays and tensors a backend holds: as it says, else all that it leads to."""
     said = getattr(backend, "nbytes", None)
     if said is not None:

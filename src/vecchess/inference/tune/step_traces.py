@@ -13,7 +13,7 @@ from vecchess.inference.requests import Requests
 
 
 @dataclass(frozen=True)
-class Traces:
+class StepTraces:
     """Accumulators of B positions after t = 1 .. T time steps, units 2^-F, mover's view.
 
     policy: int32[T, B, L]   legal moves in the order of the question; L is the most there are
@@ -35,9 +35,9 @@ class Traces:
         """B."""
         return len(self.num_legal)
 
-    def take(self, rows: NDArray[np.int64]) -> "Traces":
+    def take(self, rows: NDArray[np.int64]) -> "StepTraces":
         """The positions ``rows``: int64[K]."""
-        return Traces(self.policy[:, rows], self.wdl[:, rows], self.num_legal[rows])
+        return StepTraces(self.policy[:, rows], self.wdl[:, rows], self.num_legal[rows])
 
 
 def leave_at(time_steps: int) -> ExitRule:
@@ -45,7 +45,9 @@ def leave_at(time_steps: int) -> ExitRule:
     return ExitRule(min_steps=time_steps, policy_margin=0, best_move_unchanged=False)
 
 
-def trace(open_with: Callable[[ExitRule], Backend], requests: Requests, time_steps: int) -> Traces:
+def record_steps(
+    open_with: Callable[[ExitRule], Backend], requests: Requests, time_steps: int
+) -> StepTraces:
     """Ask for all rows T = ``time_steps`` times, everyone leaving at 1, 2, .. T steps.
 
     A backend tells its answer only when a position leaves, so this takes (T + 1) / 2 times the
@@ -63,4 +65,4 @@ def trace(open_with: Callable[[ExitRule], Backend], requests: Requests, time_ste
         assert (requests.steps == t).all()
         policy[t - 1] = requests.policy[:, :most]
         wdl[t - 1] = requests.wdl
-    return Traces(policy, wdl, requests.num_legal.copy())
+    return StepTraces(policy, wdl, requests.num_legal.copy())

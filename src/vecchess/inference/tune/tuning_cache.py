@@ -27,7 +27,7 @@ MOST_SLOTS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Place:
+class TuningKey:
     """What a slot count is remembered for."""
 
     device: str
@@ -38,7 +38,7 @@ class Place:
     version: str = __version__
 
     @classmethod
-    def of(cls, device: str, backend: str, config: NetConfig) -> "Place":
+    def of(cls, device: str, backend: str, config: NetConfig) -> "TuningKey":
         """For a network of ``config``, whatever its name."""
         return cls(device, backend, config.model_dump(mode="json", exclude={"preset"}))
 
@@ -49,7 +49,7 @@ class Place:
         return user_cache() / "slots" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
 
-def remember(place: Place, rung: Rung) -> bool:
+def store_tuned(place: TuningKey, rung: Rung) -> bool:
     """Keep a rung's slot count for next time, atomically; False where the disk will not have it."""
     values = {"schema": SCHEMA, "key": asdict(place), **rung.to_dict()}
     partial = place.file.with_name(f".{place.file.name}.{os.getpid()}-{token_hex(4)}")
@@ -64,7 +64,7 @@ def remember(place: Place, rung: Rung) -> bool:
     return True
 
 
-def recall(place: Place) -> int | None:
+def load_tuned(place: TuningKey) -> int | None:
     """The slot count kept for ``place``, if there is one."""
     try:
         values = parse_json_object(read_bytes(place.file))
@@ -76,5 +76,5 @@ def recall(place: Place) -> int | None:
     return slots if known and good else None
 
 
-def _plain(place: Place) -> str:
+def _plain(place: TuningKey) -> str:
     return json.dumps(asdict(place))

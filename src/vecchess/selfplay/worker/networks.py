@@ -7,11 +7,12 @@ from vecchess.errors import NetworkError
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 
 
-def load_net(net: str, seed: int) -> IntegerNet:
+def load_or_create(net: str, seed: int) -> IntegerNet:
     """The network in file ``net``; a new one, weights from the seed, for a preset or a TOML file.
 
     Raises NetworkError where there is none of these, ConfigError for sizes that will not do.
@@ -22,15 +23,15 @@ def load_net(net: str, seed: int) -> IntegerNet:
         raise NetworkError(
             f"there is no network file {net}, nor a preset of that name ({', '.join(PRESETS)})"
         )
-    return IntegerNet.load(Path(net))
+    return load_net(Path(net))
 
 
 def check_net(net: str) -> None:
-    """Raise what ``load_net`` would, without making a new network, which takes seconds."""
+    """Raise what ``load_or_create`` would, without making a new network, which takes seconds."""
     if _is_new(net):
         sizes_of(net)
     elif net not in BUILT_IN_NETS:
-        load_net(net, seed=0)
+        load_or_create(net, seed=0)
 
 
 def _is_new(net: str) -> bool:
@@ -42,7 +43,7 @@ def keep_net(network: IntegerNet, run: RunFolder) -> Path:
     """Put ``network`` into the run's folder, named by its hash, and make it the latest."""
     file = run.nets / f"{network.sha256[:16]}.safetensors"
     if not file.exists():
-        network.save(file)
+        save_net(network, file)
     run.write_json("nets/latest.json", {"schema": 1, "file": file.name, "sha256": network.sha256})
     return file
 
@@ -57,7 +58,7 @@ def kept_net(run: RunFolder) -> IntegerNet | None:
         return None
     try:
         facts = parse_json_object(read_bytes(latest))
-        network = IntegerNet.load(run.nets / Path(facts["file"]).name)
+        network = load_net(run.nets / Path(facts["file"]).name)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NetworkError(f"{latest} does not say which network to go on with: {error}") from None
     if network.sha256 != facts.get("sha256"):
@@ -72,4 +73,4 @@ def obtain_net(config: SelfplayConfig, network: IntegerNet | None, run: RunFolde
 
 def network_of(config: SelfplayConfig) -> IntegerNet | None:
     """The network ``config`` asks for, None for one that is built in."""
-    return None if config.net in BUILT_IN_NETS else load_net(config.net, config.seed)
+    return None if config.net in BUILT_IN_NETS else load_or_create(config.net, config.seed)

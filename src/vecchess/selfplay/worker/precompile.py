@@ -30,7 +30,7 @@ from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import NumberPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import assemble_server, open_net
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 from vecchess.store.inflight import SavedGames
 
 _MARK = "selfplay-{}-{}.compiled"
@@ -139,7 +139,7 @@ def _play_two(server: SelfplayServer) -> None:
 def _compile_backend(config: SelfplayConfig, net: str) -> None:
     """Ask the network about the start position, on the processor."""
     built_in = net in BUILT_IN_NETS
-    num_planes = NUM_PLANES if built_in else IntegerNet.load(Path(net)).config.num_planes
+    num_planes = NUM_PLANES if built_in else load_net(Path(net)).config.num_planes
     requests = Requests.empty(1, num_planes)
     requests.planes[:] = encode_planes(start_positions(1), history=history_of(num_planes))
     requests.num_legal[:] = 2

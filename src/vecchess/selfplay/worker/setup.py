@@ -28,6 +28,7 @@ from vecchess.selfplay.games.ply_log import MAX_STEPS
 from vecchess.selfplay.games.search_mover import Thinker
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 
 FEWEST_SLOTS = 16
 """Where the device has no memory for so many, it is of no use."""
@@ -49,7 +50,7 @@ def assemble_server(
     Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
     DeviceError where the device fails.
     """
-    network = None if net in BUILT_IN_NETS else IntegerNet.load(Path(net))
+    network = None if net in BUILT_IN_NETS else load_net(Path(net))
     if network is None:
         backend, sha256 = open_net(config, net, device, share, say)
     else:
@@ -111,7 +112,7 @@ def open_net(
     ``say`` hears when the backend is not the one to be expected, or has fewer slots.
     """
     if net not in BUILT_IN_NETS:
-        return open_network(config, IntegerNet.load(Path(net)), net, device, share, say)
+        return open_network(config, load_net(Path(net)), net, device, share, say)
 
     def open_with(slots: int) -> Backend:
         return behind_fake(config.backend, _built_in(net, slots))

@@ -12,12 +12,20 @@ from vecchess.config import SelfplayConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.tune.slot_search import Limits, Rung, choose, climb, held_bytes, ladder
-from vecchess.inference.tune.tuning_cache import Place, recall, remember
+from vecchess.inference.tune.slot_search import (
+    Rung,
+    SlotLimits,
+    backend_nbytes,
+    choose_count,
+    ladder,
+    measure_counts,
+)
+from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
 from vecchess.selfplay.worker.random_requests import random_questions
 from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 from vecchess.snn.presets import NetConfig
 
 CPU_LADDER = ladder(32, 2048)
@@ -39,7 +47,7 @@ class Tuned:
     device: str
     rungs: list[Rung]
     chosen: Rung
-    limits: Limits
+    limits: SlotLimits
     remembered: bool
     """False where the user's cache directory cannot be written to."""
 
@@ -59,7 +67,7 @@ def tune(
     config: SelfplayConfig,
     network: IntegerNet,
     devices: list[Device],
-    limits: Limits | None = None,
+    limits: SlotLimits | None = None,
     tell: Tell = lambda rung: None,
 ) -> Tuned:
     """Measure slot counts on the first of ``devices`` in this process; remember the one to use.
@@ -68,8 +76,8 @@ def tune(
     for a network or backend that will not do, ConfigError where no count keeps to the limits.
     """
     device, share = devices[0], share_out(config, devices, MANY_GAMES)
-    defaults, limits = default_limits(device), limits or Limits()
-    limits = Limits(limits.nbytes or defaults.nbytes, limits.latency_ms or defaults.latency_ms)
+    defaults, limits = default_limits(device), limits or SlotLimits()
+    limits = SlotLimits(limits.nbytes or defaults.nbytes, limits.latency_ms or defaults.latency_ms)
 
     def open_with(slots: int) -> Backend:
         rule = None if config.exits else ExitRule.never()
@@ -81,10 +89,10 @@ def tune(
     sizes = CPU_LADDER if device == CPU else GPU_LADDER
     history = history_of(network.config.num_planes)
     questions = random_questions(NUM_QUESTIONS, QUESTION_SEED, history)
-    rungs = climb(open_with, questions, sizes, limits, tell, _held(device))
-    chosen = choose(rungs, limits)
+    rungs = measure_counts(open_with, questions, sizes, limits, tell, _held(device))
+    chosen = choose_count(rungs, limits)
     place = _place(config, network.config, device, share)
-    return Tuned(place.device, rungs, chosen, limits, remember(place, chosen))
+    return Tuned(place.device, rungs, chosen, limits, store_tuned(place, chosen))
 
 
 def with_remembered_slots(
@@ -98,7 +106,7 @@ def with_remembered_slots(
     if config.slots or sizes is None or devices[0] != CPU:
         return config
     share = share_out(config, devices, MANY_GAMES)
-    slots = recall(_place(config, sizes, CPU, share))
+    slots = load_tuned(_place(config, sizes, CPU, share))
     return config if slots is None else config.model_copy(update={"slots": slots})
 
 
@@ -118,8 +126,8 @@ def tuned_share(
     """
     if device == CPU or config.slots or share.slots < GPU_SLOTS or not Path(net).is_file():
         return share
-    network = IntegerNet.load(Path(net))
-    slots = recall(_place(config, network.config, device, share))
+    network = load_net(Path(net))
+    slots = load_tuned(_place(config, network.config, device, share))
     if slots is None:
         say("trying how many slots suit this device and network (once) ...")
         tuned = tune(config, network, [device], None, tell)
@@ -129,15 +137,15 @@ def tuned_share(
     return replace(share, slots=min(slots, games), games=games)
 
 
-def default_limits(device: Device) -> Limits:
+def default_limits(device: Device) -> SlotLimits:
     """What tuning may use where nobody says: most of a free GPU, a quarter of the host."""
     if device == CPU:
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if _has_pages() else 0
-        return Limits(int(pages * SHARE_OF_HOST) or None, LONGEST_MS)
+        return SlotLimits(int(pages * SHARE_OF_HOST) or None, LONGEST_MS)
     import torch
 
     free, _ = torch.cuda.mem_get_info()
-    return Limits(int(free * SHARE_OF_GPU), LONGEST_MS)
+    return SlotLimits(int(free * SHARE_OF_GPU), LONGEST_MS)
 
 
 def _has_pages() -> bool:
@@ -147,19 +155,19 @@ def _has_pages() -> bool:
 def _held(device: Device) -> Callable[[Backend], int]:
     """How to learn what a backend holds: on a GPU from the allocator, graphs' pools included."""
     if device == CPU:
-        return held_bytes
+        return backend_nbytes
 
     def allocated(backend: Backend) -> int:
         import torch
 
-        return max(torch.cuda.memory_allocated(), held_bytes(backend))
+        return max(torch.cuda.memory_allocated(), backend_nbytes(backend))
 
     return allocated
 
 
-def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Share) -> Place:
+def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Share) -> TuningKey:
     backend = choose_backend(config.backend, sizes, device.name).name
-    return Place.of(_model(device, share.threads), backend, sizes)
+    return TuningKey.of(_model(device, share.threads), backend, sizes)
 
 
 def _model(device: Device, threads: int) -> str:

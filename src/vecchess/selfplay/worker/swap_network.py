@@ -11,6 +11,7 @@ from vecchess.runtime.devices import Device, Share
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import Say, exit_rule_of, open_network, require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import load_net
 
 
 def swap_network(
@@ -30,7 +31,7 @@ def swap_network(
     old = server.network
     if old is None or net in BUILT_IN_NETS:
         raise NetworkError(f"{net}: only a network file can take the place of another")
-    network = IntegerNet.load(Path(net))
+    network = load_net(Path(net))
     require_playable(network, net)
     if network.config != old.config:
         raise NetworkError(

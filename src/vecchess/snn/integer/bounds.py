@@ -7,14 +7,15 @@ follow by interval arithmetic. float32 holds every integer below 2^24 (IEEE 754,
 significand), so when all bounds stay below it, float32 and int32 give the same bits in any order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
+from vecchess.snn.integer.integer_net import IntegerNet, Layer, describe
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import hidden_layers, input_bits, input_limit
 
@@ -24,17 +25,6 @@ INT16_LIMIT = 1 << 15
 
 Interval = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Lowest and highest value per channel, units 2^-F."""
-
-
-class Weights(Protocol):
-    """What a layer has; see ``integer_net.Layer``."""
-
-    @property
-    def weight(self) -> NDArray[np.int8]: ...
-    @property
-    def shift(self) -> NDArray[np.uint8]: ...
-    @property
-    def bias(self) -> NDArray[np.int32]: ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Report:
+class BoundsReport:
     """All bounds of a network, in forward order."""
 
     bounds: tuple[Bound, ...]
@@ -94,8 +84,9 @@ class Report:
             )
 
 
-def check_bounds(config: NetConfig, layers: Mapping[str, Weights]) -> Report:
+def check_bounds(net: IntegerNet) -> BoundsReport:
     """Walk the network as the forward does, with intervals in place of values."""
+    config, layers = net.config, net.layers
     bounds: list[Bound] = []
     walk = _Walk(config, layers, bounds)
     hidden = hidden_layers(config)
@@ -115,17 +106,24 @@ def check_bounds(config: NetConfig, layers: Mapping[str, Weights]) -> Report:
         low, high = walk.current(head)
         total = config.time_steps * low, config.time_steps * high
         bounds.append(_worst(head, "accumulator over T steps", total))
-    return Report(tuple(bounds), config.leak_exact, fits_int16(config, layers))
+    return BoundsReport(tuple(bounds), config.leak_exact, _fits_int16(config, layers))
 
 
-def fits_int16(config: NetConfig, layers: Mapping[str, Weights]) -> bool:
+def net_facts(net: IntegerNet) -> dict[str, Any]:
+    """What there is to know about ``net`` without running it, ready for JSON."""
+    facts = describe(net)
+    facts |= {"sha256": net.sha256, "weights": net.num_weights}
+    return facts | {"leak_exact": net.config.leak_exact, "exact": check_bounds(net).exact}
+
+
+def _fits_int16(config: NetConfig, layers: dict[str, Layer]) -> bool:
     """Whether every partial sum of every layer that ends in neurons fits int16."""
     names = ["stem", *(layer.name for layer in hidden_layers(config)), "value.squeeze"]
     sums = (_sums(layers[name], input_limit(config, name)) for name in names if name in layers)
     return all(max(-low.min(), high.max()) < INT16_LIMIT for low, high in sums)
 
 
-def _sums(layer: Weights, input_limit: int) -> Interval:
+def _sums(layer: Layer, input_limit: int) -> Interval:
     """Interval of the weighted sum in the row's own units, 2^-(shift + input_bits)."""
     weight = layer.weight.astype(np.int64) * input_limit
     return np.minimum(weight, 0).sum(axis=1), np.maximum(weight, 0).sum(axis=1)
@@ -136,7 +134,7 @@ class _Walk:
     """Intervals layer by layer; every bound met on the way is noted."""
 
     config: NetConfig
-    layers: Mapping[str, Weights]
+    layers: dict[str, Layer]
     bounds: list[Bound]
 
     def current(self, name: str) -> Interval:

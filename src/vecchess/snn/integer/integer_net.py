@@ -28,13 +28,11 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.snn.integer.bounds import Report, check_bounds
 from vecchess.snn.presets import NetConfig
 
 SCHEMA = 1
@@ -78,30 +76,6 @@ class IntegerNet:
     def num_weights(self) -> int:
         """Synapses and biases together."""
         return sum(layer.weight.size + layer.bias.size for layer in self.layers.values())
-
-    def check(self) -> Report:
-        """Bounds of every value the network can ever produce; see ``bounds``."""
-        return check_bounds(self.config, self.layers)
-
-    def info(self) -> dict[str, Any]:
-        """What there is to know about the network without running it, ready for JSON."""
-        facts = describe(self)
-        facts |= {"sha256": self.sha256, "weights": self.num_weights}
-        facts |= {"leak_exact": self.config.leak_exact, "exact": self.check().exact}
-        return facts
-
-    def save(self, path: Path) -> None:
-        """Write atomically: temporary name, fsync, replace. ``NetworkError`` if it cannot."""
-        from vecchess.snn.integer.net_file import save_net
-
-        save_net(self, path)
-
-    @classmethod
-    def load(cls, path: Path) -> "IntegerNet":
-        """Read and verify; ``NetworkError`` with one line if anything is wrong with the file."""
-        from vecchess.snn.integer.net_file import load_net
-
-        return load_net(path)
 
 
 def describe(net: IntegerNet) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def _pack(excess: Any, bits: Any, masks: Any) -> None:
 
 
 @kernel
-def fire_boards(  # type: ignore[no-untyped-def]
+def lif_boards(  # type: ignore[no-untyped-def]
     currents, before, scale, begin, end, excess, after, counts, bits, masks
 ):
     """LIF over T steps of boards begin..end.
@@ -91,7 +91,7 @@ def fire_boards(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fire_boards_backward(  # type: ignore[no-untyped-def]
+def lif_boards_backward(  # type: ignore[no-untyped-def]
     excess, upstream, share, number, slope, begin, end, gradients, carried
 ):
     """Gradients of the currents of boards begin..end, back through time; the reset is detached.

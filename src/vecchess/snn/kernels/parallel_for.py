@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 
 
-def in_shares(work: Callable[[int, int], None], num: int) -> None:
+def parallel_for(work: Callable[[int, int], None], num: int) -> None:
     """Call ``work(begin, end)`` for ranges that make up ``range(num)``, at the same time.
 
     ``work`` releases the GIL, and what it does for one board does not depend on the others, so

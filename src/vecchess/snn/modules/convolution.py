@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.sparse_sums import pack_boards
 from vecchess.snn.modules.sparse_weight_gradient import weight_gradient
 from vecchess.snn.topology import NUM_TAPS
@@ -82,5 +82,5 @@ def _packed(boards: Tensor) -> Tensor:
     values = boards.detach().contiguous().view(-1, 64, boards.shape[-1])
     bits = torch.empty(len(values), boards.shape[-1], dtype=torch.int64)
     arrays = values.numpy(), bits.numpy().view("u8")
-    in_shares(lambda begin, end: pack_boards(arrays[0], begin, end, arrays[1]), len(values))
+    parallel_for(lambda begin, end: pack_boards(arrays[0], begin, end, arrays[1]), len(values))
     return bits

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from vecchess.snn.kernels.ghost_norm_cpu import normalise_groups, normalise_groups_backward
-from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.parallel_for import parallel_for
 
 GROUP = 32
 """Boards whose statistics normalise each other."""
@@ -121,7 +121,7 @@ class _Normalise(Function):
         rows = np.empty((num_groups, 3, values.shape[2]), np.float32)
         read = values, weight.detach().double().numpy(), bias.detach().double().numpy()
         shape, written = (EPSILON, group), (rows, mean, variance, out)
-        in_shares(
+        parallel_for(
             lambda begin, end: normalise_groups(*read, *shape, begin, end, *written), num_groups
         )
         statistics = torch.from_numpy(mean), torch.from_numpy(variance)
@@ -141,7 +141,7 @@ class _Normalise(Function):
         statistics = mean.numpy(), torch.rsqrt(variance + EPSILON).numpy()
         read = values, _by_board(upstream), weight.detach().double().numpy(), *statistics
         written = rows, of_gain, of_bias, _by_board(out)
-        in_shares(
+        parallel_for(
             lambda begin, end: normalise_groups_backward(*read, ctx.group, begin, end, *written),
             len(mean),
         )

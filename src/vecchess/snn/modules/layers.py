@@ -17,7 +17,7 @@ BIAS_LIMIT = 2.0**24
 """In units of 2^-weight_bits; int32 holds it."""
 
 
-class Wiring(NamedTuple):
+class LayerSpec(NamedTuple):
     """What a layer is besides its weights.
 
     taps: 9 for a 3x3 convolution over boards [..., 8, 8, I], 1 for a linear map of the last axis;
@@ -30,7 +30,7 @@ class Wiring(NamedTuple):
     floor_bits: int | None
 
 
-class Synapses(nn.Module):
+class SynapseLayer(nn.Module):
     """A linear map of K inputs to O currents."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Synapses(nn.Module):
         num_outputs: int,
         weight_bits: int,
         norm: tuple[float, float] | None,
-        wiring: Wiring,
+        wiring: LayerSpec,
     ) -> None:
         """``norm``: first gain and bias of the batch norm, None for a plain bias."""
         super().__init__()

@@ -24,7 +24,7 @@ from triton.language.extra import libdevice
 
 from vecchess.snn.kernels import surrogate as known
 from vecchess.snn.kernels.surrogate import Surrogate
-from vecchess.snn.modules.neuron import Firing, Spikes
+from vecchess.snn.modules.neuron import LifOutput, Spikes
 
 ATAN = tl.constexpr(known.ATAN)
 FAST_SIGMOID = tl.constexpr(known.FAST_SIGMOID)
@@ -85,7 +85,7 @@ def derivative(excess, KIND: tl.constexpr, SLOPE: tl.constexpr):
 
 
 @triton.jit
-def fire_neurons(
+def lif_forward(
     currents, before, spikes, after, counts, step, num,
     STEPS: tl.constexpr, GRID_BITS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -112,7 +112,7 @@ def fire_neurons(
 
 
 @triton.jit
-def fire_neurons_backward(
+def lif_backward(
     currents, before, of_spikes, share, of_after, of_currents, of_before,
     step, step_of_spikes, num,
     STEPS: tl.constexpr, GRID_BITS: tl.constexpr, KIND: tl.constexpr, SLOPE: tl.constexpr,
@@ -156,7 +156,7 @@ def fire_neurons_backward(
         tl.store(of_before + neurons, carried, mask=mask)
 
 
-class _FireOverTime(Function):
+class _LifTriton(Function):
     """Currents [T, ...] and membrane [...] -> spikes, membrane and rate."""
 
     @staticmethod
@@ -170,7 +170,7 @@ class _FireOverTime(Function):
         after = torch.empty_like(membrane)
         counts = torch.empty(triton.cdiv(num, block), dtype=torch.int32, device=currents.device)
         with torch.cuda.device_of(currents):
-            fire_neurons[(len(counts),)](
+            lif_forward[(len(counts),)](
                 currents, membrane, spikes, after, counts, currents.stride(0), num,
                 STEPS=num_steps, GRID_BITS=grid_bits, BLOCK=block, enable_fp_fusion=False,
             )  # fmt: skip
@@ -197,7 +197,7 @@ class _FireOverTime(Function):
         strides = currents.stride(0), 0 if of_spikes is None else of_spikes.stride(0)
         block = _block(num_steps)
         with torch.cuda.device_of(currents):
-            fire_neurons_backward[(triton.cdiv(num, block),)](
+            lif_backward[(triton.cdiv(num, block),)](
                 currents, membrane, of_spikes, share, of_after, of_currents, of_before,
                 *strides, num,
                 STEPS=num_steps, GRID_BITS=ctx.grid_bits, KIND=ctx.surrogate.number,
@@ -206,22 +206,22 @@ class _FireOverTime(Function):
         return of_currents, of_before, None, None
 
 
-def fire_triton(
+def lif_triton(
     currents: Tensor,
     membrane: Tensor,
     grid_bits: int,
     surrogate: Surrogate,
     packed: bool = False,
-) -> Firing:
+) -> LifOutput:
     """``fire`` on a GPU by kernels of ours: the same bits. packed: spikes are numbers all the same.
 
     currents: [T, ...] of any floating type and layout, first axis broadcast or not; membrane:
     float32[...]. Needs a CUDA device, or Triton's interpreter.
     """
-    fired = _FireOverTime.apply(  # type: ignore[no-untyped-call]
+    fired = _LifTriton.apply(  # type: ignore[no-untyped-call]
         currents.float(), membrane, grid_bits, surrogate
     )
-    return Firing(Spikes(fired[0]), *fired[1:])
+    return LifOutput(Spikes(fired[0]), *fired[1:])
 
 
 def _by_step(currents: Tensor) -> Tensor:

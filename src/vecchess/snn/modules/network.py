@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, surrogate_named
 from vecchess.snn.modules.ghost_norm import MOMENTUM, GhostNorm
-from vecchess.snn.modules.layers import Synapses, Wiring
-from vecchess.snn.modules.neuron import Fire, Spikes, fire
-from vecchess.snn.modules.neuron_dispatch import Neurons, fastest
+from vecchess.snn.modules.layers import LayerSpec, SynapseLayer
+from vecchess.snn.modules.neuron import LifFunction, Spikes, lif
+from vecchess.snn.modules.neuron_dispatch import NeuronLayers, fastest_lif
 from vecchess.snn.modules.sparse_convolution import read_heads
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import (
@@ -35,7 +35,7 @@ FIRST_BIAS = -0.6
 """Where batch norm centres the current of a new neuron: with spread 1 it fires at about 10 %."""
 
 
-class Output(NamedTuple):
+class NetOutput(NamedTuple):
     """What T steps add up to. Accumulators are real numbers here, integers times 2^-F if folded.
 
     policy: float32[T, B, 4672] and wdl: float32[T, B, 3] after each step; membranes: one per
@@ -59,7 +59,7 @@ class SpikingNet(nn.Module):
     compiled: bool = True
     """Layers run by the fastest way there is on their device; False leaves all of it to torch's
     plain operators. The same to the bit once folded, and but for rounding before."""
-    fire: Fire | None = None
+    lif: LifFunction | None = None
     """How neurons are computed, where that is not to follow from ``compiled`` and the device."""
 
     def __init__(self, config: NetConfig, surrogate: str = DEFAULT_SURROGATE) -> None:
@@ -73,7 +73,7 @@ class SpikingNet(nn.Module):
         self._hidden = hidden_layers(config)
         self.layers = nn.ModuleDict(
             {
-                module_key(name): Synapses(
+                module_key(name): SynapseLayer(
                     inputs, outputs, config.weight_bits, _first_norm(config, name),
                     _wiring(config, name),
                 )
@@ -83,13 +83,13 @@ class SpikingNet(nn.Module):
         self.policy_gain = nn.Parameter(torch.tensor(1.0))
         self.value_gain = nn.Parameter(torch.tensor(1.0))
 
-    def layer(self, name: str) -> Synapses:
+    def layer(self, name: str) -> SynapseLayer:
         """The layer called ``name`` in ``integer_net``."""
         module = self.layers[module_key(name)]
-        assert isinstance(module, Synapses)
+        assert isinstance(module, SynapseLayer)
         return module
 
-    def _every_layer(self) -> Iterable[Synapses]:
+    def _every_layer(self) -> Iterable[SynapseLayer]:
         return (self.layer(name) for name in layer_shapes(self.config))
 
     @property
@@ -138,13 +138,13 @@ class SpikingNet(nn.Module):
             for layer in self._every_layer():
                 layer.settle_grid()
 
-    def forward(self, planes: Tensor, num_steps: int | None = None) -> Output:
+    def forward(self, planes: Tensor, num_steps: int | None = None) -> NetOutput:
         """``num_steps`` (T by default) steps from rest."""
         steps = self.config.time_steps if num_steps is None else num_steps
-        inflow = self.inflow(planes)
-        return self.advance(inflow, self.at_rest(inflow.shape[-4]), steps)
+        inflow = self.input_current(planes)
+        return self.advance(inflow, self.resting_membranes(inflow.shape[-4]), steps)
 
-    def inflow(self, planes: Tensor) -> Tensor:
+    def input_current(self, planes: Tensor) -> Tensor:
         """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
         if not planes.is_floating_point():
             planes = unpack_bitboards(planes)
@@ -153,7 +153,7 @@ class SpikingNet(nn.Module):
     def _currents(self, name: str, inputs: Tensor) -> Tensor:
         return self.layer(name)(inputs, self.compiled)  # type: ignore[no-any-return]
 
-    def at_rest(self, num_boards: int) -> list[Tensor]:
+    def resting_membranes(self, num_boards: int) -> list[Tensor]:
         """Membranes of B boards before the first step, one per neuron layer; none of the twin."""
         if self.config.neuron == "relu":
             return []
@@ -161,10 +161,10 @@ class SpikingNet(nn.Module):
         sizes = neuron_layers(self.config).values()
         return [torch.zeros(num_boards, 8, 8, size // NUM_SQUARES, device=device) for size in sizes]
 
-    def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> Output:
+    def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> NetOutput:
         """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
-        way = self.fire or (fastest(inflow.device) if self.compiled else fire)
-        neurons = Neurons(self.config, membranes, self.surrogate, way)
+        way = self.lif or (fastest_lif(inflow.device) if self.compiled else lif)
+        neurons = NeuronLayers(self.config, membranes, self.surrogate, way)
         if self.config.is_rate_coded:
             per_step = inflow[:num_steps]
         else:
@@ -173,28 +173,28 @@ class SpikingNet(nn.Module):
         plain = self.config.kind == "plain"
         for index, layer in enumerate(self._hidden):
             source, target = index % 2, 1 - index % 2
-            current = self._hear(layer.name, neurons.fire(buffers[source], packed=True))
+            current = self._hear(layer.name, neurons.forward(buffers[source], packed=True))
             buffers[target] = buffers[target] + current if layer.adds else current
         last = buffers[len(self._hidden) % 2]
         policy, wdl = self._pooled_heads(last, neurons) if plain else self._heads(last, neurons)
-        return Output(policy, wdl.cumsum(0), neurons.after, neurons.rates)
+        return NetOutput(policy, wdl.cumsum(0), neurons.after, neurons.rates)
 
-    def _pooled_heads(self, current: Tensor, neurons: Neurons) -> tuple[Tensor, Tensor]:
+    def _pooled_heads(self, current: Tensor, neurons: NeuronLayers) -> tuple[Tensor, Tensor]:
         """As ``_heads``, of the mean over the board."""
-        pooled = neurons.fire(current, packed=False).values.mean((2, 3))
+        pooled = neurons.forward(current, packed=False).values.mean((2, 3))
         policy = self._currents("policy", pooled)
         return policy.cumsum(0), self._currents("value.outcome", pooled)
 
-    def _heads(self, current: Tensor, neurons: Neurons) -> tuple[Tensor, Tensor]:
+    def _heads(self, current: Tensor, neurons: NeuronLayers) -> tuple[Tensor, Tensor]:
         """Policy [T, B, 4672] added up, and currents of win/draw/loss [T, B, 3] at each step."""
-        spikes = neurons.fire(current, packed=True)
+        spikes = neurons.forward(current, packed=True)
         if spikes.bits is None:
             policy = self._currents("policy", spikes.values)
             policy = policy.permute(0, 1, 4, 2, 3).flatten(2).cumsum(0)
             squeezed = self._currents("value.squeeze", spikes.values)
         else:
             policy, squeezed = self._heads_at_once(spikes)
-        fired = neurons.fire(squeezed, packed=False).values
+        fired = neurons.forward(squeezed, packed=False).values
         return policy, self._currents("value.outcome", fired.flatten(2))
 
     def _heads_at_once(self, spikes: Spikes) -> tuple[Tensor, Tensor]:
@@ -222,10 +222,10 @@ def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
     return 1.0, FIRST_BIAS if config.neuron == "lif" else 0.0
 
 
-def _wiring(config: NetConfig, name: str) -> Wiring:
+def _wiring(config: NetConfig, name: str) -> LayerSpec:
     heads = ("policy", "value.squeeze", "value.outcome")
     inexact = config.grid_bits if input_bits(config, name) else None
-    return Wiring(1 if name in heads else NUM_TAPS, inexact is None, inexact)
+    return LayerSpec(1 if name in heads else NUM_TAPS, inexact is None, inexact)
 
 
 def module_key(name: str) -> str:

@@ -9,7 +9,7 @@ That is snntorch.Leaky with beta 0.5, threshold 1, reset by subtraction and rese
 threshold even after its reset is rare; snntorch 1.0 takes the reset off before it compares the
 next time, and gives it back if there is no spike. So do we, on every device.
 
-``leaky`` says so in torch operators, for any device. ``fire_compiled`` is the same on the
+``lif_steps`` says so in torch operators, for any device. ``lif_compiled`` is the same on the
 processor, faster; on a GPU ``leak_triton`` has it.
 """
 
@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from vecchess.snn.kernels.lif_cpu import fire_boards, fire_boards_backward
-from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.lif_cpu import lif_boards, lif_boards_backward
+from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, SURROGATES, Surrogate
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 
@@ -44,7 +44,7 @@ class Spikes(NamedTuple):
     masks: Tensor | None = None
 
 
-class Firing(NamedTuple):
+class LifOutput(NamedTuple):
     """Of one layer of neurons over T steps.
 
     membrane: [B, ...] after the last step; rate: float32[], spikes per neuron and step. Spikes,
@@ -56,11 +56,11 @@ class Firing(NamedTuple):
     rate: Tensor
 
 
-Fire = Callable[[Tensor, Tensor, int, Surrogate, bool], Firing]
-"""Currents, membrane, grid_bits, surrogate, whether spikes are wanted packed: as ``fire``."""
+LifFunction = Callable[[Tensor, Tensor, int, Surrogate, bool], LifOutput]
+"""Currents, membrane, grid_bits, surrogate, whether spikes are wanted packed: as ``lif``."""
 
 
-class _Fire(Function):
+class _Spike(Function):
     """Heaviside forward; backward the surrogate."""
 
     @staticmethod
@@ -75,8 +75,8 @@ class _Fire(Function):
         return gradients[0] * ctx.surrogate.derivative(excess), None
 
 
-class _FireOverTime(Function):
-    """``leaky`` and the rate on the processor, one pass over the neurons; see ``leak_kernels``."""
+class _LifCpu(Function):
+    """``lif_steps`` and the rate on the processor, one pass; see ``lif_cpu``."""
 
     @staticmethod
     def forward(
@@ -97,8 +97,8 @@ class _FireOverTime(Function):
         written = _by_board(excess), after.view(num_boards, -1).numpy(), counts
         words = bits.numpy().view(np.uint64), masks.numpy().view(np.uint32)
         scale = np.float32(2.0 ** (grid_bits - 1))
-        in_shares(
-            lambda begin, end: fire_boards(read, before, scale, begin, end, *written, *words),
+        parallel_for(
+            lambda begin, end: lif_boards(read, before, scale, begin, end, *written, *words),
             num_boards,
         )
         ctx.set_materialize_grads(False)
@@ -122,8 +122,8 @@ class _FireOverTime(Function):
         read = (_by_board(excess), _by_board(upstream), share)
         kind = ctx.surrogate.number, np.float32(ctx.surrogate.slope)
         written = _by_board(currents), carried.view(len(carried), -1).numpy()
-        in_shares(
-            lambda begin, end: fire_boards_backward(*read, *kind, begin, end, *written),
+        parallel_for(
+            lambda begin, end: lif_boards_backward(*read, *kind, begin, end, *written),
             excess.shape[1],
         )
         return currents, carried, None, None, None
@@ -181,54 +181,54 @@ def clipped_relu(currents: Tensor) -> Tensor:
     return floor_on_grid(currents, ACTIVATION_BITS).clamp(0.0, highest)
 
 
-def leaky_step(
+def lif_step(
     membrane: Tensor, current: Tensor, grid_bits: int, surrogate: Surrogate = ATAN
 ) -> tuple[Tensor, Tensor]:
     """One time step: spikes (0 or 1) and the membrane after reset, shapes as ``current``."""
     limit = 1 + (membrane > 1).to(membrane.dtype)
     halved: Tensor = _HalveOnGrid.apply(membrane, grid_bits)  # type: ignore[no-untyped-call]
     charged = halved + current
-    spikes: Tensor = _Fire.apply(charged - limit, surrogate)  # type: ignore[no-untyped-call]
+    spikes: Tensor = _Spike.apply(charged - limit, surrogate)  # type: ignore[no-untyped-call]
     return spikes, charged - spikes.detach()
 
 
-def leaky(
+def lif_steps(
     currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate = ATAN
 ) -> tuple[Tensor, Tensor]:
     """Steps over the first axis: ``currents[T, ...]``, ``membrane[...]`` -> spikes, membrane."""
     steps = []
     for current in currents:
-        spikes, membrane = leaky_step(membrane, current, grid_bits, surrogate)
+        spikes, membrane = lif_step(membrane, current, grid_bits, surrogate)
         steps.append(spikes)
     return torch.stack(steps), membrane
 
 
-def fire(
+def lif(
     currents: Tensor,
     membrane: Tensor,
     grid_bits: int,
     surrogate: Surrogate,
     packed: bool = False,
-) -> Firing:
-    """``leaky`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32.
+) -> LifOutput:
+    """``lif_steps`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32.
 
     packed: no matter, spikes are numbers.
     """
-    spikes, membrane = leaky(currents.float(), membrane, grid_bits, surrogate)
-    return Firing(Spikes(spikes), membrane, spikes.mean())
+    spikes, membrane = lif_steps(currents.float(), membrane, grid_bits, surrogate)
+    return LifOutput(Spikes(spikes), membrane, spikes.mean())
 
 
-def fire_compiled(
+def lif_compiled(
     currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate, packed: bool
-) -> Firing:
-    """``fire`` on the processor by a kernel of ours: the same bits.
+) -> LifOutput:
+    """``lif`` on the processor by a kernel of ours: the same bits.
 
     packed: spikes for ``spike_sums``; C has to be a multiple of 32, boards 8 x 8.
     """
-    values, after, rate, bits, masks = _FireOverTime.apply(  # type: ignore[no-untyped-call]
+    values, after, rate, bits, masks = _LifCpu.apply(  # type: ignore[no-untyped-call]
         currents.float(), membrane, grid_bits, surrogate, packed
     )
-    return Firing(Spikes(values, bits, masks) if packed else Spikes(values), after, rate)
+    return LifOutput(Spikes(values, bits, masks) if packed else Spikes(values), after, rate)
 
 
 def _room(currents: Tensor) -> tuple[Tensor, Tensor]:

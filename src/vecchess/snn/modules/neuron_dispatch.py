@@ -1,6 +1,6 @@
 """The neuron layers of a forward, each by the fastest way there is on its device.
 
-On the processor that is ``fire_compiled``, on an NVIDIA GPU ``fire_triton``, elsewhere ``fire``
+On the processor that is ``lif_compiled``, on an NVIDIA GPU ``lif_triton``, elsewhere ``lif``
 itself. All give the same bits.
 """
 
@@ -11,20 +11,20 @@ from torch import Tensor
 
 from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
-from vecchess.snn.modules.neuron import Fire, Spikes, clipped_relu, fire, fire_compiled
+from vecchess.snn.modules.neuron import LifFunction, Spikes, clipped_relu, lif, lif_compiled
 from vecchess.snn.presets import NetConfig
 
 
 @cache
-def fastest(device: torch.device) -> Fire:
+def fastest_lif(device: torch.device) -> LifFunction:
     """How neurons on ``device`` are computed."""
     if device.type == "cpu":
-        return fire_compiled
+        return lif_compiled
     if obstacle_to_neurons(device):
-        return fire
-    from vecchess.snn.modules.lif_triton import fire_triton
+        return lif
+    from vecchess.snn.modules.lif_triton import lif_triton
 
-    return fire_triton
+    return lif_triton
 
 
 def obstacle_to_neurons(device: torch.device) -> str:
@@ -36,11 +36,11 @@ def obstacle_to_neurons(device: torch.device) -> str:
     return obstacle_to_triton(str(device))
 
 
-class Neurons:
+class NeuronLayers:
     """The neuron layers of one forward, in order: each takes its membrane and leaves it behind."""
 
     def __init__(
-        self, config: NetConfig, membranes: list[Tensor], surrogate: Surrogate, way: Fire
+        self, config: NetConfig, membranes: list[Tensor], surrogate: Surrogate, way: LifFunction
     ) -> None:
         self._config = config
         self._before = membranes
@@ -49,7 +49,7 @@ class Neurons:
         self.after: list[Tensor] = []
         self.rates: list[Tensor] = []
 
-    def fire(self, current: Tensor, packed: bool) -> Spikes:
+    def forward(self, current: Tensor, packed: bool) -> Spikes:
         """Spikes (or the twin's activations) of the next layer, shaped as ``current``.
 
         packed: as the processor's kernels read them, where those are in use.

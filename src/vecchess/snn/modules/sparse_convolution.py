@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.sparse_sums import RUN, gather_heads, spread_heads, sum_boards
 from vecchess.snn.modules.convolution import convolve_back
 from vecchess.snn.modules.neuron import Spikes
@@ -75,7 +75,9 @@ class _Heads(Function):
         sums = _sums(masks, weight, bias, reach=0).view(*lead, -1).numpy()
         policy, squeezed = (torch.empty(*lead, 64 * size) for size in sizes)
         written = policy.numpy(), squeezed.numpy()
-        in_shares(lambda begin, end: spread_heads(sums, num_moves, begin, end, *written), lead[1])
+        parallel_for(
+            lambda begin, end: spread_heads(sums, num_moves, begin, end, *written), lead[1]
+        )
         ctx.save_for_backward(bits, weight)
         ctx.sizes, ctx.lead = sizes, lead
         return policy, squeezed.view(*lead, 8, 8, num_values)
@@ -91,7 +93,7 @@ class _Heads(Function):
             row = np.empty(64 * ctx.sizes[0], np.float32)
             gather_heads(*heard, ctx.sizes[0], begin, end, row, written)
 
-        in_shares(gather, ctx.lead[1])
+        parallel_for(gather, ctx.lead[1])
         of_bias = upstream.flatten(0, -2).sum(0)
         of_weight = weight_gradient(bits, upstream, reach=0)
         return upstream @ weight, None, None, of_weight, of_bias, None
@@ -110,5 +112,5 @@ def _sums(masks: Tensor, weight: Tensor, bias: Tensor | None, reach: int) -> Ten
         rows, starts = np.empty(64 * channels, np.int32), np.empty(65, np.int64)
         sum_boards(*read, begin, end, rows, starts, sums.numpy())
 
-    in_shares(work, len(masks))
+    parallel_for(work, len(masks))
     return sums

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from vecchess.snn.kernels.parallel_for import in_shares
+from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.sparse_sums import add_weight_gradients
 
 PART = 128
@@ -23,6 +23,6 @@ def weight_gradient(bits: Tensor, upstream: Tensor, reach: int) -> Tensor:
     sums = torch.zeros(num_parts, num_inputs * taps * num_outputs)
     read = bits.numpy().view("u8"), upstream.view(len(bits), -1).numpy(), reach, PART
     written = padded.numpy(), sums.numpy()
-    in_shares(lambda begin, end: add_weight_gradients(*read, begin, end, *written), num_parts)
+    parallel_for(lambda begin, end: add_weight_gradients(*read, begin, end, *written), num_parts)
     by_channel = sums.sum(0).view(num_inputs, taps, num_outputs).flip(1)
     return by_channel.permute(2, 1, 0).flatten(1)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vecchess.shapes import MAX_MOVES
-from vecchess.snn.modules.network import Output, SpikingNet
+from vecchess.snn.modules.network import NetOutput, SpikingNet
 
 ILLEGAL = -1e9
 """Logit of what is no move: its probability is exactly zero in float32."""
@@ -32,7 +32,9 @@ class StepOutputs(NamedTuple):
         return -(self.log_policy.exp() * self.log_policy).sum(-1)
 
 
-def step_outputs(net: SpikingNet, output: Output, legal: Tensor, num_legal: Tensor) -> StepOutputs:
+def step_outputs(
+    net: SpikingNet, output: NetOutput, legal: Tensor, num_legal: Tensor
+) -> StepOutputs:
     """``output`` of B positions with ``legal``: int64[B, L], first num_legal: int64[B] meant."""
     steps = torch.arange(1, len(output.wdl) + 1, device=legal.device)[:, None, None]
     chosen = output.policy.gather(2, legal.expand(len(output.policy), -1, -1))
