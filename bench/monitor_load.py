@@ -72,14 +72,14 @@ def _measured(run: RunFolder, games: GameRecords, options: argparse.Namespace) -
     charts, _ = _timed(lambda: _chart(view))
     number = options.games // 2
     looking, _ = _timed(lambda: view.game(number))
-    boards, shown = _timed(view.boards)
+    boards, shown = _timed(view.live_games)
     opened = _memory_mb()
     idle = [_timed(view.refresh)[0] for _ in range(options.refreshes)]
     busy, drawn, halfway = [], [], 0.0
     for tick in range(options.refreshes):
         _go_on(run, games, tick)
         busy.append(_timed(view.refresh)[0])
-        drawn.append(_timed(lambda: (_chart(view), view.boards()))[0])
+        drawn.append(_timed(lambda: (_chart(view), view.live_games()))[0])
         halfway = _memory_mb() if tick == options.refreshes // 2 else halfway
     return {
         "schema": SCHEMA,

@@ -15,7 +15,7 @@ from playwright.async_api import async_playwright
 from tests.dash.serving import CHROMIUM_FLAGS, find_chromium
 
 from vecchess.watch.app import WatchApp
-from vecchess.watch.follow import Follower
+from vecchess.watch.follow import RunFollower
 
 SIZES = ((80, 24), (200, 60))
 WIDTH = 1600
@@ -23,7 +23,7 @@ WIDTH = 1600
 
 async def drawn(run: Path, columns: int, rows: int) -> str:
     """What a terminal of that size shows, as SVG that needs no network."""
-    app = WatchApp(Follower(run))
+    app = WatchApp(RunFollower(run))
     async with app.run_test(size=(columns, rows)) as pilot:
         await pilot.pause(0.5)
         svg = app.export_screenshot(title=f"vecchess watch {run.name}")

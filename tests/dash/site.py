@@ -5,11 +5,10 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from tests.monitor.runs import MadeRun
-from vecchess.dash.views.reader_thread import Desk
-from vecchess.dash.views.run_registry import Watched
+from vecchess.dash.views.run_reader import RunReader, RunRegistry
 from vecchess.dash.web.asgi_app import make_app
 from vecchess.dash.web.assets import read_assets
-from vecchess.dash.web.event_hub import Hub
+from vecchess.dash.web.event_hub import EventHub
 
 HOST = "http://127.0.0.1:8765"
 
@@ -40,6 +39,6 @@ def make_site(
 ) -> Starlette:
     """The application, with pages of its own in ``folder``."""
     assets = read_assets(made_pages(folder / "pages"))
-    desk = Desk(Watched(places))
-    hub = Hub(desk)
-    return make_app(desk, hub, assets, token, any_host)
+    reader = RunReader(RunRegistry(places))
+    hub = EventHub(reader)
+    return make_app(reader, hub, assets, token, any_host)

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from tests.dash.site import HOST, make_site, small_run
 from tests.monitor.runs import selfplay_run, training_run
-from vecchess.dash.views import run_registry as watched
+from vecchess.dash.views import run_reader
 from vecchess.dash.web.assets import read_assets
 from vecchess.errors import ConfigError
 
@@ -34,14 +34,14 @@ def test_runs_have_names_that_are_safe_in_addresses(site: TestClient) -> None:
     by_name = {run["id"]: run for run in runs}
     assert by_name["first"]["recorded"] == 12
     assert by_name["first"]["state"] == "playing"
-    assert by_name["first"]["verdict"]["words"] == "CPU-bound"
+    assert by_name["first"]["bottleneck"]["label"] == "Limited by the CPU"
     assert by_name["a-training-2"]["eval"]["opponent"] == "greedy"
 
 
 def test_one_run_in_full(site: TestClient) -> None:
     run = site.get("/api/runs/a-training-2").json()
-    assert run["standing"]["kind"] == "train"
-    assert "age_s" not in run["standing"], "it changes though nothing happens"
+    assert run["status"]["kind"] == "train"
+    assert "age_s" not in run["status"], "it changes though nothing happens"
     assert run["kinds"]["learn"] == 60
     assert run["networks"] == 3
     assert run["newest_network"].endswith(".safetensors")
@@ -141,7 +141,7 @@ def test_large_answers_are_packed_and_files_are_kept(site: TestClient) -> None:
 
 
 def test_runs_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "FRESH_S", 0.0)
+    monkeypatch.setattr(run_reader, "FRESH_S", 0.0)
     (tmp_path / "a").mkdir()
     with TestClient(make_site(tmp_path, tmp_path / "a", tmp_path / "b"), base_url=HOST) as client:
         assert client.get("/api/runs").json() == []
@@ -156,7 +156,7 @@ def test_runs_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_run_that_is_watched_twice_is_shown_once(tmp_path: Path) -> None:
     run = small_run(tmp_path / "runs" / "one").path
-    both = watched.Watched([run, tmp_path / "runs", run / "." / ""])
+    both = run_reader.RunRegistry([run, tmp_path / "runs", run / "." / ""])
     assert list(both.views()) == ["one"]
 
 
@@ -167,10 +167,10 @@ def test_pages_that_were_not_built_are_asked_for(tmp_path: Path) -> None:
 
 def test_a_fresh_run_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = small_run(tmp_path / "one")
-    shown = watched.Watched([made.path])
+    shown = run_reader.RunRegistry([made.path])
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
-    assert shown.view("one").standing.games == 120
+    assert shown.view("one").status.games == 120
     made.status(games=121)
-    assert shown.view("one").standing.games == 120
+    assert shown.view("one").status.games == 120
     monkeypatch.setattr(time, "monotonic", lambda: 1001.0)
-    assert shown.view("one").standing.games == 121
+    assert shown.view("one").status.games == 121

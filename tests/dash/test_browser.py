@@ -52,7 +52,7 @@ def url(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page of a desk; whatever it complains of fails the test."""
+    """A page of a reader; whatever it complains of fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     found = context.new_page()
     complaints: list[str] = []

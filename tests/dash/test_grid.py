@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vecchess.dash.views.board_grid import LINGER_S, LINGER_UNKNOWN_S, Grid
+from vecchess.dash.views.board_grid import LINGER_S, LINGER_UNKNOWN_S, BoardGrid
 from vecchess.errors import DataError
-from vecchess.monitor.live_game import LiveGame
-from vecchess.monitor.run_status import Standing
+from vecchess.monitor.decoded_game import DecodedGame
+from vecchess.monitor.run_status import RunStatus
 
 
-def game(number: int, seat: int = 0, **changes: Any) -> LiveGame:
-    blank = LiveGame(
+def game(number: int, seat: int = 0, **changes: Any) -> DecodedGame:
+    blank = DecodedGame(
         number, 0, 0, seat, "", "8/8/8/8/8/8/8/8 w - - 0 1", ["e2e4"], ["e4"], [0.5], [200], [100],
         [2], [0], "*", "ongoing", True, "ab", False,
     )  # fmt: skip
@@ -21,32 +21,32 @@ def game(number: int, seat: int = 0, **changes: Any) -> LiveGame:
 class Seen:
     """As much of a run as a grid looks at."""
 
-    playing: list[LiveGame]
-    recorded: dict[int, LiveGame]
-    standing: Standing
+    playing: list[DecodedGame]
+    recorded: dict[int, DecodedGame]
+    status: RunStatus
 
-    def boards(self) -> list[LiveGame]:
+    def live_games(self) -> list[DecodedGame]:
         return self.playing
 
-    def game(self, number: int) -> LiveGame:
+    def game(self, number: int) -> DecodedGame:
         if number not in self.recorded:
             raise DataError("not yet")
         return self.recorded[number]
 
 
-def shown(grid: Grid, view: Seen, now: float) -> list[tuple[int, bool, str]]:
+def shown(grid: BoardGrid, view: Seen, now: float) -> list[tuple[int, bool, str]]:
     boards = grid.boards(view, lambda: now)  # type: ignore[arg-type]
     return [(board["number"], board["over"], board["result"]) for board in boards]
 
 
 def test_boards_stand_in_the_order_of_their_seats() -> None:
-    view = Seen([game(5, 2), game(9, 0), game(7, 1)], {}, Standing())
-    assert [number for number, *_ in shown(Grid(), view, 0.0)] == [9, 7, 5]
+    view = Seen([game(5, 2), game(9, 0), game(7, 1)], {}, RunStatus())
+    assert [number for number, *_ in shown(BoardGrid(), view, 0.0)] == [9, 7, 5]
 
 
 def test_a_game_that_is_over_shows_its_result_before_the_next_takes_its_seat() -> None:
     over = game(1, result="1-0", termination="checkmate", is_live=False, seat=-1, worker=None)
-    view, grid = Seen([game(1)], {1: over}, Standing()), Grid()
+    view, grid = Seen([game(1)], {1: over}, RunStatus()), BoardGrid()
     assert shown(grid, view, 0.0) == [(1, False, "*")]
     view.playing = [game(2)]
     assert shown(grid, view, 1.0) == [(1, True, "1-0")]
@@ -55,7 +55,7 @@ def test_a_game_that_is_over_shows_its_result_before_the_next_takes_its_seat() -
 
 
 def test_where_the_result_is_not_known_the_next_game_comes_sooner() -> None:
-    view, grid = Seen([game(1)], {}, Standing()), Grid()
+    view, grid = Seen([game(1)], {}, RunStatus()), BoardGrid()
     shown(grid, view, 0.0)
     view.playing = [game(2)]
     assert shown(grid, view, 1.0) == [(1, True, "*")]
@@ -63,7 +63,7 @@ def test_where_the_result_is_not_known_the_next_game_comes_sooner() -> None:
 
 
 def test_a_seat_that_rests_is_left_in_the_end() -> None:
-    view, grid = Seen([game(1), game(2, 1)], {}, Standing()), Grid()
+    view, grid = Seen([game(1), game(2, 1)], {}, RunStatus()), BoardGrid()
     shown(grid, view, 0.0)
     view.playing = [game(2, 1)]
     assert shown(grid, view, 1.0) == [(1, True, "*"), (2, False, "*")]
@@ -71,7 +71,7 @@ def test_a_seat_that_rests_is_left_in_the_end() -> None:
 
 
 def test_nothing_is_left_of_a_run_that_is_over() -> None:
-    view, grid = Seen([game(1)], {}, Standing()), Grid()
+    view, grid = Seen([game(1)], {}, RunStatus()), BoardGrid()
     shown(grid, view, 0.0)
-    view.playing, view.standing = [], Standing(is_over=True)
+    view.playing, view.status = [], RunStatus(is_over=True)
     assert shown(grid, view, 0.1) == []

@@ -11,11 +11,9 @@ import pytest
 from starlette.types import Message
 
 from tests.dash.site import small_run
-from vecchess.dash.views import run_registry as watched
-from vecchess.dash.views.reader_thread import Desk
-from vecchess.dash.views.run_registry import Watched
-from vecchess.dash.web.event_hub import Hub, TooManyError
-from vecchess.dash.web.event_stream import EventStream
+from vecchess.dash.views import run_reader
+from vecchess.dash.views.run_reader import RunReader, RunRegistry
+from vecchess.dash.web.event_hub import EventHub, EventStream, TooManyClientsError
 from vecchess.dash.web.topics import Topic, parse_topics
 
 RUN = Topic("run", "one")
@@ -23,15 +21,15 @@ RUN = Topic("run", "one")
 
 @pytest.fixture(autouse=True)
 def _always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "FRESH_S", 0.0)
+    monkeypatch.setattr(run_reader, "FRESH_S", 0.0)
 
 
 def go(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(test(), 20))
 
 
-def hub_of(path: Path, most: int = 200) -> Hub:
-    return Hub(Desk(Watched([path])), most, interval_s=0.01)
+def hub_of(path: Path, most: int = 200) -> EventHub:
+    return EventHub(RunReader(RunRegistry([path])), most, interval_s=0.01)
 
 
 def said(event: bytes) -> tuple[str, Any]:
@@ -60,7 +58,7 @@ def test_all_who_listen_share_one_look_and_one_text(tmp_path: Path) -> None:
                 await anext(news)
                 texts.append(await anext(news))
             assert texts[0] is texts[1]
-            assert said(texts[0])[1]["standing"]["games"] == 120
+            assert said(texts[0])[1]["status"]["games"] == 120
         assert hub.num_looks == 1
         assert hub.num_listeners == 0
 
@@ -75,14 +73,14 @@ def test_what_did_not_change_is_not_told_again(tmp_path: Path) -> None:
         with hub.listener([RUN]):
             await hub.look()
             news = hub.news([RUN])
-            assert (await next_of(news, "run/one"))["standing"]["games"] == 120
+            assert (await next_of(news, "run/one"))["status"]["games"] == 120
             await hub.look()
             waiting = asyncio.ensure_future(anext(news))
             await asyncio.sleep(0.02)
             assert not waiting.done()
             made.status(games=121)
             await hub.look()
-            assert said(await waiting)[1]["standing"]["games"] == 121
+            assert said(await waiting)[1]["status"]["games"] == 121
 
     go(listen)
 
@@ -124,7 +122,7 @@ class Reader:
 
 
 @asynccontextmanager
-async def streaming(hub: Hub, reader: Reader) -> AsyncIterator[asyncio.Task[None]]:
+async def streaming(hub: EventHub, reader: Reader) -> AsyncIterator[asyncio.Task[None]]:
     stream = EventStream(hub, (RUN,))
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     task = asyncio.ensure_future(stream(scope, reader.receive, reader.send))
@@ -151,7 +149,7 @@ def test_who_is_slow_gets_the_newest_and_misses_the_rest(tmp_path: Path) -> None
                 reader.may_take.release()
                 await asyncio.sleep(0.01)
             assert len(reader.taken) == 3
-            assert said(reader.taken[-1]["body"])[1]["standing"]["games"] == 20
+            assert said(reader.taken[-1]["body"])[1]["status"]["games"] == 20
 
     go(read_slowly)
 
@@ -185,7 +183,7 @@ def test_there_is_a_most_of_listeners(tmp_path: Path) -> None:
         ]
         await asyncio.sleep(0.05)
         assert hub.num_listeners == 200
-        with pytest.raises(TooManyError), hub.listener([RUN]):
+        with pytest.raises(TooManyClientsError), hub.listener([RUN]):
             pass
         late = Reader()
         late.may_take = asyncio.Semaphore(9)
@@ -231,7 +229,7 @@ def test_a_topic_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
             await hub.look()
             news = hub.news([gone, RUN])
             assert "no game 7" in (await next_of(news, "game/one/7"))["error"]
-            assert "standing" in await next_of(news, "run/one")
+            assert "status" in await next_of(news, "run/one")
 
     go(listen)
 

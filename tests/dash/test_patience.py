@@ -33,7 +33,7 @@ def serving(app: ASGIApp) -> Iterator[uvicorn.Server]:
         app,
         port=0,
         log_config=None,
-        http=patience.PatientProtocol,
+        http=patience.SlowClientTimeout,
         ws="none",
         limit_concurrency=MOST_CONNECTIONS,
     )
@@ -144,7 +144,7 @@ def test_who_takes_little_by_little_is_waited_for(monkeypatch: pytest.MonkeyPatc
 
     loop, line = MagicMock(), Line()
     config = uvicorn.Config(Response(), log_config=None)
-    protocol = patience.PatientProtocol(config, ServerState(), {}, loop)
+    protocol = patience.SlowClientTimeout(config, ServerState(), {}, loop)
     protocol.connection_made(line)
     line.left = 1000
     protocol.pause_writing()

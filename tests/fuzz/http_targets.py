@@ -16,7 +16,7 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target
 from tests.fuzz.text_targets import FEN_WORDS, PGN, PGN_WORDS
 from tests.monitor.runs import selfplay_run
-from vecchess.dash.play.spike_client import SpikeWatcher
+from vecchess.dash.play.spike_client import SpikeClient
 
 STATUSES = (200, 304, 307, 400, 401, 403, 404, 405, 408, 413, 415, 503)
 OWN = b"Host: localhost:8765\nContent-Type: application/json\nSec-Fetch-Site: same-origin\nOrigin: http://localhost:8765\n"
@@ -141,7 +141,7 @@ def dashboard(folder: Path, token: str = "") -> Iterator[Read]:
 
     with (
         patch("vecchess.dash.play.engine_pool.PlayEngine.start", refuse),
-        patch.object(SpikeWatcher, "_start", refuse),
+        patch.object(SpikeClient, "_start", refuse),
     ):
         app = make_site(folder, folder / "run", token=token, any_host=bool(token))
         try:

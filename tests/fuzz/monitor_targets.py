@@ -16,17 +16,15 @@ from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
 from tests.fuzz.target import Read, Shape, Target
 from tests.fuzz.text_targets import TOML_FLOOR_MIB, TOML_WORDS
 from tests.monitor.runs import MadeRun, selfplay_run, training_run
-from vecchess.dash.views.board_grid import Grid
-from vecchess.dash.views.columns import newest, series_columns
-from vecchess.dash.views.game_view import sheet
-from vecchess.dash.views.overview import run_in_full
+from vecchess.dash.views.board_grid import BoardGrid
+from vecchess.dash.views.page_values import game_view, newest, run_details, series_columns
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.report.write_report import page_of
 from vecchess.store.metrics import MetricsLog, read_metrics
 from vecchess.watch import game_panels, panels, worker_table
 from vecchess.watch.braille_plot import plot
-from vecchess.watch.plain_lines import _News, standing_line
+from vecchess.watch.plain_lines import _News, status_line
 from vecchess.watch.plot_box import labels
 
 Opened = Callable[[Path], AbstractContextManager[Read]]
@@ -76,8 +74,8 @@ def as_text(values: Any) -> None:
 
 def tell(view: RunView) -> None:
     """As the dashboard and plain lines tell it."""
-    as_text([run_in_full("x", view), view.config, view.elo()])
-    standing_line(view.standing).encode()
+    as_text([run_details("x", view), view.config, view.elo()])
+    status_line(view.status).encode()
 
 
 def measure(view: RunView) -> None:
@@ -87,8 +85,8 @@ def measure(view: RunView) -> None:
 
 
 def show(view: RunView) -> None:
-    Grid().boards(view)
-    as_text([sheet(game) for game in view.boards()])
+    BoardGrid().boards(view)
+    as_text([game_view(game) for game in view.live_games()])
 
 
 def list_games(view: RunView) -> None:
@@ -99,9 +97,9 @@ def list_games(view: RunView) -> None:
 
 def watch(view: RunView) -> None:
     """As a terminal shows it, all pages of the screen, and in lines."""
-    now = view.standing
+    now = view.status
     shown: list[RenderableType] = [panels.headline(view, 90, True), panels.progress(now, 90)]
-    shown += [of(now) for of in (panels.ending, panels.learning, panels.waiting, panels.verdict)]
+    shown += [of(now) for of in (panels.ending, panels.learning, panels.waiting, panels.bottleneck)]
     shown += [panels.totals(view), panels.notes_short(view), panels.notes_page(view)]
     shown += [panels.newest_note(now), *(worker_table.workers(now, width) for width in (90, 120))]
     shown += [game_panels.results(view, 40), game_panels.games_page(view, 90)]

@@ -26,8 +26,8 @@ def test_pipes_among_the_files_are_left_alone(tmp_path: Path) -> None:
         file.unlink(missing_ok=True)
         os.mkfifo(file)
     view = RunView(made.path)
-    assert (view.standing.state, view.stats.games, view.series.kinds) == ("unknown", 0, {})
-    assert view.boards() == view.elo() == []
+    assert (view.status.state, view.stats.games, view.series.kinds) == ("unknown", 0, {})
+    assert view.live_games() == view.elo() == []
     with pytest.raises(DataError, match="no regular file"):
         read_shard(shard)
 
@@ -39,19 +39,19 @@ def test_runs_of_before_are_read_as_far_as_they_say(tmp_path: Path) -> None:
     summary = {"schema": 1, "target": 8, "stopped_by": "", "seconds": 60.0, "restarts": 1, **stats}
     (tmp_path / "status.json").write_text(json.dumps(summary))
     view = RunView(tmp_path)
-    assert (view.standing.state, view.standing.games, view.standing.target) == ("done", 8, 8)
-    assert view.standing.why == "all done in 0:01:00"
-    assert view.standing.stats == GameStats.of(played())
+    assert (view.status.state, view.status.games, view.status.target) == ("done", 8, 8)
+    assert view.status.why == "all done in 0:01:00"
+    assert view.status.stats == GameStats.of(played())
     (tmp_path / "status.json").write_text(json.dumps(summary | {"stopped_by": "SIGTERM"}))
     assert view.refresh()
-    assert view.standing.why == "stopped by SIGTERM"
+    assert view.status.why == "stopped by SIGTERM"
     (tmp_path / "status.json").unlink()
     assert view.refresh()
-    assert (view.standing.state, view.standing.is_over) == ("unknown", False)
+    assert (view.status.state, view.status.is_over) == ("unknown", False)
     for file in [tmp_path, *tmp_path.rglob("*")]:
         os.utime(file, (1e9, 1e9))
     view.refresh()
-    assert view.standing.is_over, "a minute without a change: it ended, or was killed"
+    assert view.status.is_over, "a minute without a change: it ended, or was killed"
 
 
 STATUS_FILES = [
@@ -70,11 +70,11 @@ def test_any_status_can_be_looked_at(data: bytes, tmp_path: Path) -> None:
     view = RunView(tmp_path)
     (tmp_path / "status.json").write_bytes(data)
     assert view.refresh()
-    json.dumps(view.standing.to_dict())
+    json.dumps(view.status.to_dict())
     assert view.stats.games == 12
     made.status()
     assert view.refresh()
-    assert view.standing.state == "playing"
+    assert view.status.state == "playing"
 
 
 def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
@@ -82,11 +82,11 @@ def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
     view = RunView(tmp_path)
     live = made.show(1, numbered(so_far(played(), [9]), 300))
     live.write_bytes(live.read_bytes()[:200])
-    assert {game.worker for game in view.boards()} == {0}
+    assert {game.worker for game in view.live_games()} == {0}
     bad = so_far(played(), [3, 3])
     bad.action[0] = 0  # a1a2, where a pawn stands
     made.show(1, numbered(bad, 300))
-    assert [game.number for game in view.boards() if game.worker == 1] == [301]
+    assert [game.number for game in view.live_games() if game.worker == 1] == [301]
     with (tmp_path / "games" / "manifest.jsonl").open("ab") as file:
         file.write(b'garbage\n{"schema": 3, "fi')
     assert view.refresh()
@@ -105,10 +105,10 @@ def test_a_run_that_vanishes_is_said_to(tmp_path: Path) -> None:
     view = RunView(made.path)
     shutil.rmtree(made.path)
     assert view.refresh()
-    assert view.standing.state == "unknown"
-    assert view.standing.is_over
-    assert view.standing.why.startswith(f"{made.path} is gone")
+    assert view.status.state == "unknown"
+    assert view.status.is_over
+    assert view.status.why.startswith(f"{made.path} is gone")
     assert view.stats.games == 0
     assert view.series.kinds == {}
-    assert view.boards() == []
+    assert view.live_games() == []
     assert view.networks() == []

@@ -9,12 +9,11 @@ from tests.export.made import games_of, played, searched
 from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
 from vecchess.chess.uci_moves import to_chess_move
 from vecchess.errors import DataError
-from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.decoded_game import DecodedGame, DecodedMoves
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.san_moves import Moves
 
 
-def check_moves(game: LiveGame) -> None:
+def check_moves(game: DecodedGame) -> None:
     """SAN, UCI and FEN tell the same game."""
     board = chess.Board(game.start_fen, chess960=game.chess960)
     for uci, san in zip(game.ucis, game.sans, strict=True):
@@ -56,7 +55,7 @@ def test_games_in_progress_are_followed_move_by_move(
 ) -> None:
     made = selfplay_run(tmp_path / "first")
     view = RunView(made.path)
-    first = view.boards()
+    first = view.live_games()
     for game in first:
         check_moves(game)
         assert game.is_live
@@ -67,20 +66,21 @@ def test_games_in_progress_are_followed_move_by_move(
     assert [game.seat for game in first] == [0, 1, 2, 3]
     begun: list[int] = []
     monkeypatch.setattr(
-        "vecchess.monitor.shard_games.Moves", lambda *given: begun.append(1) or Moves(*given)
+        "vecchess.monitor.decoded_game.DecodedMoves",
+        lambda *given: begun.append(1) or DecodedMoves(*given),
     )
     made.show(0, numbered(so_far(played(), [12, 5, 1, 31]), 100))
-    later = view.boards()
+    later = view.live_games()
     assert [len(game.sans) for game in later] == [12, 5, 1, 31]
     assert not begun, "games that go on are not decoded from the start"
     assert all(b.sans[: len(a.sans)] == a.sans for a, b in zip(first, later, strict=True))
     assert len(first[0].sans) == 10, "what was handed out stays"
     made.show(0, numbered(so_far(played(), [12, 5, 1]), 200))
-    assert [game.number for game in view.boards()] == [200, 201, 202]
+    assert [game.number for game in view.live_games()] == [200, 201, 202]
     assert len(begun) == 3
     assert view.game(201).is_live
     (made.path / "live" / "000.npz").unlink()
-    assert view.boards() == []
+    assert view.live_games() == []
 
 
 def test_a_game_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -43,15 +43,15 @@ def test_a_run_is_seen_and_not_touched(tmp_path: Path) -> None:
     view = RunView(made.path)
     assert view.name == "first"
     assert view.config["net"] == "small"
-    assert view.standing.state == "playing"
-    assert not view.standing.is_over
-    assert view.standing.why == view.standing.go_on == ""
+    assert view.status.state == "playing"
+    assert not view.status.is_over
+    assert view.status.why == view.status.resume_command == ""
     assert view.stats == GameStats.of(joined(played(), searched().take(np.arange(4))))
     assert view.series.kinds == {"load": 12}
-    assert [game.number for game in view.boards()] == [100, 101, 102, 103]
+    assert [game.number for game in view.live_games()] == [100, 101, 102, 103]
     view.game(9)
     view.refresh()
-    json.dumps(view.standing.to_dict())
+    json.dumps(view.status.to_dict())
     assert state_of(made.path) == before
 
 
@@ -68,7 +68,7 @@ def test_refreshing_finds_what_is_new_and_nothing_else(tmp_path: Path) -> None:
     assert view.game(57).number == 57
     made.status(games=121)
     assert view.refresh()
-    assert view.standing.games == 121
+    assert view.status.games == 121
     assert not view.refresh()
 
 
@@ -106,16 +106,16 @@ def test_several_machines_are_one_run(tmp_path: Path) -> None:
         notes=[{"time_unix": 5.0, "line": "gpu 3#3 died"}],
     )  # fmt: skip
     assert view.refresh()
-    standing = view.standing
-    assert standing.machines == 2
-    assert (standing.games, standing.target, standing.eta_s) == (107, 250, 60.0)
-    assert standing.restarts == 1
-    assert standing.load["plies_per_s"] == 10_000.0
-    assert standing.load["batch_fill"] == 0.97
-    assert [(one["machine"], one["index"]) for one in standing.workers] == [(0, 0), (0, 1), (1, 3)]
-    assert standing.notes == [{"time_unix": 5.0, "line": "gpu 3#3 died", "machine": 1}]
-    assert standing.verdict.words == "GPU-bound"
-    assert [(game.machine, game.worker) for game in view.boards()] == [(1, 3)]
+    status = view.status
+    assert status.machines == 2
+    assert (status.games, status.target, status.eta_s) == (107, 250, 60.0)
+    assert status.restarts == 1
+    assert status.load["plies_per_s"] == 10_000.0
+    assert status.load["batch_fill"] == 0.97
+    assert [(one["machine"], one["index"]) for one in status.workers] == [(0, 0), (0, 1), (1, 3)]
+    assert status.notes == [{"time_unix": 5.0, "line": "gpu 3#3 died", "machine": 1}]
+    assert status.bottleneck.label == "Limited by the GPU"
+    assert [(game.machine, game.worker) for game in view.live_games()] == [(1, 3)]
     assert view.game(503).machine == 1
     assert view.game(600).is_live
     assert view.stats.games == 16

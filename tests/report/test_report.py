@@ -99,7 +99,7 @@ def test_any_run_has_a_report(tmp_path: Path) -> None:
     text = page(unfinished.path).text
     assert "unfinished gone" in text
     assert "killed, or its machine went down; last heard of 5 h ago" in text
-    assert f"To go on: vecchess selfplay --run-dir {unfinished.path} --resume" in text
+    assert f"Resume with: vecchess selfplay --run-dir {unfinished.path} --resume" in text
     old = MadeRun(tmp_path / "old")
     old.record(played())
     summary = {"schema": 1, "target": 8, "stopped_by": "", "seconds": 60.0}

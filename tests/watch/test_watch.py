@@ -21,7 +21,15 @@ def test_a_small_screen_shows_a_run_and_keys_work(tmp_path: Path) -> None:
     before = state_of(made.path)
     with Terminal(["watch", str(made.path)]) as terminal:
         text = terminal.wait_for("first", "playing", "120/4,096 games", "ETA 0:00:32", "ply cap 8")
-        for words in ("0 cpu", "1 cpu", "all", "CPU-bound", "network 91% busy", "plies/s", "97%"):
+        for words in (
+            "0 cpu",
+            "1 cpu",
+            "all",
+            "Limited by the CPU",
+            "network 91% busy",
+            "plies/s",
+            "97%",
+        ):
             assert words in text
         for words in ("a smaller --net", "White 0%", "ended by", "cpu#0 died: out of luck"):
             assert words in text
@@ -47,7 +55,7 @@ def test_a_small_screen_shows_a_run_and_keys_work(tmp_path: Path) -> None:
         terminal.wait_for("settings", "cpu#0 died")
         terminal.press_until("\x1b[6~", "net = small")
         terminal.press("\t")
-        terminal.wait_for("CPU-bound")
+        terminal.wait_for("Limited by the CPU")
         made.status(games=2048)
         after = state_of(made.path)
         terminal.press("q")
@@ -64,11 +72,11 @@ def test_a_large_screen_uses_its_room_and_follows_its_size(tmp_path: Path) -> No
     made.status(load=load(sims_per_s=1e5), workers=gpus, state="playing", iteration=3)
     with Terminal(["watch", str(made.path)], 200, 60) as terminal:
         text = terminal.wait_for("iteration 3 of 6", "7 gpu 7", "8.1 of 144 GB", "3,296 W", "61 °C")
-        for words in ("loss", "spike rate", "score", "policy against greedy", "GPU-bound"):
+        for words in ("loss", "spike rate", "score", "policy against greedy", "Limited by the GPU"):
             assert words in text
         assert len(re.findall("╭", text)) == 10, "workers, six charts, three boxes"
         terminal.resize(80, 24)
-        text = terminal.wait_for("GPU-bound", "q quit")
+        text = terminal.wait_for("Limited by the GPU", "q quit")
         terminal.wait_until(lambda text: text.count("╭") == 6, "fewer boxes")
         terminal.wait_for("all", "1 gpu 1")
         terminal.press("\x1b[B" * 6)
@@ -87,7 +95,7 @@ def test_a_run_that_stops_says_so_and_a_newer_one_appears(
     with Terminal(["watch"]) as terminal:
         terminal.wait_for("no run in runs yet", "it appears here as soon as one begins")
         made = selfplay_run(Path("runs/first"))
-        terminal.wait_for("first", "CPU-bound")
+        terminal.wait_for("first", "Limited by the CPU")
         made.status(state="stopped", why="SIGINT")
         terminal.wait_for("■ stopped", "stopped by SIGINT", "12 games recorded")
         assert "vecchess selfplay --run-dir runs/first --resume" in terminal.text
@@ -106,7 +114,7 @@ def test_a_run_that_stops_says_so_and_a_newer_one_appears(
 def test_without_colours_there_are_none(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
     with Terminal(["watch", str(made.path)], NO_COLOR="1") as terminal:
-        terminal.wait_for("CPU-bound", "mean 60")
+        terminal.wait_for("Limited by the CPU", "mean 60")
         os.kill(terminal.process.pid, signal.SIGINT)
         assert terminal.ended() == 130
         assert terminal.is_restored

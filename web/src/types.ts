@@ -1,8 +1,8 @@
 // What the server says, as src/vecchess/dash/ writes it.
 
-export interface Verdict {
+export interface Bottleneck {
   code: string;
-  words: string;
+  label: string;
   advice: string;
   slowest: string;
   share: number;
@@ -31,7 +31,7 @@ export interface RunLine {
   target: number;
   eta_s: number | null;
   progress: number | null;
-  verdict: Verdict;
+  bottleneck: Bottleneck;
   load: Load;
   machines: number;
   recorded: number;
@@ -71,8 +71,8 @@ export interface Stats {
   resign_false_positives: number;
 }
 
-export interface Standing extends Omit<RunLine, "id" | "name" | "recorded" | "eval"> {
-  go_on: string;
+export interface RunStatus extends Omit<RunLine, "id" | "name" | "recorded" | "eval"> {
+  resume_command: string;
   age_s?: number | null;
   host: string;
   workers: Worker[];
@@ -85,7 +85,7 @@ export interface Standing extends Omit<RunLine, "id" | "name" | "recorded" | "ev
 export interface Run {
   id: string;
   name: string;
-  standing: Standing;
+  status: RunStatus;
   stats: Stats;
   networks: number;
   newest_network: string;

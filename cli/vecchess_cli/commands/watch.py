@@ -33,9 +33,9 @@ def watch(
 
     vecchess watch runs/first --simple --interval 60
     """
-    from vecchess.watch.follow import Follower
+    from vecchess.watch.follow import RunFollower
 
-    follower = Follower(run)
+    follower = RunFollower(run)
     if simple or not _has_screen():
         from vecchess.watch.plain_lines import watch_lines
 

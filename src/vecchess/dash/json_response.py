@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 
-class Answer(JSONResponse):
+class SafeJSONResponse(JSONResponse):
     """Plain values. Names of files may hold bytes that are no text in UTF-8: these become question
     marks, or one such name would hide all others."""
 

@@ -10,25 +10,24 @@ from types import FrameType
 
 import uvicorn
 
-from vecchess.dash.views.reader_thread import Desk
-from vecchess.dash.views.run_registry import Watched
+from vecchess.dash.views.run_reader import RunReader, RunRegistry
 from vecchess.dash.web.address import Address, listen
 from vecchess.dash.web.asgi_app import make_app
 from vecchess.dash.web.assets import read_assets
-from vecchess.dash.web.event_hub import MOST_LISTENERS, Hub
-from vecchess.dash.web.slow_client_timeout import PatientProtocol
+from vecchess.dash.web.event_hub import MAX_CLIENTS, EventHub
+from vecchess.dash.web.slow_client_timeout import SlowClientTimeout
 from vecchess.errors import ConfigError
 
 GRACE_S = 1
-MOST_CONNECTIONS = 2 * MOST_LISTENERS
+MOST_CONNECTIONS = 2 * MAX_CLIENTS
 """Others are told that the server is busy."""
 NICENESS = 10
 
 
-class Server(uvicorn.Server):
+class DashboardServer(uvicorn.Server):
     """Sends its listeners home as soon as it is told to end: streams would go on for ever."""
 
-    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+    def __init__(self, config: uvicorn.Config, hub: EventHub) -> None:
         """``hub`` has the listeners."""
         super().__init__(config)
         self._hub = hub
@@ -60,25 +59,25 @@ def serve(
     built, or nobody can listen there.
     """
     assets = read_assets()
-    watched = Watched(places)
-    if not until_eof and not watched.views():
+    registry = RunRegistry(places)
+    if not until_eof and not registry.views():
         raise ConfigError(_no_run(places))
     address = _listen_beside(host, port, token) if until_eof else listen(host, port, token)
-    desk = Desk(watched)
-    hub = Hub(desk)
-    app = make_app(desk, hub, assets, address.token, any_host=not address.is_loopback)
+    reader = RunReader(registry)
+    hub = EventHub(reader)
+    app = make_app(reader, hub, assets, address.token, any_host=not address.is_loopback)
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="on",
         server_header=False,
-        http=PatientProtocol,
+        http=SlowClientTimeout,
         ws="none",
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = Server(config, hub)
+    server = DashboardServer(config, hub)
     if until_eof:
         _go_last()
         threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
@@ -100,7 +99,7 @@ def _go_last() -> None:
         os.nice(NICENESS)
 
 
-def _end_with_input(server: Server) -> None:
+def _end_with_input(server: DashboardServer) -> None:
     sys.stdin.buffer.read()
     server.should_exit = True
 

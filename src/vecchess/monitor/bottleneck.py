@@ -1,4 +1,4 @@
-"""What limits the speed, in words, and what to do about it."""
+"""What limits the speed of play, and what to do about it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,60 +7,67 @@ from vecchess.monitor.status_reader import Values, number
 
 NEARLY_ALL = 0.9
 ADVICE = {
-    "network on the processor": (
-        "faster: a smaller --net, `vecchess calibrate` (positions leave it earlier), or a GPU"
+    "network on the CPU": (
+        "To speed up: a smaller --net, `vecchess calibrate` (positions leave earlier), or a GPU"
     ),
     "network on a GPU": (
-        "as it should be; faster: more GPUs, a smaller --net or `vecchess calibrate`"
+        "As it should be. To speed up: more GPUs, a smaller --net or `vecchess calibrate`"
     ),
-    "movers beside a processor": (
-        "moves take longer than the network: fewer --sims or more --movers make it faster"
+    "movers beside a CPU": (
+        "Making moves takes longer than the network. To speed up: fewer --sims or more --movers"
     ),
     "movers beside a GPU": (
-        "the GPU waits for moves: more --movers, if cores are free, or fewer --sims"
+        "The GPU waits for moves. To speed up: more --movers if cores are free, or fewer --sims"
     ),
-    "few games left": "all games left are in progress, too few to fill the network: it ends",
-    "starved": ("neither has enough to do: more --concurrent-games or --slots, or fewer workers"),
+    "few games left": "The run is about to end: too few games are left to fill the network",
+    "starved": (
+        "Network and movers wait for each other. "
+        "To speed up: more --concurrent-games or --slots, or fewer workers"
+    ),
+}
+LABELS = {
+    "gpu-bound": "Limited by the GPU",
+    "cpu-bound": "Limited by the CPU",
+    "starved": "Starved",
 }
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Where the time goes while games are played; all empty while none are."""
+class Bottleneck:
+    """The stage that limits the speed while games are played; all fields are empty otherwise."""
 
     code: str = ""
     """ "gpu-bound", "cpu-bound", "starved", or ""."""
-    words: str = ""
-    """ "GPU-bound", "CPU-bound", "starved", or ""."""
+    label: str = ""
+    """ "Limited by the GPU", "Limited by the CPU", "Starved", or ""."""
     advice: str = ""
-    """One sentence on what to do."""
+    """One or two sentences without the last full stop."""
     slowest: str = ""
-    """The stage that takes longest: "network", "movers"; "learning" while a network learns."""
+    """The stage that is busy longest: "network", "movers"; "learning" while a network learns."""
     share: float = 0.0
-    """The part of the time in which that stage is at work, 0 to 1."""
+    """The part of the time in which that stage is busy, 0 to 1."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return dict(vars(self))
 
 
-def judge(load: Values, has_gpu: bool, left: int | None, seated: int) -> Verdict:
-    """The verdict on a load. ``left``: games still to finish, None where that is not known;
-    ``seated``: places for games that are taken, or were."""
-    said = load.get("verdict")
+def find_bottleneck(load: Values, has_gpu: bool, left: int | None, seated: int) -> Bottleneck:
+    """The bottleneck that a load shows. ``left``: games still to finish, None where that is not
+    known; ``seated``: games in progress."""
+    verdict = load.get("verdict")
     has_begun = number(load, "plies_per_s") > 0 or number(load, "evals_per_s") > 0
-    if said not in ("device-bound", "mover-bound", "starved") or not has_begun:
-        return Verdict()
+    if verdict not in ("device-bound", "mover-bound", "starved") or not has_begun:
+        return Bottleneck()
     network, movers = number(load, "device_busy"), number(load, "mover_busy")
     stage, share = ("network", network) if network >= movers else ("movers", movers)
-    is_gpu = has_gpu and said == "device-bound"
-    words = "starved" if said == "starved" else "GPU-bound" if is_gpu else "CPU-bound"
-    if left is not None and 0 < left <= seated and number(load, "batch_fill") < NEARLY_ALL:
-        advice = ADVICE["few games left"]
-    elif said == "starved":
-        advice = ADVICE["starved"]
-    elif said == "device-bound":
-        advice = ADVICE["network on a GPU" if has_gpu else "network on the processor"]
+    if verdict == "starved":
+        code, cause = "starved", "starved"
+    elif verdict == "device-bound":
+        code = "gpu-bound" if has_gpu else "cpu-bound"
+        cause = "network on a GPU" if has_gpu else "network on the CPU"
     else:
-        advice = ADVICE["movers beside a GPU" if has_gpu else "movers beside a processor"]
-    return Verdict(words.lower(), words, advice, stage, share)
+        code, cause = "cpu-bound", f"movers beside a {'GPU' if has_gpu else 'CPU'}"
+    if left is not None and 0 < left <= seated and number(load, "batch_fill") < NEARLY_ALL:
+        cause = "few games left"
+    return Bottleneck(code, LABELS[code], ADVICE[cause], stage, share)

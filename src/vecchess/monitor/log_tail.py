@@ -14,7 +14,7 @@ MARK_BYTES = 96
 """So much before the end of what was read has to be there still, or the file is another one."""
 
 
-class Tail:
+class LogTail:
     """Whole lines of a file. A last line without an end is left alone: it may be in the writing.
 
     The file is read, not mapped: reading a mapped file that somebody cuts kills the process.

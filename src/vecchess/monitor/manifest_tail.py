@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vecchess.monitor.log_tail import Tail
+from vecchess.monitor.log_tail import LogTail
 from vecchess.safe_parse import parse_json_object
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry
 from vecchess.store.stats import GameStats
@@ -17,7 +17,7 @@ class ManifestTail:
         self.entries: list[ShardEntry] = []
         self.stats = GameStats()
         """Counts over all of them."""
-        self._tail = Tail(folder / MANIFEST_NAME)
+        self._tail = LogTail(folder / MANIFEST_NAME)
 
     def refresh(self) -> bool:
         """Read the lines that are new; returns whether anything changed."""

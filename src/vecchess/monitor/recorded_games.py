@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.decoded_game import DecodedGame, read_game
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.monitor.shard_games import read_game
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import ShardFile, read_numbers
 
@@ -16,7 +15,7 @@ NUM_OPEN = 2
 """Shards whose games are held: people leaf through neighbours."""
 
 
-class Shelf:
+class RecordedGames:
     """The recorded games of one machine."""
 
     def __init__(self, manifest: ManifestTail, machine: int) -> None:
@@ -25,7 +24,7 @@ class Shelf:
         self._numbers: dict[str, NDArray[np.int64]] = {}
         self._open: OrderedDict[str, GameRecords] = OrderedDict()
 
-    def game(self, number: int, chess960: bool) -> LiveGame | None:
+    def game(self, number: int, chess960: bool) -> DecodedGame | None:
         """The game of this number; None where it is not here. Raises DataError where its shard
         cannot be read."""
         for entry in reversed(self._manifest.entries):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from vecchess.monitor.bottleneck import Verdict, judge
-from vecchess.monitor.status_reader import OVER, StatusFile, Values, number
+from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
+from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
 from vecchess.selfplay.supervisor.worker_throughput import Load, together
 from vecchess.store.stats import GameStats
@@ -21,7 +21,7 @@ NUM_NOTES = 20
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """One run, all machines together. Counts and rates are added up, shares averaged."""
 
     kind: str = "selfplay"
@@ -33,7 +33,7 @@ class Standing:
     """Nothing more will happen, unless somebody goes on with the run."""
     why: str = ""
     """One line for people on how it ended, or why little is known; "" while it goes on."""
-    go_on: str = ""
+    resume_command: str = ""
     """The command that goes on with a run which ended before it was done."""
     age_s: float | None = None
     """Seconds since the run was last heard of."""
@@ -61,7 +61,7 @@ class Standing:
     """step, steps, samples_per_s, eta_s, losses; {} while nothing learns."""
     stats: GameStats = field(default_factory=GameStats)
     """Recorded games of this generation."""
-    verdict: Verdict = field(default_factory=Verdict)
+    bottleneck: Bottleneck = field(default_factory=Bottleneck)
     restarts: int = 0
     notes: list[Values] = field(default_factory=list)
     """The last ones: "time_unix", "line", "machine"."""
@@ -82,14 +82,14 @@ class Standing:
         """Plain values for JSON."""
         return vars(self) | {
             "stats": self.stats.to_dict(),
-            "verdict": self.verdict.to_dict(),
+            "bottleneck": self.bottleneck.to_dict(),
             "progress": self.progress,
         }
 
 
-def standing_of(
-    path: Path, statuses: Sequence[StatusFile], config: Values, changed_unix: float
-) -> Standing:
+def run_status_of(
+    path: Path, statuses: Sequence[StatusReader], config: Values, changed_unix: float
+) -> RunStatus:
     """The run at ``path``; ``statuses`` of its machines, the first one's first.
 
     config: the run's settings. changed_unix: when its folder last changed, for runs that do not
@@ -109,12 +109,12 @@ def standing_of(
     load = {} if is_over else _load(statuses)
     games, target = (int(_sum(statuses, key)) for key in ("games", "target"))
     workers = [] if is_over else list(_workers(statuses))
-    return Standing(
+    return RunStatus(
         kind=kind,
         state=state,
         is_over=is_over,
         why=_why(first, state, age, path),
-        go_on=_go_on(path, kind) if state in ("stopped", "failed", "gone") else "",
+        resume_command=_go_on(path, kind) if state in ("stopped", "failed", "gone") else "",
         age_s=age,
         host=first.text("host"),
         machines=len(statuses),
@@ -132,14 +132,14 @@ def standing_of(
         devices=[_device(worker) for worker in _workers(statuses)],
         learning={} if is_over else first.mapping("learning"),
         stats=_stats(statuses),
-        verdict=_verdict(state, load, workers, target - games),
+        bottleneck=_bottleneck(state, load, workers, target - games),
         restarts=int(_sum(statuses, "restarts")),
         notes=_notes(statuses, is_over),
         summary=first.mapping("summary"),
     )
 
 
-def as_words(seconds: float) -> str:
+def rounded_duration(seconds: float) -> str:
     """40 s, 12 min, 5 h, 3 days: about how long ago."""
     for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
         if seconds < most * size:
@@ -147,16 +147,16 @@ def as_words(seconds: float) -> str:
     return f"{seconds / 86400:.0f} days"
 
 
-def _of_summary(path: Path, status: StatusFile, kind: str, state: str, age_s: float) -> Standing:
+def _of_summary(path: Path, status: StatusReader, kind: str, state: str, age_s: float) -> RunStatus:
     """Of a run that an earlier version ended: all there is is its summary."""
     said, is_train = status.values, kind == "train"
     done, target = (int(number(said, key)) for key in ("iterations", "target"))
-    return Standing(
+    return RunStatus(
         kind=kind,
         state=state,
         is_over=True,
         why=_why(status, state, None, path),
-        go_on=_go_on(path, kind) if state == "stopped" else "",
+        resume_command=_go_on(path, kind) if state == "stopped" else "",
         age_s=age_s,
         seconds=number(said, "seconds"),
         net=Path(status.text("net")).name,
@@ -170,10 +170,10 @@ def _of_summary(path: Path, status: StatusFile, kind: str, state: str, age_s: fl
     )
 
 
-def _why(status: StatusFile, state: str, age_s: float | None, path: Path) -> str:
+def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> str:
     """How it ended, in one line."""
     reason = status.text("why") or status.text("stopped_by")
-    heard = "" if age_s is None else f"; last heard of {as_words(age_s)} ago"
+    heard = "" if age_s is None else f"; last heard of {rounded_duration(age_s)} ago"
     took = max(status.number("updated_unix") - status.number("started_unix"), 0)
     took = took or status.number("seconds")
     if state == "unknown":
@@ -194,17 +194,17 @@ def _go_on(path: Path, kind: str) -> str:
     return f"vecchess {kind} --run-dir {shlex.quote(str(path))} --resume"
 
 
-def _sum(statuses: Iterable[StatusFile], key: str) -> float:
+def _sum(statuses: Iterable[StatusReader], key: str) -> float:
     return sum(status.number(key) for status in statuses)
 
 
-def _eta(statuses: Iterable[StatusFile]) -> float | None:
+def _eta(statuses: Iterable[StatusReader]) -> float | None:
     """Of the slowest machine; None where none knows."""
     known = [one.number("eta_s") for one in statuses if one.values.get("eta_s") is not None]
     return max(known, default=None)
 
 
-def _load(statuses: Sequence[StatusFile]) -> Values:
+def _load(statuses: Sequence[StatusReader]) -> Values:
     """Of all machines that play."""
     loads = [load for status in statuses if (load := status.mapping("load"))]
     if len(loads) < 2:
@@ -214,7 +214,7 @@ def _load(statuses: Sequence[StatusFile]) -> Values:
     return together(parts).to_dict()
 
 
-def _workers(statuses: Sequence[StatusFile]) -> Iterable[Values]:
+def _workers(statuses: Sequence[StatusReader]) -> Iterable[Values]:
     for machine, status in enumerate(statuses):
         for worker in status.mappings("workers"):
             yield worker | {"machine": machine}
@@ -226,15 +226,15 @@ def _device(worker: Values) -> str:
     return f"{worker.get('device', '')}" + (f" ({name})" if name else "")
 
 
-def _verdict(state: str, load: Values, workers: Sequence[Values], left: int) -> Verdict:
+def _bottleneck(state: str, load: Values, workers: Sequence[Values], left: int) -> Bottleneck:
     if state == "learning":
-        return Verdict(slowest="learning", share=1.0)
+        return Bottleneck(slowest="learning", share=1.0)
     has_gpu = any(str(worker.get("device", "cpu")) != "cpu" for worker in workers)
     seated = sum(int(number(worker, "seated")) for worker in workers)
-    return judge(load, has_gpu, left, seated)
+    return find_bottleneck(load, has_gpu, left, seated)
 
 
-def _stats(statuses: Iterable[StatusFile]) -> GameStats:
+def _stats(statuses: Iterable[StatusReader]) -> GameStats:
     total = GameStats()
     for status in statuses:
         total.add(_counts(status.mapping("stats")))
@@ -250,7 +250,7 @@ def _counts(values: Values) -> GameStats:
     return found
 
 
-def _notes(statuses: Sequence[StatusFile], is_over: bool) -> list[Values]:
+def _notes(statuses: Sequence[StatusReader], is_over: bool) -> list[Values]:
     """The newest of all machines; one that fell silent while the others go on is worth one."""
     found: list[Values] = [
         {"time_unix": number(note, "time_unix"), "line": str(note.get("line", "")), "machine": nr}
@@ -260,7 +260,7 @@ def _notes(statuses: Sequence[StatusFile], is_over: bool) -> list[Values]:
     if not is_over:
         for nr, status in enumerate(statuses[1:], start=1):
             if status.state == "gone":
-                line = f"machine {nr} was last heard of {as_words(status.age_s or 0)} ago"
+                line = f"machine {nr} was last heard of {rounded_duration(status.age_s or 0)} ago"
                 when = status.number("updated_unix")
                 found.append({"time_unix": when, "line": line, "machine": nr})
     return sorted(found, key=lambda note: note["time_unix"])[-NUM_NOTES:]

@@ -1,4 +1,4 @@
-"""A run as onlookers see it: its files, read as they change. Nothing is ever written."""
+"""A run's files, read as they change: one machine's, and all of the run. Nothing is written."""
 
 from pathlib import Path
 from typing import Any
@@ -6,15 +6,43 @@ from typing import Any
 from vecchess.errors import DataError
 from vecchess.evaluate.checkpoints import sort_checkpoints
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
-from vecchess.monitor.live_game import LiveGame
-from vecchess.monitor.machine import Machine, find_machines
-from vecchess.monitor.run_status import Standing, standing_of
+from vecchess.monitor.decoded_game import DecodedGame
+from vecchess.monitor.live_games_reader import LiveGamesReader
+from vecchess.monitor.manifest_tail import ManifestTail
+from vecchess.monitor.recorded_games import RecordedGames
+from vecchess.monitor.run_status import RunStatus, run_status_of
 from vecchess.monitor.series import Series
 from vecchess.monitor.small_file import SmallFile
+from vecchess.monitor.status_reader import StatusReader
 from vecchess.safe_parse import encodable, parse_json_object, parse_toml, to_json_value
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
+
+
+class MachineReader:
+    """What machine ``number`` says, plays and has recorded."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        """Nothing is read before ``refresh``."""
+        self.folder = folder
+        self.status = StatusReader(folder / "status.json")
+        self.manifest = ManifestTail(folder / "games")
+        self.boards = LiveGamesReader(folder / "live", number)
+        self.recorded = RecordedGames(self.manifest, number)
+
+    def refresh(self) -> bool:
+        """Read what is new; returns whether there was anything."""
+        return any([self.status.refresh(), self.manifest.refresh()])
+
+
+def find_machines(path: Path, known: list[MachineReader]) -> list[MachineReader]:
+    """The machines of the run at ``path``: those ``known``, then those that came since."""
+    machines = known or [MachineReader(path, 0)]
+    while (folder := path / "machines" / str(len(machines))).is_dir():
+        machines = [*machines, MachineReader(folder, len(machines))]
+    return machines
+
 
 HISTORY = Path("eval") / "history.json"
 """Where ``vecchess eval --history`` leaves its report."""
@@ -28,24 +56,24 @@ class RunView:
         RunFolder.existing(path)
         self.path, self.name = path, encodable(path.resolve().name)
         self.series = Series(path / METRICS_FILE)
-        self.standing = Standing()
+        self.status = RunStatus()
         self._config: SmallFile[dict[str, Any]] = SmallFile(path / "config.toml", _toml, {})
         self._history: SmallFile[list[dict[str, Any]]] = SmallFile(
             path / HISTORY, _curve, [], MOST_REPORT_BYTES
         )
-        self._machines: list[Machine] = []
+        self._machines: list[MachineReader] = []
         self.refresh()
 
     def refresh(self) -> bool:
         """Read what is new since the last call; returns whether anything is. That a run falls
         silent is news as well."""
-        before, known = self.standing, len(self._machines)
+        before, known = self.status, len(self._machines)
         self._machines = find_machines(self.path, self._machines)
         changed = [machine.refresh() for machine in self._machines]
         changed += [self._config.refresh(), self._history.refresh(), self.series.refresh()]
         statuses = [machine.status for machine in self._machines]
-        self.standing = standing_of(self.path, statuses, self.config, self._changed_unix())
-        after = self.standing
+        self.status = run_status_of(self.path, statuses, self.config, self._changed_unix())
+        after = self.status
         turned = (before.state, before.is_over) != (after.state, after.is_over)
         return any(changed) or turned or known != len(self._machines)
 
@@ -62,29 +90,29 @@ class RunView:
             total.add(machine.manifest.stats)
         return total
 
-    def boards(self) -> list[LiveGame]:
+    def live_games(self) -> list[DecodedGame]:
         """Some of the games that are being played now, of all workers; none once it is over."""
-        if self.standing.is_over:
+        if self.status.is_over:
             return []
         return [game for game in self._shown() if game.is_live]
 
-    def game(self, number: int) -> LiveGame:
+    def game(self, number: int) -> DecodedGame:
         """A recorded game, or one in progress that a worker shows. Raises DataError where there is
         none, or it cannot be read."""
         shown = {game.number: game for game in self._shown()}
         if number in shown and not shown[number].is_live:
             return shown[number]
         for machine in self._machines:
-            found = machine.shelf.game(number, self._chess960)
+            found = machine.recorded.game(number, self._chess960)
             if found is not None:
                 return found
-        if number in shown and not self.standing.is_over:
+        if number in shown and not self.status.is_over:
             return shown[number]
         raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
 
     def newest_games(self, most: int) -> list[int]:
         """Numbers of games that were recorded last, at most so many of each machine."""
-        return [number for one in self._machines for number in one.shelf.newest(most)]
+        return [number for one in self._machines for number in one.recorded.newest(most)]
 
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""
@@ -100,7 +128,7 @@ class RunView:
         "elo_high", ... of each network, the first first; [] where there is none."""
         return self._history.value
 
-    def _shown(self) -> list[LiveGame]:
+    def _shown(self) -> list[DecodedGame]:
         """What workers show: games in progress, and some that ended just now."""
         return [game for one in self._machines for game in one.boards.games(self._chess960)]
 

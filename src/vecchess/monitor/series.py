@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from vecchess.monitor.log_tail import Tail
+from vecchess.monitor.log_tail import LogTail
 from vecchess.safe_parse import MOST_BYTES, open_regular, parse_json_object, to_json_value
 
 PREFIX = b'{"schema": 1, "kind": "'
@@ -46,7 +46,7 @@ class Series:
 
     def __init__(self, path: Path) -> None:
         """Nothing is read before ``refresh``; the file need not exist."""
-        self._tail = Tail(path)
+        self._tail = LogTail(path)
         self._places: dict[str, array[int]] = {}
         self._parsed: OrderedDict[tuple[str, int], dict[int, Line]] = OrderedDict()
 

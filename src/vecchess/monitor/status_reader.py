@@ -19,7 +19,7 @@ OVER = ("done", "stopped", "failed", "gone")
 Values = dict[str, Any]
 
 
-class StatusFile:
+class StatusReader:
     """The status of one machine. Nothing in it is taken for granted but that it is JSON."""
 
     def __init__(self, path: Path) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime, tzinfo
 
 
-def clock_of(unix: float, pattern: str = "%H:%M:%S", zone: tzinfo | None = None) -> str:
+def format_time(unix: float, pattern: str = "%H:%M:%S", zone: tzinfo | None = None) -> str:
     """The time ``unix`` by ``pattern``, here or in ``zone``; "" where no calendar has it."""
     try:
         return datetime.fromtimestamp(unix, zone).strftime(pattern)

@@ -8,7 +8,7 @@ import chess.svg
 
 from vecchess.errors import DataError
 from vecchess.monitor.charts import Chart, Curve
-from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_view import RunView
 from vecchess.report.svg import line_chart
 
@@ -25,7 +25,7 @@ class Example:
     """A game and what it is an example of."""
 
     title: str
-    game: LiveGame
+    game: DecodedGame
 
 
 def examples(view: RunView) -> list[Example]:
@@ -60,7 +60,7 @@ def example_html(example: Example) -> str:
     )
 
 
-def diagram(game: LiveGame, plies: int, words: str) -> str:
+def diagram(game: DecodedGame, plies: int, words: str) -> str:
     """The board after so many plies, the last move marked."""
     board = chess.Board(game.start_fen, chess960=game.chess960)
     move = None
@@ -73,7 +73,7 @@ def diagram(game: LiveGame, plies: int, words: str) -> str:
     return f"<figure>{drawn}<figcaption>{escape(name)}</figcaption></figure>"
 
 
-def movetext(game: LiveGame) -> str:
+def movetext(game: DecodedGame) -> str:
     """Its moves in SAN with their numbers."""
     board = chess.Board(game.start_fen, chess960=game.chess960)
     full, is_white = board.fullmove_number, board.turn
@@ -84,7 +84,7 @@ def movetext(game: LiveGame) -> str:
     return " ".join([*words, game.result])
 
 
-def _newest(view: RunView) -> list[LiveGame]:
+def _newest(view: RunView) -> list[DecodedGame]:
     """The newest recorded games that can be read."""
     found = []
     for number in view.newest_games(NUM_LOOKED_AT):
@@ -95,7 +95,7 @@ def _newest(view: RunView) -> list[LiveGame]:
     return [game for game in found if game.ucis and not game.is_live]
 
 
-def _turns(game: LiveGame) -> list[tuple[float, int]]:
+def _turns(game: DecodedGame) -> list[tuple[float, int]]:
     """(change of White's expected score over two plies, ply before it)."""
     scores = game.white_score
     pairs = zip(scores, scores[2:], strict=False)
@@ -106,15 +106,15 @@ def _turns(game: LiveGame) -> list[tuple[float, int]]:
     ]
 
 
-def _turn(game: LiveGame) -> float:
+def _turn(game: DecodedGame) -> float:
     return max(_turns(game), default=(0.0, 0))[0]
 
 
-def _turning_ply(game: LiveGame) -> int:
+def _turning_ply(game: DecodedGame) -> int:
     return max(_turns(game), default=(0.0, 0))[1]
 
 
-def _course(game: LiveGame) -> str:
+def _course(game: DecodedGame) -> str:
     """White's expected score by ply; nothing where nobody judged."""
     points = [(float(p), s) for p, s in enumerate(game.white_score) if s is not None]
     if len(points) < 2:

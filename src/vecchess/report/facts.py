@@ -11,7 +11,7 @@ from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import NetworkError
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import number
-from vecchess.monitor.timestamps import clock_of
+from vecchess.monitor.timestamps import format_time
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
 from vecchess.snn.integer.net_file import load_net
 
@@ -20,7 +20,7 @@ Fact = tuple[str, str]
 
 def facts(view: RunView) -> list[Fact]:
     """Names and values, what matters most first; those that are not known are left out."""
-    now, stats = view.standing, view.stats
+    now, stats = view.status, view.stats
     seconds = duration_s(view)
     found = [
         ("state", state_words(view)),
@@ -44,7 +44,7 @@ def facts(view: RunView) -> list[Fact]:
 
 def state_words(view: RunView) -> str:
     """How it ended, or how far it is."""
-    now = view.standing
+    now = view.status
     if now.is_over:
         return now.why
     share = "" if now.progress is None else f", {now.progress:.0%} of this stage"
@@ -53,13 +53,13 @@ def state_words(view: RunView) -> str:
 
 def began_unix(view: RunView) -> float:
     """The start as far as it is known; 0 where it is not."""
-    return view.standing.started_unix or min(_times(view), default=0.0)
+    return view.status.started_unix or min(_times(view), default=0.0)
 
 
 def duration_s(view: RunView) -> float:
     """From the start to the last word; 0 where that is not known."""
     times = list(_times(view))
-    return view.standing.seconds or (max(times) - min(times) if times else 0.0)
+    return view.status.seconds or (max(times) - min(times) if times else 0.0)
 
 
 def differences(config: dict[str, Any]) -> list[Fact]:
@@ -104,7 +104,7 @@ def _network(view: RunView) -> str:
     """The newest network's name, and what it is made of where its file is there."""
     networks = view.networks()
     if not networks:
-        return view.standing.net or str(view.config.get("net", ""))
+        return view.status.net or str(view.config.get("net", ""))
     newest = networks[-1]
     count = f", the newest of {len(networks):,}" if len(networks) > 1 else ""
     try:
@@ -123,4 +123,4 @@ def _times(view: RunView) -> Iterator[float]:
 
 
 def _date(unix: float) -> str:
-    return clock_of(unix, "%Y-%m-%d %H:%M UTC", UTC) if unix else ""
+    return format_time(unix, "%Y-%m-%d %H:%M UTC", UTC) if unix else ""

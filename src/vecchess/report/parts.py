@@ -7,7 +7,7 @@ from typing import Any
 
 from vecchess.monitor.charts import Chart, charts, is_number
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.timestamps import clock_of
+from vecchess.monitor.timestamps import format_time
 from vecchess.report.examples import example_html, examples
 from vecchess.report.facts import Fact, differences, facts
 from vecchess.report.svg import bar_chart, heat_map, line_chart, shares_bar
@@ -31,12 +31,12 @@ def run_html(view: RunView, anchor: str) -> str:
         _section("What ran", [*_what_ran(view)]),
         _section("Strength", [_grid(_of(drawn, STRENGTH)), _matches(view)]),
         _section("Learning", [_grid(learning)]),
-        _section("Throughput", [_verdict(view), _grid(_of(drawn, THROUGHPUT))]),
+        _section("Throughput", [_bottleneck(view), _grid(_of(drawn, THROUGHPUT))]),
         _section("Games", [_games(view.stats), _grid(_of(drawn, OVER_TIME))]),
         _section("Examples", [example_html(one) for one in examples(view)]),
         _section("Notes", [_notes(view)]),
     ]
-    state = view.standing.state
+    state = view.status.state
     badge = f'<span class="badge {escape(state)}">{escape(state)}</span>'
     head = f"<h1>{escape(view.name)} {badge}</h1><p class='path'>{escape(str(view.path))}</p>"
     return f'<main id="{anchor}">{head}{"".join(parts)}</main>'
@@ -49,7 +49,7 @@ def definitions(pairs: Sequence[Fact]) -> str:
 
 
 def _section(title: str, bodies: Iterable[str]) -> str:
-    """A part with a heading; nothing where there is nothing to say."""
+    """A part with a heading; "" where it is empty."""
     body = "".join(bodies)
     return f"<section><h2>{escape(title)}</h2>{body}</section>" if body else ""
 
@@ -59,8 +59,8 @@ def _what_ran(view: RunView) -> Iterable[str]:
     changed = differences(view.config)
     words = "Settings that are not the defaults" if changed else "All settings are the defaults"
     yield f"<h3>{words}</h3>{definitions(changed)}"
-    if view.standing.go_on:
-        yield f"<p>To go on: <code>{escape(view.standing.go_on)}</code></p>"
+    if view.status.resume_command:
+        yield f"<p>Resume with: <code>{escape(view.status.resume_command)}</code></p>"
 
 
 def _of(drawn: Sequence[Chart], keys: Sequence[str]) -> list[str]:
@@ -88,12 +88,12 @@ def _rate(value: Any) -> float | None:
     return float(value) if is_number(value) else None
 
 
-def _verdict(view: RunView) -> str:
-    found = view.standing.verdict
-    if not found.words:
+def _bottleneck(view: RunView) -> str:
+    found = view.status.bottleneck
+    if not found.label:
         return ""
-    words = f"{found.slowest} {found.share:.0%} busy; {found.advice}"
-    return f"<p><b>{escape(found.words)}</b>: {escape(words)}</p>"
+    words = f"{found.slowest} {found.share:.0%} busy. {found.advice}."
+    return f"<p><b>{escape(found.label)}</b>: {escape(words)}</p>"
 
 
 def _games(stats: GameStats) -> str:
@@ -151,8 +151,8 @@ def _matches(view: RunView) -> str:
 
 def _notes(view: RunView) -> str:
     rows = "".join(
-        f"<li><time>{clock_of(note['time_unix'], '%Y-%m-%d %H:%M:%S', UTC)}</time> "
+        f"<li><time>{format_time(note['time_unix'], '%Y-%m-%d %H:%M:%S', UTC)}</time> "
         f"{escape(note['line'])}</li>"
-        for note in view.standing.notes
+        for note in view.status.notes
     )
     return f"<ul>{rows}</ul>" if rows else ""

@@ -14,7 +14,7 @@ from textual.widgets import ContentSwitcher, Static
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.watch import game_panels, panels, worker_table
-from vecchess.watch.follow import Follower
+from vecchess.watch.follow import RunFollower
 from vecchess.watch.plot_box import PlotBox
 
 REFRESH_S = 1.0
@@ -82,7 +82,7 @@ class WatchApp(App[int]):
         Binding("end", "scroll('end')"),
     ]
 
-    def __init__(self, follower: Follower, no_color: bool = False) -> None:
+    def __init__(self, follower: RunFollower, no_color: bool = False) -> None:
         """``no_color``: no colours at all, only bold and frames."""
         super().__init__(ansi_color=True if no_color else None)
         self._follower = follower
@@ -188,13 +188,13 @@ class WatchApp(App[int]):
         if switcher.current == "waiting":
             switcher.current = "overview"
         self.query_one("#headline", Static).update(panels.headline(view, width, self._is_paused))
-        self.query_one("#progress", Static).update(panels.progress(view.standing, width))
-        self.query_one("#note", Static).update(panels.newest_note(view.standing))
-        self.screen_stack[0].set_class(bool(view.standing.notes), "noted")
+        self.query_one("#progress", Static).update(panels.progress(view.status, width))
+        self.query_one("#note", Static).update(panels.newest_note(view.status))
+        self.screen_stack[0].set_class(bool(view.status.notes), "noted")
         getattr(self, f"_draw_{switcher.current}")(view)
 
     def _draw_overview(self, view: RunView) -> None:
-        now = view.standing
+        now = view.status
         pane = self.query_one("#workers")
         text = self.query_one("#workers-text", Static)
         if now.is_over:
@@ -208,13 +208,13 @@ class WatchApp(App[int]):
         results = self.query_one("#results", Static)
         results.update(game_panels.results(view, max(results.content_size.width, 10)))
         side = self.query_one("#verdict", Static)
-        side.update(panels.totals(view) if now.is_over else panels.verdict(now))
+        side.update(panels.totals(view) if now.is_over else panels.bottleneck(now))
         side.border_title = "in all" if now.is_over else "verdict"
         self.query_one("#notes-short", Static).update(panels.notes_short(view))
 
     def _draw_small_charts(self, view: RunView) -> None:
         found = {chart.key: chart for chart in charts(view)}
-        wanted = [*FIRST_CHARTS[view.standing.kind], *found]
+        wanted = [*FIRST_CHARTS[view.status.kind], *found]
         chosen = [found[key] for key in dict.fromkeys(wanted) if key in found]
         for place, box in enumerate(self.query("#small-charts PlotBox").results(PlotBox)):
             box.show(chosen[place] if place < len(chosen) else None)

@@ -1,15 +1,31 @@
-"""The run to look at: one that was named, or whichever is the newest."""
+"""The run to watch: one that was named, or the newest."""
 
 from pathlib import Path
 
 from vecchess.errors import ConfigError
 from vecchess.monitor.run_view import RunView
-from vecchess.watch.find import RUNS, newest_run
+from vecchess.store.run_folder import RunFolder
+
+RUNS = Path("runs")
+"""Where runs are written unless somebody says otherwise."""
 
 
-class Follower:
+def newest_run(runs: Path = RUNS) -> Path | None:
+    """The run in ``runs`` whose settings were written last; None where there is none."""
+    found: list[tuple[float, Path]] = []
+    try:
+        for folder in runs.iterdir():
+            config = RunFolder(folder).config
+            if config.is_file():
+                found.append((config.stat().st_mtime, folder))
+    except OSError:
+        pass
+    return max(found, default=(0.0, None))[1]
+
+
+class RunFollower:
     """Holds a view of the run that is watched. Without a name it waits for a run to begin, and goes
-    over to a newer one once that it watches is over."""
+    over to a newer one once the one it watches is over."""
 
     def __init__(self, named: Path | None, runs: Path = RUNS) -> None:
         """Raises ConfigError where ``named`` is no run."""
@@ -24,7 +40,7 @@ class Follower:
         return self._look_for_newer()
 
     def _look_for_newer(self) -> bool:
-        if self._named is not None or not (self.view is None or self.view.standing.is_over):
+        if self._named is not None or not (self.view is None or self.view.status.is_over):
             return False
         newest = newest_run(self.runs)
         if newest is None or (self.view is not None and newest == self.view.path):

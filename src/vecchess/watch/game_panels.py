@@ -13,7 +13,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 def results(view: RunView, width: int) -> Text:
     """How games went: the newest generation's where there is one, else all."""
-    now = view.standing.stats if view.standing.stats.games else view.stats
+    now = view.status.stats if view.status.stats.games else view.stats
     if not now.games:
         return Text("no game is finished yet", style=QUIET)
     text = outcome_bar(now, width).append("\n")

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from vecchess.monitor.run_status import Standing, as_words
+from vecchess.monitor.run_status import RunStatus, rounded_duration
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import Values, number
-from vecchess.monitor.timestamps import clock_of
+from vecchess.monitor.timestamps import format_time
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
 from vecchess.watch.palette import BLACK, GOOD, LIVE, QUIET, STATE_STYLE, WARM
 from vecchess.watch.plain_lines import LOSSES, match_line
@@ -15,7 +15,7 @@ from vecchess.watch.plain_lines import LOSSES, match_line
 
 def headline(view: RunView, width: int, is_paused: bool) -> Text:
     """Which run it is, and its state, at both ends of a line."""
-    now = view.standing
+    now = view.status
     mark = "■" if now.is_over else "●"
     right = Text(f"{mark} {now.state}", style=f"bold {STATE_STYLE.get(now.state, QUIET)}")
     if is_paused:
@@ -31,7 +31,7 @@ def headline(view: RunView, width: int, is_paused: bool) -> Text:
     return Text.assemble(left, " " * gap, right)
 
 
-def progress(now: Standing, width: int) -> Text:
+def progress(now: RunStatus, width: int) -> Text:
     """How far the stage is, with a bar as long as there is room for."""
     words = []
     if now.iterations:
@@ -56,7 +56,7 @@ def progress(now: Standing, width: int) -> Text:
     return line.append(" " * gap).append(clock, style=QUIET)
 
 
-def learning(now: Standing) -> Text:
+def learning(now: RunStatus) -> Text:
     """The updates that are being made."""
     told = now.learning
     text = Text.assemble(
@@ -70,7 +70,7 @@ def learning(now: Standing) -> Text:
     return text
 
 
-def waiting(now: Standing) -> Text:
+def waiting(now: RunStatus) -> Text:
     """What is done while nothing is played or learnt."""
     words = {
         "starting": "network, kernels and workers are made ready",
@@ -79,28 +79,28 @@ def waiting(now: Standing) -> Text:
     return Text.assemble((now.state, STATE_STYLE.get(now.state, QUIET)), f"  {words}")
 
 
-def ending(now: Standing) -> Text:
+def ending(now: RunStatus) -> Text:
     """That a run is over, why, and how to go on."""
     style = STATE_STYLE.get(now.state, QUIET)
     text = Text.assemble((f"{now.why}\n", f"bold {style}"))
     if now.age_s is not None and now.state not in ("gone", "unknown"):
-        text.append(f"{as_words(now.age_s)} ago\n", style=QUIET)
-    if now.go_on:
-        text.append("\nto go on:\n", style=QUIET).append(now.go_on, style=LIVE)
+        text.append(f"{rounded_duration(now.age_s)} ago\n", style=QUIET)
+    if now.resume_command:
+        text.append("\nresume with:\n", style=QUIET).append(now.resume_command, style=LIVE)
     return text
 
 
-def verdict(now: Standing) -> Text:
+def bottleneck(now: RunStatus) -> Text:
     """What limits the speed, and what to do."""
-    found = now.verdict
+    found = now.bottleneck
     if found.slowest == "learning":
         return Text("learning: no games are played meanwhile", style=QUIET)
-    if not found.words:
+    if not found.label:
         words = "no figures yet" if now.state == "playing" else "no games are played now"
         return Text(words, style=QUIET)
     style = GOOD if found.code == "gpu-bound" else WARM
     return Text.assemble(
-        (found.words, f"bold {style}"),
+        (found.label, f"bold {style}"),
         (f"  {found.slowest} {found.share:.0%} busy\n", QUIET),
         found.advice,
     )
@@ -108,7 +108,7 @@ def verdict(now: Standing) -> Text:
 
 def totals(view: RunView) -> Text:
     """What a run that is over came to."""
-    now, stats = view.standing, view.stats
+    now, stats = view.status, view.stats
     lines = [f"{stats.games:,} games recorded, {stats.plies:,} plies"]
     if stats.games:
         steps = f", {stats.mean_time_steps:.2f} time steps" if stats.time_steps else ""
@@ -120,19 +120,19 @@ def totals(view: RunView) -> Text:
     return Text("\n".join(lines))
 
 
-def notes(now: Standing) -> Text:
+def notes(now: RunStatus) -> Text:
     """What happened, the newest last."""
     lines = [_note(note) for note in now.notes]
     return Text("\n").join(lines) if lines else Text("nothing out of the ordinary", style=QUIET)
 
 
-def newest_note(now: Standing) -> Text:
+def newest_note(now: RunStatus) -> Text:
     """The last of them, in a line."""
     return _note(now.notes[-1]) if now.notes else Text()
 
 
 def _note(note: Values) -> Text:
-    return Text.assemble((f"{clock_of(note['time_unix'])} ", WARM), note["line"], end="")
+    return Text.assemble((f"{format_time(note['time_unix'])} ", WARM), note["line"], end="")
 
 
 def matches(view: RunView, most: int) -> Text:
@@ -143,7 +143,7 @@ def matches(view: RunView, most: int) -> Text:
 
 def notes_short(view: RunView) -> Text:
     """Notes, and the newest matches where there are any."""
-    text = notes(view.standing)
+    text = notes(view.status)
     played = matches(view, 6)
     return Text("\n\n").join([played, text]) if played else text
 
@@ -159,7 +159,7 @@ def settings(config: Values) -> Iterable[str]:
 
 def notes_page(view: RunView) -> Text:
     """Notes, matches, settings."""
-    parts = [("notes", notes(view.standing))]
+    parts = [("notes", notes(view.status))]
     if view.series.kinds.get("eval"):
         parts.append(("matches", matches(view, 20)))
     parts.append(("settings", Text("\n".join(settings(view.config)))))

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from vecchess.monitor.charts import interval_of
-from vecchess.monitor.run_status import Standing
+from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import number
-from vecchess.monitor.timestamps import clock_of
+from vecchess.monitor.timestamps import format_time
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
-from vecchess.watch.follow import Follower
+from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5
 """So often a run is looked at; lines are said less often."""
@@ -22,7 +22,7 @@ LOSSES = (
 Say = Callable[[str], object]
 
 
-def watch_lines(follower: Follower, interval_s: float, say: Say) -> int:
+def watch_lines(follower: RunFollower, interval_s: float, say: Say) -> int:
     """Say where the run stands every ``interval_s`` seconds, and what happens meanwhile, until it
     is over; returns 0 where it was done, 3 where it ended otherwise."""
     news, due, has_waited = _News(), 0.0, False
@@ -35,15 +35,15 @@ def watch_lines(follower: Follower, interval_s: float, say: Say) -> int:
         if view is not None:
             for line in news.of(view):
                 say(line)
-            if view.standing.is_over:
+            if view.status.is_over:
                 return _say_the_end(view, say)
             if time.monotonic() >= due:
-                say(standing_line(view.standing))
+                say(status_line(view.status))
                 due = time.monotonic() + interval_s
         time.sleep(min(LOOK_S, interval_s))
 
 
-def standing_line(now: Standing) -> str:
+def status_line(now: RunStatus) -> str:
     """Where a run stands."""
     parts = [f"{as_clock(now.seconds):>8}"]
     if now.iterations:
@@ -57,8 +57,8 @@ def standing_line(now: Standing) -> str:
         parts += _load(now.load)
     if now.eta_s is not None:
         parts.append(f"ETA {as_clock(now.eta_s)}")
-    if now.verdict.words:
-        parts.append(now.verdict.words)
+    if now.bottleneck.label:
+        parts.append(now.bottleneck.label)
     if now.state == "unknown":
         parts.append(now.why)
     return "  ".join(parts)
@@ -77,11 +77,11 @@ class _News:
         matches = view.series.kinds.get("eval", 0)
         if view.path != self._path:
             self._path, self._noted, self._matched = view.path, 0.0, matches
-            net = f" with {view.standing.net}" if view.standing.net else ""
-            yield f"{view.path}: {view.standing.kind}{net}"
-        for note in view.standing.notes:
+            net = f" with {view.status.net}" if view.status.net else ""
+            yield f"{view.path}: {view.status.kind}{net}"
+        for note in view.status.notes:
             if note["time_unix"] > self._noted:
-                yield f"{clock_of(note['time_unix'])}  {note['line']}"
+                yield f"{format_time(note['time_unix'])}  {note['line']}"
                 self._noted = note["time_unix"]
         if matches > self._matched:
             for match in view.series.lines("eval")[self._matched - matches :]:
@@ -100,7 +100,7 @@ def match_line(match: dict[str, Any]) -> str:
 
 
 def _say_the_end(view: RunView, say: Say) -> int:
-    now, stats = view.standing, view.stats
+    now, stats = view.status, view.stats
     say(f"{view.path}: {now.why}")
     if stats.games:
         say(
@@ -108,8 +108,8 @@ def _say_the_end(view: RunView, say: Say) -> int:
             f"draws {stats.draws / stats.games:.0%} Black {stats.black_wins / stats.games:.0%}  "
             f"mean {stats.mean_length:.0f} plies"
         )
-    if now.go_on:
-        say(f"to go on: {now.go_on}")
+    if now.resume_command:
+        say(f"resume with: {now.resume_command}")
     return EXIT_DONE if now.state == "done" else EXIT_NOT_DONE
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from rich.table import Table
 
-from vecchess.monitor.run_status import Standing
+from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.status_reader import number
 from vecchess.watch.palette import QUIET
 
 
-def workers(now: Standing, width: int) -> Table:
+def workers(now: RunStatus, width: int) -> Table:
     """A line for all together, which is to be seen however many there are, and one for each."""
     has_gpu = any(isinstance(one.get("gpu"), dict) for one in now.workers)
     searches = number(now.load, "sims_per_s") > 0
@@ -66,7 +66,7 @@ def _gpu(gpu: Any, width: int) -> list[str]:
     return [use, memory, f"{power} W", f"{number(gpu, 'temperature_c'):.0f} °C"]
 
 
-def _gpus(now: Standing, width: int) -> list[str]:
+def _gpus(now: RunStatus, width: int) -> list[str]:
     """All GPUs: mean use, and power together."""
     gpus = [one["gpu"] for one in now.workers if isinstance(one.get("gpu"), dict)]
     use = sum(number(gpu, "util") for gpu in gpus) / len(gpus)

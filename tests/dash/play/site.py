@@ -18,8 +18,8 @@ import vecchess.dash
 from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.dash.play.routes import routes
-from vecchess.dash.play.service import PlayDesk
-from vecchess.dash.web.access_control import Guard
+from vecchess.dash.play.service import PlayService
+from vecchess.dash.web.access_control import AccessControl
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig
@@ -39,22 +39,22 @@ def tiny_network(path: Path, neuron: str = "lif") -> Path:
     return path
 
 
-def play_app(desk: PlayDesk, pages: Path | None = None) -> Starlette:
-    """``desk`` below /api/play behind the guard, and the pages where there are any; closes it at
+def play_app(service: PlayService, pages: Path | None = None) -> Starlette:
+    """``service`` below /api/play behind the guard, and the pages where there are any; closes it at
     the end."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await desk.close()
+        await service.close()
 
-    places: list[BaseRoute] = [Mount("/api/play", routes=routes(desk))]
+    places: list[BaseRoute] = [Mount("/api/play", routes=routes(service))]
     if pages is not None:
         places += [
             Route("/", lambda request: FileResponse(pages / "index.html")),
             Mount("/static", StaticFiles(directory=pages)),
         ]
-    guard = Middleware(Guard, any_host=True)
+    guard = Middleware(AccessControl, any_host=True)
     return Starlette(routes=places, middleware=[guard], lifespan=lifespan)
 
 

@@ -19,8 +19,8 @@ from vecchess.analysis.request import request_at
 from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.dash.play.helper_process import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES
-from vecchess.dash.play.service import MOST_REQUESTS, PlayDesk
-from vecchess.dash.play.uci_engine import Strength
+from vecchess.dash.play.service import MOST_REQUESTS, PlayService
+from vecchess.dash.play.uci_engine import PlayStrength
 from vecchess.snn.integer.net_file import load_net
 
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
@@ -29,10 +29,10 @@ PATIENCE_S = 20.0
 
 
 class Table:
-    """A desk with a spiking network and a ReLU one, and a client."""
+    """A service with a spiking network and a ReLU one, and a client."""
 
-    def __init__(self, desk: PlayDesk, client: TestClient, nets: dict[str, Path]) -> None:
-        self.desk, self.client, self.nets = desk, client, nets
+    def __init__(self, service: PlayService, client: TestClient, nets: dict[str, Path]) -> None:
+        self.service, self.client, self.nets = service, client, nets
 
     def ask(self, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
         return self.client.post(f"/api/play{path}", json=body, headers=dict(headers or {}))
@@ -56,10 +56,10 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     async def networks() -> dict[str, Path]:
         return nets
 
-    desk = PlayDesk(networks)
-    with TestClient(play_app(desk)) as client:
-        yield Table(desk, client, nets)
-        running = [*(engine.pid for engine in desk.engines.running.values()), desk.spikes.pid]
+    service = PlayService(networks)
+    with TestClient(play_app(service)) as client:
+        yield Table(service, client, nets)
+        running = [*(engine.pid for engine in service.engines.running.values()), service.spikes.pid]
     for pid in filter(None, running):
         assert is_gone(pid), "nothing is left running"
 
@@ -184,7 +184,7 @@ def test_the_policy_alone_plays_what_the_neurons_say(table: Table) -> None:
 
 def test_the_engine_gives_way_to_everything_else(table: Table) -> None:
     table.events("/move", network="material", start=BACK_RANK, sims=16)
-    pid = table.desk.engines.running["material"].pid
+    pid = table.service.engines.running["material"].pid
     assert os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
     for thread in Path(f"/proc/{pid}/task").iterdir():
         assert os.getpriority(os.PRIO_PROCESS, int(thread.name)) == NICENESS
@@ -235,7 +235,7 @@ def test_networks_without_spikes_say_so(table: Table) -> None:
 def test_a_dead_engine_is_one_line_and_the_game_goes_on(table: Table) -> None:
     place = {"network": "material", "start": BACK_RANK, "sims": 16}
     table.events("/move", **place)
-    engine = table.desk.engines.running["material"]
+    engine = table.service.engines.running["material"]
     os.kill(engine.pid, signal.SIGKILL)
     assert is_gone(engine.pid)
     first = table.events("/move", **place)[-1]
@@ -261,7 +261,7 @@ def test_an_engine_that_cannot_start_says_why(table: Table) -> None:
 
 
 def test_requests_are_limited(table: Table) -> None:
-    seats = [table.desk.seat() for _ in range(MOST_REQUESTS)]
+    seats = [table.service.seat() for _ in range(MOST_REQUESTS)]
     for seat in seats:
         seat.__enter__()
     try:
@@ -278,25 +278,25 @@ def test_idle_processes_end_and_hanging_up_stops_an_analysis(table: Table) -> No
     async def networks() -> dict[str, Path]:
         return table.nets
 
-    desk = PlayDesk(networks, idle_s=1.0)
-    with served(lambda: play_app(desk)) as address, httpx.Client(timeout=60) as client:
+    service = PlayService(networks, idle_s=1.0)
+    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
         client.post(f"{address}/api/play/spikes", json={"network": "run/lif"})
-        observer = desk.spikes.pid
+        observer = service.spikes.pid
         asked = {"network": "material", "sims": 20_000, "moves": ["e2e4"]}
         with client.stream("POST", f"{address}/api/play/analyse", json=asked) as answer:
             said = (line for line in answer.iter_lines() if "thinking" in line)
             next(said)
-            engine = desk.engines.running["material"].pid
+            engine = service.engines.running["material"].pid
         assert all(pid is not None and is_gone(pid) for pid in (observer, engine))
-        assert desk.engines.running == {}
+        assert service.engines.running == {}
 
 
 def test_whoever_asks_may_go_away_at_any_time(table: Table) -> None:
     async def networks() -> dict[str, Path]:
         return table.nets
 
-    desk = PlayDesk(networks)
-    with served(lambda: play_app(desk)) as address, httpx.Client(timeout=60) as client:
+    service = PlayService(networks)
+    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
         place = {"network": "material", "start": STARTPOS}
         url, pids = f"{address}/api/play", set()
         for turn in range(24):
@@ -306,17 +306,17 @@ def test_whoever_asks_may_go_away_at_any_time(table: Table) -> None:
                 said = answer.iter_lines()
                 for _ in range(turn % 5):
                     next(said, "")
-            pids |= {engine.pid for engine in desk.engines.running.values()}
+            pids |= {engine.pid for engine in service.engines.running.values()}
         answer = client.post(f"{url}/move", json=place | {"start": BACK_RANK, "sims": 16})
         assert "Ra8#" in answer.text
-        pids |= {desk.engines.running["material"].pid}
+        pids |= {service.engines.running["material"].pid}
         assert len(pids) == 1, "it is one engine all the time"
 
 
 def test_strengths() -> None:
-    assert Strength(0).limit.nodes == 1
-    assert [Strength(sims).options["Search"] for sims in (0, 16, 64, 256)] == [
+    assert PlayStrength(0).limit.nodes == 1
+    assert [PlayStrength(sims).options["Search"] for sims in (0, 16, 64, 256)] == [
         "puct", "gumbel", "gumbel", "puct",
     ]  # fmt: skip
-    assert Strength(0, 900).options["UCI_Elo"] == 900
-    assert Strength(0, 900).limit.nodes is None
+    assert PlayStrength(0, 900).options["UCI_Elo"] == 900
+    assert PlayStrength(0, 900).limit.nodes is None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from vecchess.dash.play.engine_pool import Engines
+from vecchess.dash.play.engine_pool import EnginePool
 from vecchess.dash.play.helper_process import Busy, HelperFailed
 from vecchess.dash.play.uci_engine import PlayEngine
 
@@ -38,20 +38,22 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return nets
 
 
-def in_loop(work: Callable[[Engines], Coroutine[None, None, None]], idle_s: float = 60.0) -> None:
+def in_loop(
+    work: Callable[[EnginePool], Coroutine[None, None, None]], idle_s: float = 60.0
+) -> None:
     async def run() -> None:
-        await work(Engines(asyncio.Lock(), idle_s))
+        await work(EnginePool(asyncio.Lock(), idle_s))
 
     asyncio.run(run())
 
 
-async def use(engines: Engines, net: str) -> None:
+async def use(engines: EnginePool, net: str) -> None:
     async with engines.lend(net) as engine:
         assert engine.is_alive
 
 
 def test_an_engine_is_kept(started: list[str]) -> None:
-    async def work(engines: Engines) -> None:
+    async def work(engines: EnginePool) -> None:
         for net in ("a", "b", "a", "b"):
             await use(engines, net)
         engines.running["a"].kill()
@@ -63,7 +65,7 @@ def test_an_engine_is_kept(started: list[str]) -> None:
 
 
 def test_a_third_network_takes_the_place_of_an_idle_one(started: list[str]) -> None:
-    async def work(engines: Engines) -> None:
+    async def work(engines: EnginePool) -> None:
         await use(engines, "a")
         first = engines.running["a"]
         async with engines.lend("b"):
@@ -82,14 +84,14 @@ def test_a_third_network_takes_the_place_of_an_idle_one(started: list[str]) -> N
 def test_requests_for_one_network_take_turns(started: list[str]) -> None:
     users: list[int] = []
 
-    async def ask(engines: Engines) -> None:
+    async def ask(engines: EnginePool) -> None:
         async with engines.lend("a"):
             users.append(1)
             assert sum(users) == 1
             await asyncio.sleep(0)
             users.append(-1)
 
-    async def work(engines: Engines) -> None:
+    async def work(engines: EnginePool) -> None:
         await asyncio.gather(*(ask(engines) for _ in range(5)))
 
     in_loop(work)
@@ -97,7 +99,7 @@ def test_requests_for_one_network_take_turns(started: list[str]) -> None:
 
 
 def test_a_failed_start_is_tried_again(started: list[str]) -> None:
-    async def work(engines: Engines) -> None:
+    async def work(engines: EnginePool) -> None:
         for _ in range(2):
             with pytest.raises(HelperFailed):
                 await use(engines, "broken")
@@ -110,7 +112,7 @@ def test_a_failed_start_is_tried_again(started: list[str]) -> None:
 
 
 def test_idle_engines_end_and_so_do_all_at_the_end(started: list[str]) -> None:
-    async def work(engines: Engines) -> None:
+    async def work(engines: EnginePool) -> None:
         async with engines.lend("a"):
             await asyncio.sleep(0.05)
             assert list(engines.running) == ["a"], "in use is not idle"

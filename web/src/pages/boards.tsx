@@ -44,7 +44,7 @@ export function Boards({ run }: { run: Run }) {
 }
 
 function NoBoards({ run }: { run: Run }) {
-  const said = run.standing;
+  const said = run.status;
   if (said.is_over) {
     return (
       <Empty title="Nothing is being played">

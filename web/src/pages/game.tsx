@@ -19,7 +19,7 @@ function useGame(run: Run, number: number): { game: Game | null; error: string |
   const kept = useRef<Game | null>(null);
   const game = heard.value ?? kept.current ?? asked.value;
   kept.current = game;
-  useEffect(() => setLive(game !== null && game.is_live && !run.standing.is_over), [game?.is_live, run.standing.is_over]);
+  useEffect(() => setLive(game !== null && game.is_live && !run.status.is_over), [game?.is_live, run.status.is_over]);
   return { game, error: asked.error?.message ?? null, isWaiting: heard.error !== null };
 }
 

@@ -11,7 +11,7 @@ import type { Run, Stats } from "../types";
 const DECISIVE = new Set(["checkmate", "resignation"]);
 
 export function Results({ run }: { run: Run }) {
-  const played = useSeries(run.id, "play", !run.standing.is_over);
+  const played = useSeries(run.id, "play", !run.status.is_over);
   const { stats } = run;
   if (stats.games === 0) {
     return (

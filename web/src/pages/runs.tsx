@@ -60,7 +60,7 @@ function Figures({ run }: { run: RunLine }) {
   if (load.plies_per_s) {
     figures.push(["speed", `${amount(Math.round(load.plies_per_s))} plies/s`], ["fill", percent(load.batch_fill)]);
   }
-  if (run.verdict.words) figures.push(["limit", run.verdict.words]);
+  if (run.bottleneck.label) figures.push(["limit", run.bottleneck.label]);
   if (run.eval) figures.push([`against ${run.eval.opponent}`, percent(run.eval.score, 1)]);
   return (
     <dl class="facts figures">

@@ -9,7 +9,7 @@ import { useSeries, type Lines } from "../series";
 import type { Rated, Run } from "../types";
 
 export function Strength({ run }: { run: Run }) {
-  const isLive = !run.standing.is_over;
+  const isLive = !run.status.is_over;
   const matches = useSeries(run.id, "eval", isLive);
   const gates = useSeries(run.id, "gate", isLive);
   const rated = useGet<Rated[]>(`/api/runs/${run.id}/elo`, run.networks);

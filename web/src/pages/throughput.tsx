@@ -27,11 +27,11 @@ const CHARTS: Wanted[] = [
 ];
 
 export function Throughput({ run }: { run: Run }) {
-  const lines = useSeries(run.id, "load", !run.standing.is_over);
+  const lines = useSeries(run.id, "load", !run.status.is_over);
   const isEmpty = lines.length === 0 && !lines.isLoading;
   return (
     <>
-      {isEmpty && run.standing.workers.length === 0 && (
+      {isEmpty && run.status.workers.length === 0 && (
         <Empty title="No speeds were measured">They are noted every 5 s while games are played.</Empty>
       )}
       {lines.length > 0 && (
@@ -41,8 +41,8 @@ export function Throughput({ run }: { run: Run }) {
           ))}
         </div>
       )}
-      <Workers workers={run.standing.workers} machines={run.standing.machines} />
-      <Notes notes={run.standing.notes} machines={run.standing.machines} />
+      <Workers workers={run.status.workers} machines={run.status.machines} />
+      <Notes notes={run.status.notes} machines={run.status.machines} />
     </>
   );
 }

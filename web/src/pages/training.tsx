@@ -50,7 +50,7 @@ export function spread(x: number[]): number[] {
 
 export function Training({ run }: { run: Run }) {
   const place = usePlace();
-  const isLive = !run.standing.is_over;
+  const isLive = !run.status.is_over;
   const lines = useSeries(run.id, "learn", isLive);
   const examined = useSeries(run.id, "examine", isLive);
   const axis = axisOf(place);
@@ -58,8 +58,8 @@ export function Training({ run }: { run: Run }) {
   if (lines.length === 0) {
     if (lines.isLoading) return <p class="muted">Reading the measurements …</p>;
     return (
-      <Empty title={run.standing.kind === "train" ? "Nothing was learnt yet" : "Self-play does not learn"} command="vecchess train">
-        {run.standing.kind === "train"
+      <Empty title={run.status.kind === "train" ? "Nothing was learnt yet" : "Self-play does not learn"} command="vecchess train">
+        {run.status.kind === "train"
           ? "The first figures come after the first games of the first iteration."
           : "Losses, spikes and accuracy are those of a training. Start one:"}
       </Empty>

@@ -1,8 +1,8 @@
 // What went wrong, or was worth a line, newest first.
 import { moment } from "../format";
-import type { Standing } from "../types";
+import type { RunStatus } from "../types";
 
-export function Notes({ notes, machines }: { notes: Standing["notes"]; machines: number }) {
+export function Notes({ notes, machines }: { notes: RunStatus["notes"]; machines: number }) {
   if (notes.length === 0) return null;
   return (
     <section class="panel">

@@ -1,7 +1,7 @@
 // How a run stands, in a word, and the head of each page about one run.
 import { clock, amount, words } from "../format";
 import { go, link } from "../router";
-import type { Run, Standing } from "../types";
+import type { Run, RunStatus } from "../types";
 import { Entry } from "./header";
 
 const MOODS: Record<string, string> = { failed: "bad", gone: "bad", stopped: "warn", unknown: "muted", done: "muted" };
@@ -16,7 +16,7 @@ export function Progress(props: { value: number | null; label: string }) {
 }
 
 /** 120 of 4,096 games, iteration 3 of 6. */
-export function reached(said: Pick<Standing, "iteration" | "iterations" | "games" | "target">): string {
+export function reached(said: Pick<RunStatus, "iteration" | "iterations" | "games" | "target">): string {
   const games = said.target ? `${amount(said.games)} of ${amount(said.target)} games` : `${amount(said.games)} games`;
   return said.iterations ? `iteration ${said.iteration} of ${said.iterations}, ${games}` : games;
 }
@@ -24,7 +24,7 @@ export function reached(said: Pick<Standing, "iteration" | "iterations" | "games
 const TABS = ["boards", "throughput", "training", "strength", "results"];
 
 export function RunHead(props: { run: Run | null; id: string; here: string }) {
-  const said = props.run?.standing;
+  const said = props.run?.status;
   const tabs = TABS.filter((tab) => tab !== "training" || !said || said.kind === "train");
   return (
     <section class="run-head">
@@ -32,7 +32,7 @@ export function RunHead(props: { run: Run | null; id: string; here: string }) {
         <h1>{props.run?.name ?? props.id}</h1>
         <GameBox id={props.id} />
       </div>
-      {said && <StandingLine said={said} isBrief={props.here === "game"} />}
+      {said && <StatusLine said={said} isBrief={props.here === "game"} />}
       <nav class="tabs" aria-label={`Pages about ${props.id}`}>
         {tabs.map((tab) => (
           <Entry key={tab} here={tab === props.here} href={link(["run", props.id, tab])} text={tab[0]!.toUpperCase() + tab.slice(1)} />
@@ -42,9 +42,9 @@ export function RunHead(props: { run: Run | null; id: string; here: string }) {
   );
 }
 
-function StandingLine({ said, isBrief }: { said: Standing; isBrief: boolean }) {
+function StatusLine({ said, isBrief }: { said: RunStatus; isBrief: boolean }) {
   return (
-    <div class="standing">
+    <div class="status">
       <div class="row figures">
         <State state={said.state} />
         <span>{reached(said)}</span>
@@ -58,14 +58,14 @@ function StandingLine({ said, isBrief }: { said: Standing; isBrief: boolean }) {
 }
 
 /** Why it ended, how to go on, what limits its speed. */
-function Explained({ said }: { said: Standing }) {
+function Explained({ said }: { said: RunStatus }) {
   return (
     <>
       {said.why && <p>{said.why}</p>}
-      {said.go_on && <p>Go on with: <code>{said.go_on}</code></p>}
-      {said.verdict.words && (
+      {said.resume_command && <p>Resume with: <code>{said.resume_command}</code></p>}
+      {said.bottleneck.label && (
         <p>
-          <b>{said.verdict.words}</b>: <WithCode text={said.verdict.advice} />.
+          <b>{said.bottleneck.label}</b>: <WithCode text={said.bottleneck.advice} />.
         </p>
       )}
     </>

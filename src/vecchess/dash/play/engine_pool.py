@@ -12,7 +12,7 @@ MOST_ENGINES = 2
 IDLE_S = 300.0
 
 
-class _Seat:
+class _PooledEngine:
     """A network's engine, there or to be started; whoever has the lock may use it."""
 
     def __init__(self, timer: IdleTimer) -> None:
@@ -23,13 +23,13 @@ class _Seat:
         self.starting: asyncio.Task[None] | None = None
 
 
-class Engines:
+class EnginePool:
     """Lends engines. All of it happens in one event loop."""
 
     def __init__(self, compiling: asyncio.Lock, idle_s: float = IDLE_S) -> None:
         """``compiling``: held by whoever may compile, since numba's cache takes one writer."""
         self._compiling, self._idle_s = compiling, idle_s
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[str, _PooledEngine] = {}
 
     @property
     def running(self) -> dict[str, PlayEngine]:
@@ -63,7 +63,7 @@ class Engines:
         await asyncio.gather(*starting, return_exceptions=True)
         await asyncio.gather(*(engine.close() for engine in engines))
 
-    def _seat(self, net: str) -> _Seat:
+    def _seat(self, net: str) -> _PooledEngine:
         """The network's seat; for a new one the engine that nobody uses has to go."""
         if net not in self._seats:
             if len(self._seats) >= MOST_ENGINES:
@@ -71,10 +71,10 @@ class Engines:
                 if not idle:
                     raise Busy(f"{MOST_ENGINES} networks are thinking already: try again shortly")
                 self._end(idle[0])
-            self._seats[net] = _Seat(IdleTimer(self._idle_s, partial(self._end, net)))
+            self._seats[net] = _PooledEngine(IdleTimer(self._idle_s, partial(self._end, net)))
         return self._seats[net]
 
-    async def _ready(self, seat: _Seat, net: str) -> PlayEngine:
+    async def _ready(self, seat: _PooledEngine, net: str) -> PlayEngine:
         """The engine, started if need be; that goes on when nobody waits for it any more."""
         if seat.engine is None or not seat.engine.is_alive:
             if seat.starting is None:
@@ -84,7 +84,7 @@ class Engines:
         assert seat.engine is not None
         return seat.engine
 
-    async def _start(self, seat: _Seat, net: str) -> None:
+    async def _start(self, seat: _PooledEngine, net: str) -> None:
         try:
             async with self._compiling:
                 seat.engine = await PlayEngine.start(net)

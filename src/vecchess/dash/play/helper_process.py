@@ -31,7 +31,7 @@ def popen_options() -> dict[str, Any]:
     return {"env": os.environ | ONE_THREAD | {"CUDA_VISIBLE_DEVICES": ""}, "process_group": 0}
 
 
-def step_back(pid: int) -> None:
+def lower_priority(pid: int) -> None:
     """Let the process run when others leave time to; threads it starts from now on as well."""
     with suppress(OSError):  # it may be gone already
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)

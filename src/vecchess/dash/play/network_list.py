@@ -3,13 +3,13 @@
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.dash.views.reader_thread import Desk
+from vecchess.dash.views.run_reader import RunReader
 
 
-def networks(desk: Desk) -> dict[str, Path]:
-    """Network files by run and name, the newest first; asked in the desk's thread."""
+def networks(reader: RunReader) -> dict[str, Path]:
+    """Network files by run and name, the newest first; asked in the reader's thread."""
     found = []
-    for run, view in desk.watched.views().items():
+    for run, view in reader.registry.views().items():
         for place, path in enumerate(view.networks()):
             with suppress(OSError):  # it went while we looked
                 found.append((path.stat().st_mtime, place, f"{run}/{path.stem}", path))

@@ -21,7 +21,7 @@ Text = Annotated[str, Field(max_length=120)]
 Move = Annotated[str, Field(max_length=8)]
 
 
-class Refused(VecchessError):  # noqa: N818  (the name says what happened)
+class RequestRefused(VecchessError):  # noqa: N818  (the name says what happened)
     """A request that is not looked into; ``status`` is HTTP's."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -29,7 +29,7 @@ class Refused(VecchessError):  # noqa: N818  (the name says what happened)
         self.status = status
 
 
-class GameAsked(BaseModel):
+class GameRequest(BaseModel):
     """A game: the FEN it starts from, or "startpos", and its moves in UCI; one more as typed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,7 +39,7 @@ class GameAsked(BaseModel):
     typed: Text | None = None
 
 
-class TextAsked(BaseModel):
+class TextRequest(BaseModel):
     """A game to be read: a FEN or a PGN, or the number of a Chess960 start position."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,7 +48,7 @@ class TextAsked(BaseModel):
     chess960: Annotated[int, Field(ge=0, le=959)] | None = None
 
 
-class PgnAsked(GameAsked):
+class PgnRequest(GameRequest):
     """A game to be written, who played it, and how it ended where the board does not say."""
 
     white: Text = "?"
@@ -58,41 +58,41 @@ class PgnAsked(GameAsked):
     termination: Text = ""
 
 
-class NetworkAsked(GameAsked):
+class NetworkRequest(GameRequest):
     """A place in a game, and a network by name."""
 
     network: str = Field(max_length=300)
 
 
-class MoveAsked(NetworkAsked):
+class MoveRequest(NetworkRequest):
     """A move of the network: simulations, 0 for its policy alone, or a rating of UCI_Elo."""
 
     sims: Annotated[int, Field(ge=0, le=MOST_SIMS)] = 0
     elo: Annotated[int, Field(ge=LEAST_ELO, le=MOST_ELO)] | None = None
 
 
-class AnalysisAsked(NetworkAsked):
+class AnalysisRequest(NetworkRequest):
     """The best lines after so many simulations."""
 
     sims: Annotated[int, Field(ge=1, le=MOST_ANALYSIS_SIMS)] = MOST_ANALYSIS_SIMS
 
 
-Asked = TypeVar("Asked", bound=BaseModel)
+RequestModel = TypeVar("RequestModel", bound=BaseModel)
 
 
-async def read_asked(request: Request, model: type[Asked]) -> Asked:
-    """The body of a request from our own page; raises Refused for any other."""
+async def read_request(request: Request, model: type[RequestModel]) -> RequestModel:
+    """The body of a request from our own page; raises RequestRefused for any other."""
     _check_type(request.headers)
     try:
         async with asyncio.timeout(BODY_S):
             body = await _body(request)
         return model.model_validate_json(body)
     except TimeoutError:
-        raise Refused(408, f"nothing came for {BODY_S:g} s: ask again") from None
+        raise RequestRefused(408, f"nothing came for {BODY_S:g} s: ask again") from None
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the body"
-        raise Refused(400, clip_line(f"{where}: {fault['msg']}")) from None
+        raise RequestRefused(400, clip_line(f"{where}: {fault['msg']}")) from None
 
 
 async def _body(request: Request) -> bytes:
@@ -102,9 +102,9 @@ async def _body(request: Request) -> bytes:
         async for part in request.stream():
             body += part
             if len(body) > MOST_BYTES:
-                raise Refused(413, f"that is too long: {MOST_BYTES // 1024} KiB is the most")
+                raise RequestRefused(413, f"that is too long: {MOST_BYTES // 1024} KiB is the most")
     except ClientDisconnect:
-        raise Refused(400, "the body ends before it is whole") from None
+        raise RequestRefused(400, "the body ends before it is whole") from None
     return bytes(body)
 
 
@@ -112,4 +112,4 @@ def _check_type(headers: Mapping[str, str]) -> None:
     """Raise Refused for anything but JSON: a page of another site that the guard does not know for
     one can send a form at most."""
     if headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "only application/json is taken here")
+        raise RequestRefused(415, "only application/json is taken here")

@@ -21,20 +21,20 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from vecchess.dash.json_response import Answer
+from vecchess.dash.json_response import SafeJSONResponse
 from vecchess.dash.play.helper_process import Busy, HelperFailed
 from vecchess.dash.play.parse_requests import (
-    AnalysisAsked,
-    Asked,
-    GameAsked,
-    MoveAsked,
-    NetworkAsked,
-    PgnAsked,
-    Refused,
-    TextAsked,
-    read_asked,
+    AnalysisRequest,
+    GameRequest,
+    MoveRequest,
+    NetworkRequest,
+    PgnRequest,
+    RequestModel,
+    RequestRefused,
+    TextRequest,
+    read_request,
 )
-from vecchess.dash.play.service import PlayDesk
+from vecchess.dash.play.service import PlayService
 from vecchess.errors import VecchessError
 
 NO_STORE = {"Cache-Control": "no-store"}
@@ -42,20 +42,20 @@ NO_STORE = {"Cache-Control": "no-store"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def routes(desk: PlayDesk) -> list[Route]:
-    """Routes below the place where they are mounted; ``desk`` is the caller's to close."""
+def routes(service: PlayService) -> list[Route]:
+    """Routes below the place where they are mounted; ``service`` is the caller's to close."""
 
     async def offer(request: Request) -> Response:
-        return Answer(await desk.offer(), headers=NO_STORE)
+        return SafeJSONResponse(await service.offer(), headers=NO_STORE)
 
     return [
         Route("/", offer, methods=["GET"]),
-        _post("/position", _answering(desk, GameAsked, desk.position)),
-        _post("/read", _answering(desk, TextAsked, desk.read)),
-        _post("/pgn", _answering(desk, PgnAsked, desk.pgn)),
-        _post("/spikes", _answering(desk, NetworkAsked, desk.look)),
-        _post("/move", _telling(desk, MoveAsked, desk.move)),
-        _post("/analyse", _telling(desk, AnalysisAsked, desk.analyse)),
+        _post("/position", _answering(service, GameRequest, service.position)),
+        _post("/read", _answering(service, TextRequest, service.read)),
+        _post("/pgn", _answering(service, PgnRequest, service.pgn)),
+        _post("/spikes", _answering(service, NetworkRequest, service.look)),
+        _post("/move", _telling(service, MoveRequest, service.move)),
+        _post("/analyse", _telling(service, AnalysisRequest, service.analyse)),
     ]
 
 
@@ -64,15 +64,17 @@ def _post(path: str, endpoint: Endpoint) -> Route:
 
 
 def _answering(
-    desk: PlayDesk, model: type[Asked], work: Callable[[Asked], Awaitable[dict[str, Any]]]
+    service: PlayService,
+    model: type[RequestModel],
+    work: Callable[[RequestModel], Awaitable[dict[str, Any]]],
 ) -> Endpoint:
     """An endpoint that answers once."""
 
     async def endpoint(request: Request) -> Response:
         try:
-            asked = await read_asked(request, model)
-            with desk.seat():
-                return Answer(await work(asked), headers=NO_STORE)
+            asked = await read_request(request, model)
+            with service.seat():
+                return SafeJSONResponse(await work(asked), headers=NO_STORE)
         except VecchessError as error:
             return _failure(error)
 
@@ -80,13 +82,15 @@ def _answering(
 
 
 def _telling(
-    desk: PlayDesk, model: type[Asked], work: Callable[[Asked], AsyncIterator[dict[str, Any]]]
+    service: PlayService,
+    model: type[RequestModel],
+    work: Callable[[RequestModel], AsyncIterator[dict[str, Any]]],
 ) -> Endpoint:
     """An endpoint that answers with events."""
 
-    async def events(asked: Asked) -> AsyncIterator[str]:
+    async def events(asked: RequestModel) -> AsyncIterator[str]:
         try:
-            with desk.seat():
+            with service.seat():
                 async with aclosing(work(asked)) as told:  # type: ignore[type-var]
                     async for event in told:
                         yield _event(event)
@@ -95,7 +99,7 @@ def _telling(
 
     async def endpoint(request: Request) -> Response:
         try:
-            asked = await read_asked(request, model)
+            asked = await read_request(request, model)
         except VecchessError as error:
             return _failure(error)
         return StreamingResponse(events(asked), media_type="text/event-stream", headers=NO_STORE)
@@ -109,11 +113,11 @@ def _event(event: dict[str, Any]) -> str:
 
 def _failure(error: VecchessError) -> Response:
     status = 400
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         status = error.status
     elif isinstance(error, (Busy, HelperFailed)):
         status = 503
-    return Answer({"error": _line(error)}, status, headers=NO_STORE)
+    return SafeJSONResponse({"error": _line(error)}, status, headers=NO_STORE)
 
 
 def _line(error: VecchessError) -> str:

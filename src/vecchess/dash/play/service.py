@@ -9,16 +9,16 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from vecchess.config import MATERIAL_NET
-from vecchess.dash.play.engine_pool import IDLE_S, Engines
+from vecchess.dash.play.engine_pool import IDLE_S, EnginePool
 from vecchess.dash.play.helper_process import Busy
 from vecchess.dash.play.parse_requests import (
     MOST_ANALYSIS_SIMS,
-    AnalysisAsked,
-    GameAsked,
-    MoveAsked,
-    NetworkAsked,
-    PgnAsked,
-    TextAsked,
+    AnalysisRequest,
+    GameRequest,
+    MoveRequest,
+    NetworkRequest,
+    PgnRequest,
+    TextRequest,
 )
 from vecchess.dash.play.play_game import (
     chess960_start,
@@ -30,8 +30,8 @@ from vecchess.dash.play.play_game import (
     with_typed,
     write_pgn,
 )
-from vecchess.dash.play.spike_client import SpikeWatcher
-from vecchess.dash.play.uci_engine import Strength
+from vecchess.dash.play.spike_client import SpikeClient
+from vecchess.dash.play.uci_engine import PlayStrength
 from vecchess.errors import ConfigError
 from vecchess.uci.uci_board import UciGame
 
@@ -48,15 +48,15 @@ Networks = Callable[[], Awaitable[Mapping[str, Path]]]
 """Finds the networks there are, by name, the newest first."""
 
 
-class PlayDesk:
+class PlayService:
     """Answers requests. It writes nothing on disk."""
 
     def __init__(self, networks: Networks, idle_s: float = IDLE_S) -> None:
         """``idle_s``: processes that nobody used for so long are ended."""
         self._networks, self._open = networks, 0
         compiling = asyncio.Lock()
-        self.engines = Engines(compiling, idle_s)
-        self.spikes = SpikeWatcher(compiling, idle_s)
+        self.engines = EnginePool(compiling, idle_s)
+        self.spikes = SpikeClient(compiling, idle_s)
 
     async def close(self) -> None:
         """End all processes."""
@@ -85,19 +85,19 @@ class PlayDesk:
             "analysis_sims": MOST_ANALYSIS_SIMS,
         }
 
-    async def position(self, asked: GameAsked) -> dict[str, Any]:
+    async def position(self, asked: GameRequest) -> dict[str, Any]:
         """Where the game has come to; raises ConfigError, as all that follow."""
         return await run_in_threadpool(_position, asked)
 
-    async def read(self, asked: TextAsked) -> dict[str, Any]:
+    async def read(self, asked: TextRequest) -> dict[str, Any]:
         """A game from text."""
         return await run_in_threadpool(_read, asked)
 
-    async def pgn(self, asked: PgnAsked) -> dict[str, Any]:
+    async def pgn(self, asked: PgnRequest) -> dict[str, Any]:
         """A game as text."""
         return {"pgn": await run_in_threadpool(_pgn, asked)}
 
-    async def look(self, asked: NetworkAsked) -> dict[str, Any]:
+    async def look(self, asked: NetworkRequest) -> dict[str, Any]:
         """What the network's neurons do at the place; also raises HelperFailed."""
         net = await self._net(asked.network)
         await run_in_threadpool(_place, asked)
@@ -106,7 +106,7 @@ class PlayDesk:
         seen = await self.spikes.ask(net, asked.start, asked.moves)
         return seen | {"line": NO_NEURONS.get(seen.pop("neuron"), "")}
 
-    async def move(self, asked: MoveAsked) -> AsyncIterator[dict[str, Any]]:
+    async def move(self, asked: MoveRequest) -> AsyncIterator[dict[str, Any]]:
         """The game after the network's move, and the line it expects; "starting" may come before.
 
         Also raises HelperFailed and Busy.
@@ -118,12 +118,12 @@ class PlayDesk:
         if net not in self.engines.running:
             yield {"state": "starting"}
         async with self.engines.lend(net) as engine:
-            strength = Strength(asked.sims, asked.elo)
+            strength = PlayStrength(asked.sims, asked.elo)
             move, line = await engine.move(game.board, strength)
         after = asked.model_copy(update={"moves": (*uci_moves(game), move.uci())})
         yield {"game": await run_in_threadpool(_position, after), "line": line}
 
-    async def analyse(self, asked: AnalysisAsked) -> AsyncIterator[dict[str, Any]]:
+    async def analyse(self, asked: AnalysisRequest) -> AsyncIterator[dict[str, Any]]:
         """The network's best lines, again and again while it thinks; as ``move`` else."""
         net = await self._net(asked.network)
         game = await run_in_threadpool(_place, asked)
@@ -144,20 +144,20 @@ class PlayDesk:
             raise ConfigError(f'there is no network "{name}" any more: choose another') from None
 
 
-def _position(asked: GameAsked) -> dict[str, Any]:
+def _position(asked: GameRequest) -> dict[str, Any]:
     game = read_game(asked.start, asked.moves)
     if asked.typed is not None:
         game = read_game(asked.start, with_typed(game, asked.typed))
     return game_facts(game)
 
 
-def _read(asked: TextAsked) -> dict[str, Any]:
+def _read(asked: TextRequest) -> dict[str, Any]:
     if asked.chess960 is not None:
         return game_facts(read_game(chess960_start(asked.chess960), ()))
     return game_facts(read_text(asked.text))
 
 
-def _pgn(asked: PgnAsked) -> str:
+def _pgn(asked: PgnRequest) -> str:
     game = read_game(asked.start, asked.moves)
     outcome = outcome_of(game.board)
     tags = {
@@ -172,7 +172,7 @@ def _pgn(asked: PgnAsked) -> str:
     return write_pgn(game, tags)
 
 
-def _place(asked: GameAsked) -> UciGame:
+def _place(asked: GameRequest) -> UciGame:
     """The game, where there is a move to think about."""
     game = read_game(asked.start, asked.moves)
     if not any(game.board.generate_legal_moves()):

@@ -8,9 +8,9 @@ from typing import Any
 from vecchess.dash.play.helper_process import (
     HelperFailed,
     IdleTimer,
+    lower_priority,
     popen_options,
     python_command,
-    step_back,
 )
 from vecchess.errors import ConfigError
 
@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 24
 """Of an answer; 64 layers at 64 steps with 64 squares take 1.5 MB."""
 
 
-class SpikeWatcher:
+class SpikeClient:
     """Asks the process, one question after the other; starts it, and ends it when it is idle."""
 
     def __init__(self, compiling: asyncio.Lock, idle_s: float = IDLE_S) -> None:
@@ -92,7 +92,7 @@ class SpikeWatcher:
             limit=MOST_BYTES,
             **popen_options(),
         )
-        step_back(self._process.pid)
+        lower_priority(self._process.pid)
 
     async def _exchange(self, question: bytes) -> bytes:
         assert self._process is not None

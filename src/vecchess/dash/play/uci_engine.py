@@ -9,7 +9,12 @@ import chess
 import chess.engine
 from chess.engine import INFO_ALL, Limit
 
-from vecchess.dash.play.helper_process import HelperFailed, popen_options, python_command, step_back
+from vecchess.dash.play.helper_process import (
+    HelperFailed,
+    lower_priority,
+    popen_options,
+    python_command,
+)
 
 T = TypeVar("T")
 HASH_MB = 64
@@ -28,7 +33,7 @@ GUMBEL_SIMS = 64
 """Up to so many simulations are searched as training does it."""
 
 
-class Strength(NamedTuple):
+class PlayStrength(NamedTuple):
     """How well to play: simulations a move, 0 for the policy alone, or the rating of UCI_Elo."""
 
     sims: int
@@ -83,7 +88,7 @@ class PlayEngine:
         arguments = ("uci", "--net", net, "--gpus", "cpu", "--threads", "1")
         command = python_command("vecchess_cli.main", *arguments, "--hash-mb", str(HASH_MB))
         transport, protocol = await _Protocol.popen(command, **popen_options())
-        step_back(transport.get_pid())
+        lower_priority(transport.get_pid())
         engine = cls(transport, protocol)
         try:
             await engine._within(READY_S, protocol.initialize())
@@ -115,7 +120,7 @@ class PlayEngine:
         self.kill()
         await asyncio.wait([self._protocol.returncode], timeout=CLOSING_S)
 
-    async def move(self, board: chess.Board, strength: Strength) -> tuple[chess.Move, Any]:
+    async def move(self, board: chess.Board, strength: PlayStrength) -> tuple[chess.Move, Any]:
         """The move it plays, and the line it expects as in ``analyse``, None where it says none.
 
         Raises HelperFailed.
@@ -218,7 +223,7 @@ class _Search:
 
 
 async def _played(
-    protocol: _Protocol, board: chess.Board, strength: Strength
+    protocol: _Protocol, board: chess.Board, strength: PlayStrength
 ) -> chess.engine.PlayResult:
     """The engine's move; where that is cancelled, until the engine has noticed."""
     try:

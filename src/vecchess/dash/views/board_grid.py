@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.monitor.live_game import LiveGame
+from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_view import RunView
 
 LINGER_S, LINGER_UNKNOWN_S = 4.0, 1.5
@@ -18,51 +18,51 @@ Seat = tuple[int, int | None, int]
 
 
 @dataclass(frozen=True)
-class Square:
+class GridSquare:
     """One board of the grid."""
 
-    game: LiveGame
+    game: DecodedGame
     ended_at: float | None = None
     """When it was first seen that it is over, by ``time.monotonic``."""
 
 
-class Grid:
+class BoardGrid:
     """What the boards of one run show."""
 
     def __init__(self) -> None:
         """All empty."""
-        self._squares: dict[Seat, Square] = {}
+        self._squares: dict[Seat, GridSquare] = {}
         self._turns = 0
 
     def boards(self, view: RunView, now: Callable[[], float] = time.monotonic) -> list[Any]:
         """Each board as plain values, in the order of machines, workers and seats."""
         self._turns += 1
-        playing = {(game.machine, game.worker, game.seat): game for game in view.boards()}
-        if not playing and view.standing.is_over:
+        playing = {(game.machine, game.worker, game.seat): game for game in view.live_games()}
+        if not playing and view.status.is_over:
             self._squares.clear()
         for seat in playing.keys() | self._squares.keys():
             self._turn(seat, playing.get(seat), view, now())
         order = sorted(self._squares, key=lambda seat: (seat[0], seat[1] or 0, seat[2]))
         return [board(self._squares[seat]) for seat in order]
 
-    def _turn(self, seat: Seat, game: LiveGame | None, view: RunView, now: float) -> None:
+    def _turn(self, seat: Seat, game: DecodedGame | None, view: RunView, now: float) -> None:
         """Bring one place up to date with the game that is there now, if any."""
         shown = self._squares.get(seat)
         if shown is None or (game is not None and game.number == shown.game.number):
             assert game is not None
-            self._squares[seat] = Square(game)
+            self._squares[seat] = GridSquare(game)
             return
         ended_at = now if shown.ended_at is None else shown.ended_at
         over = self._over(shown, view)
         linger_s = LINGER_UNKNOWN_S if over.result == "*" else LINGER_S
         if now - ended_at < linger_s:
-            self._squares[seat] = Square(over, ended_at)
+            self._squares[seat] = GridSquare(over, ended_at)
         elif game is None:
             del self._squares[seat]
         else:
-            self._squares[seat] = Square(game)
+            self._squares[seat] = GridSquare(game)
 
-    def _over(self, shown: Square, view: RunView) -> LiveGame:
+    def _over(self, shown: GridSquare, view: RunView) -> DecodedGame:
         """The game of a place that is over, as it was recorded once it is."""
         game = shown.game
         if game.result != "*" or (shown.ended_at and self._turns % NUM_BETWEEN_ASKS):
@@ -74,16 +74,16 @@ class Grid:
         return replace(recorded, worker=game.worker, seat=game.seat, machine=game.machine)
 
 
-class Grids:
+class BoardGrids:
     """A grid for each run that somebody looks at."""
 
     def __init__(self) -> None:
         """None yet."""
-        self._grids: dict[str, Grid] = {}
+        self._grids: dict[str, BoardGrid] = {}
 
-    def of(self, name: str) -> Grid:
+    def of(self, name: str) -> BoardGrid:
         """The grid of this run."""
-        return self._grids.setdefault(name, Grid())
+        return self._grids.setdefault(name, BoardGrid())
 
     def keep(self, names: set[str]) -> None:
         """Forget all but these."""
@@ -91,7 +91,7 @@ class Grids:
             del self._grids[name]
 
 
-def board(square: Square) -> dict[str, Any]:
+def board(square: GridSquare) -> dict[str, Any]:
     """What a small board shows, as plain values."""
     game = square.game
     judged = [score for score in game.white_score if score is not None]

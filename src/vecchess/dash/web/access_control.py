@@ -29,7 +29,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class AccessControl:
     """Lets requests through to ``app``, or answers them with a refusal."""
 
     def __init__(self, app: ASGIApp, token: str = "", any_host: bool = False) -> None:

@@ -9,13 +9,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vecchess import __version__
-from vecchess.dash.json_response import Answer
-from vecchess.dash.views.columns import series_columns
-from vecchess.dash.views.game_view import sheet
-from vecchess.dash.views.overview import run_in_full, run_lines
-from vecchess.dash.views.reader_thread import Desk
-from vecchess.dash.web.event_hub import Hub
-from vecchess.dash.web.event_stream import EventStream
+from vecchess.dash.json_response import SafeJSONResponse
+from vecchess.dash.views.page_values import game_view, run_details, run_rows, series_columns
+from vecchess.dash.views.run_reader import RunReader
+from vecchess.dash.web.event_hub import EventHub, EventStream
 from vecchess.dash.web.topics import is_number, parse_topics
 from vecchess.errors import ConfigError, DataError
 
@@ -25,9 +22,9 @@ DEFAULT_LINES = 600
 class Api:
     """The routes below /api that read."""
 
-    def __init__(self, desk: Desk, hub: Hub) -> None:
-        """Runs are read at ``desk``, events come from ``hub``."""
-        self._desk, self._hub = desk, hub
+    def __init__(self, reader: RunReader, hub: EventHub) -> None:
+        """Runs are read at ``reader``, events come from ``hub``."""
+        self._reader, self._hub = reader, hub
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -43,36 +40,38 @@ class Api:
         ]
 
     async def _about(self, _: Request) -> Response:
-        return Answer({"version": __version__})
+        return SafeJSONResponse({"version": __version__})
 
     async def _runs(self, _: Request) -> Response:
-        return await self._answer(lambda desk: run_lines(desk.watched))
+        return await self._answer(lambda reader: run_rows(reader.registry))
 
     async def _run(self, request: Request) -> Response:
         name = request.path_params["run"]
-        return await self._answer(lambda desk: run_in_full(name, desk.watched.view(name)))
+        return await self._answer(lambda reader: run_details(name, reader.registry.view(name)))
 
     async def _config(self, request: Request) -> Response:
         name = request.path_params["run"]
-        return await self._answer(lambda desk: desk.watched.view(name).config)
+        return await self._answer(lambda reader: reader.registry.view(name).config)
 
     async def _elo(self, request: Request) -> Response:
         name = request.path_params["run"]
-        return await self._answer(lambda desk: desk.watched.view(name).elo())
+        return await self._answer(lambda reader: reader.registry.view(name).elo())
 
     async def _series(self, request: Request) -> Response:
         name, kind = request.path_params["run"], request.path_params["kind"]
         asked = request.query_params.get("most", "")
         most = int(asked) if is_number(asked) else DEFAULT_LINES
         return await self._answer(
-            lambda desk: series_columns(desk.watched.view(name).series, kind, most)
+            lambda reader: series_columns(reader.registry.view(name).series, kind, most)
         )
 
     async def _game(self, request: Request) -> Response:
         name, number = request.path_params["run"], request.path_params["number"]
         if not is_number(number):
             raise HTTPException(404)
-        return await self._answer(lambda desk: sheet(desk.watched.view(name).game(int(number))))
+        return await self._answer(
+            lambda reader: game_view(reader.registry.view(name).game(int(number)))
+        )
 
     async def _events(self, request: Request) -> Any:
         if request.method == "HEAD":
@@ -80,10 +79,10 @@ class Api:
         try:
             return EventStream(self._hub, parse_topics(request.query_params.getlist("t")))
         except ConfigError as error:
-            return Answer({"error": str(error)}, 400)
+            return SafeJSONResponse({"error": str(error)}, 400)
 
-    async def _answer(self, question: Callable[[Desk], Any]) -> Response:
+    async def _answer(self, question: Callable[[RunReader], Any]) -> Response:
         try:
-            return Answer(await self._desk.ask(question))
+            return SafeJSONResponse(await self._reader.ask(question))
         except DataError as error:
-            return Answer({"error": str(error)}, 404)
+            return SafeJSONResponse({"error": str(error)}, 404)

@@ -13,25 +13,25 @@ from starlette.routing import Mount
 
 from vecchess.dash.play.network_list import networks
 from vecchess.dash.play.routes import routes as play_routes
-from vecchess.dash.play.service import PlayDesk
-from vecchess.dash.views.reader_thread import Desk
-from vecchess.dash.web.access_control import Guard
+from vecchess.dash.play.service import PlayService
+from vecchess.dash.views.run_reader import RunReader
+from vecchess.dash.web.access_control import AccessControl
 from vecchess.dash.web.api import Api
 from vecchess.dash.web.assets import Asset, asset_routes
-from vecchess.dash.web.event_hub import Hub
+from vecchess.dash.web.event_hub import EventHub
 
 GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
 
 
 def make_app(
-    desk: Desk,
-    hub: Hub,
+    reader: RunReader,
+    hub: EventHub,
     assets: Mapping[str, Asset],
     token: str = "",
     any_host: bool = False,
 ) -> Starlette:
     """Pages, what they ask for, and who may."""
-    table = PlayDesk(lambda: desk.ask(networks))
+    table = PlayService(lambda: reader.ask(networks))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -44,17 +44,17 @@ def make_app(
             with suppress(asyncio.CancelledError):
                 await looking
             await table.close()
-            desk.close()
+            reader.close()
 
     return Starlette(
         routes=[
             Mount("/api/play", routes=play_routes(table)),
-            *Api(desk, hub).routes(),
+            *Api(reader, hub).routes(),
             *asset_routes(assets),
         ],
         exception_handlers={404: _nothing},
         middleware=[
-            Middleware(Guard, token=token, any_host=any_host),
+            Middleware(AccessControl, token=token, any_host=any_host),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
         ],
         lifespan=lifespan,

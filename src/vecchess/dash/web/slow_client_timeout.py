@@ -16,7 +16,7 @@ TAKE_S = 60.0
 """So long it may take nothing of what is there for it."""
 
 
-class PatientProtocol(H11Protocol):
+class SlowClientTimeout(H11Protocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:

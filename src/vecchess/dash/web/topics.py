@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.dash.views.columns import newest
-from vecchess.dash.views.game_view import sheet
-from vecchess.dash.views.overview import run_in_full, run_lines
-from vecchess.dash.views.reader_thread import Desk
-from vecchess.dash.views.run_registry import safe_name
+from vecchess.dash.views.page_values import game_view, newest, run_details, run_rows
+from vecchess.dash.views.run_reader import RunReader, safe_name
 from vecchess.errors import ConfigError
 
 BOARDS = (16, 32, 64, 128, 256)
@@ -45,18 +42,18 @@ class Topic:
         parts = [self.kind, self.run, str(self.number)]
         return "/".join(parts[: {"runs": 1, "run": 2, "series": 2}.get(self.kind, 3)])
 
-    def look(self, desk: Desk) -> Any:
+    def look(self, reader: RunReader) -> Any:
         """What is to be told now, as plain values. Raises DataError where run or game is gone."""
         if self.kind == "runs":
-            return run_lines(desk.watched)
-        view = desk.watched.view(self.run)
+            return run_rows(reader.registry)
+        view = reader.registry.view(self.run)
         if self.kind == "run":
-            return run_in_full(self.run, view)
+            return run_details(self.run, view)
         if self.kind == "series":
             return newest(view.series)
         if self.kind == "game":
-            return sheet(view.game(self.number))
-        boards = desk.grids.of(self.run).boards(view)
+            return game_view(view.game(self.number))
+        boards = reader.grids.of(self.run).boards(view)
         return {"total": len(boards), "boards": boards[: self.number]}
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vecchess.errors import DataError
-from vecchess.monitor.live_game import LiveGame
-from vecchess.monitor.shard_games import Table
+from vecchess.monitor.decoded_game import DecodedGame, WorkerGames
 from vecchess.monitor.small_file import Stamp, stamp
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.store.shard import read_shard
@@ -14,16 +13,16 @@ MOST_GAMES, MOST_PLIES = 256, 1 << 15
 """Of a file: workers show 16 games. Decoding a ply takes 0.1 ms."""
 
 
-class Boards:
+class LiveGamesReader:
     """The tables of one machine. A file is read again only when it was replaced."""
 
     def __init__(self, folder: Path, machine: int) -> None:
         """Nothing is read before ``games``; the folder need not exist."""
         self._folder, self._machine = folder, machine
-        self._tables: dict[str, Table] = {}
-        self._read: dict[str, tuple[Stamp, list[LiveGame]]] = {}
+        self._tables: dict[str, WorkerGames] = {}
+        self._read: dict[str, tuple[Stamp, list[DecodedGame]]] = {}
 
-    def games(self, chess960: bool) -> list[LiveGame]:
+    def games(self, chess960: bool) -> list[DecodedGame]:
         """All games shown now, worker by worker; what cannot be read is left out."""
         files = sorted(self._files())
         names = {file.name for file in files}
@@ -37,13 +36,13 @@ class Boards:
             if not file.name.startswith(PARTIAL_PREFIX) and file.stem.isdecimal():
                 yield file
 
-    def _at(self, file: Path, chess960: bool) -> list[LiveGame]:
+    def _at(self, file: Path, chess960: bool) -> list[DecodedGame]:
         found = stamp(file)
         if found is None:
             return []
         if file.name in self._read and self._read[file.name][0] == found:
             return self._read[file.name][1]
-        table = self._tables.setdefault(file.name, Table(self._machine, int(file.stem)))
+        table = self._tables.setdefault(file.name, WorkerGames(self._machine, int(file.stem)))
         try:
             records = read_shard(file)
         except DataError:

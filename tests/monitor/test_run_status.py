@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run, worker
+from vecchess.monitor.bottleneck import LABELS
 from vecchess.monitor.run_view import RunView
 
 
 def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
     made = training_run(tmp_path, 1, 1)
     made.status(machine=1, updated_unix=time.time() - 18_000, pid=2**22 + 1)
-    notes = RunView(tmp_path).standing.notes
+    notes = RunView(tmp_path).status.notes
     assert [note["line"] for note in notes] == ["machine 1 was last heard of 5 h ago"]
 
 
@@ -30,75 +31,75 @@ def test_a_run_that_ended_says_how(
     made = selfplay_run(tmp_path / "the run")
     made.status(**changes)
     view = RunView(made.path)
-    assert view.standing.state == state
-    assert view.standing.is_over
-    assert view.standing.why == why
-    assert view.standing.workers == []
-    assert view.boards() == [], "nothing is being played any more"
-    go_on = f"vecchess selfplay --run-dir '{made.path}' --resume"
-    assert view.standing.go_on == ("" if state == "done" else go_on)
+    assert view.status.state == state
+    assert view.status.is_over
+    assert view.status.why == why
+    assert view.status.workers == []
+    assert view.live_games() == [], "nothing is being played any more"
+    resume_command = f"vecchess selfplay --run-dir '{made.path}' --resume"
+    assert view.status.resume_command == ("" if state == "done" else resume_command)
 
 
 def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path)
     made.killed(0.0)
     view = RunView(tmp_path)
-    assert view.standing.state == "playing", "it may be at work on something long"
+    assert view.status.state == "playing", "it may be at work on something long"
     made.killed(18_000.0)
     assert view.refresh()
-    assert view.standing.state == "playing", "we saw it change just now, whatever its clock says"
-    standing = RunView(tmp_path).standing
-    assert (standing.state, standing.is_over) == ("gone", True)
-    assert standing.why == "killed, or its machine went down; last heard of 5 h ago"
-    assert standing.go_on.endswith("--resume")
+    assert view.status.state == "playing", "we saw it change just now, whatever its clock says"
+    status = RunView(tmp_path).status
+    assert (status.state, status.is_over) == ("gone", True)
+    assert status.why == "killed, or its machine went down; last heard of 5 h ago"
+    assert status.resume_command.endswith("--resume")
 
 
 def test_silence_is_no_death_while_the_process_is_there(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path)
     made.status(updated_unix=time.time() - 100)
-    assert RunView(tmp_path).standing.state == "playing"
+    assert RunView(tmp_path).status.state == "playing"
     made.status(updated_unix=time.time() - 100, host="elsewhere")
-    assert RunView(tmp_path).standing.state == "gone"
+    assert RunView(tmp_path).status.state == "gone"
 
 
 @pytest.mark.parametrize(
-    ("given", "gpu", "words", "advice"),
+    ("given", "gpu", "code", "advice"),
     [
-        ({}, False, "CPU-bound", "or a GPU"),
-        ({}, True, "GPU-bound", "as it should be"),
-        ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "CPU-bound", "the GPU waits"),
-        ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "CPU-bound", "moves take longer"),
+        ({}, False, "cpu-bound", "or a GPU"),
+        ({}, True, "gpu-bound", "As it should be"),
+        ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "cpu-bound", "The GPU waits"),
+        ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "cpu-bound", "longer than the"),
         ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
-        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "all games left"),
+        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "too few games are left"),
     ],
 )  # fmt: skip
-def test_verdicts_say_what_to_do(
-    given: dict[str, object], gpu: bool, words: str, advice: str, tmp_path: Path
+def test_bottlenecks_with_their_advice(
+    given: dict[str, object], gpu: bool, code: str, advice: str, tmp_path: Path
 ) -> None:
     made = MadeRun(tmp_path)
-    left = 10 if advice == "all games left" else 4000
+    left = 10 if "left" in advice else 4000
     made.status(load=load(**given), workers=[worker(0, gpu=gpu)], games=4096 - left)
-    verdict = RunView(tmp_path).standing.verdict
-    assert verdict.words == words
-    assert verdict.code == words.lower()
-    assert advice in verdict.advice
-    assert verdict.slowest == ("movers" if given.get("mover_busy") == 0.99 else "network")
+    found = RunView(tmp_path).status.bottleneck
+    assert found.code == code
+    assert found.label == LABELS[code]
+    assert advice in found.advice
+    assert found.slowest == ("movers" if given.get("mover_busy") == 0.99 else "network")
 
 
 def test_workers_that_have_not_begun_are_not_called_starved(tmp_path: Path) -> None:
     made = MadeRun(tmp_path)
     idle = {"plies_per_s": 0.0, "evals_per_s": 0.0, "device_busy": 0.0, "verdict": "starved"}
     made.status(load=load(**idle))
-    assert RunView(tmp_path).standing.verdict.words == ""
+    assert RunView(tmp_path).status.bottleneck.label == ""
 
 
 def test_progress_is_of_the_stage(tmp_path: Path) -> None:
     made = training_run(tmp_path, 1, 1)
     view = RunView(tmp_path)
-    assert view.standing.progress == pytest.approx(0.4)
-    assert view.standing.verdict.slowest == "learning"
+    assert view.status.progress == pytest.approx(0.4)
+    assert view.status.bottleneck.slowest == "learning"
     last = view.series.last("eval") or {}
     assert last == last | match("greedy", 0.5)
     made.status(games=96, target=192)
     view.refresh()
-    assert view.standing.progress == pytest.approx(0.5)
+    assert view.status.progress == pytest.approx(0.5)

@@ -1,10 +1,14 @@
-"""The runs that are shown, by a name that is safe in addresses. New runs in a folder appear."""
+"""The runs that are shown, by names that are safe in addresses, and the thread that reads them."""
 
+import asyncio
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
+from vecchess.dash.views.board_grid import BoardGrids
 from vecchess.errors import ConfigError, DataError
 from vecchess.monitor.run_view import RunView
 from vecchess.store.run_folder import RunFolder
@@ -13,7 +17,7 @@ FRESH_S = 0.8
 """What was read so lately is not looked at again."""
 
 
-class Watched:
+class RunRegistry:
     """Runs, and folders of runs. Not for several threads at a time."""
 
     def __init__(self, places: Sequence[Path]) -> None:
@@ -100,3 +104,24 @@ def _subfolders(folder: Path) -> list[Path]:
         return sorted(child for child in folder.iterdir() if child.is_dir())
     except OSError:
         return []
+
+
+Answer = TypeVar("Answer")
+
+
+class RunReader:
+    """Runs and what was shown of them, which only the reader's own thread touches."""
+
+    def __init__(self, registry: RunRegistry) -> None:
+        """Takes ``registry`` for itself."""
+        self.registry = registry
+        self.grids = BoardGrids()
+        self._thread = ThreadPoolExecutor(1, "reader")
+
+    async def ask(self, question: Callable[["RunReader"], Answer]) -> Answer:
+        """What ``question`` finds, asked in the reader's thread; raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, question, self)
+
+    def close(self) -> None:
+        """No more questions; the one being answered is not waited for."""
+        self._thread.shutdown(wait=False, cancel_futures=True)

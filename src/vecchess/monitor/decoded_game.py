@@ -1,0 +1,206 @@
+"""Games of a run as people see them: recorded actions decoded to moves in UCI and SAN.
+
+Plain Python, so that no kernel has to be compiled. The moves of a game that goes on are kept, and
+only new ones are decoded.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import chess
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.bitboards.directions import UNDERPROMOTION_PLANE, action_moves
+from vecchess.chess.pgn import RESULTS, start_board
+from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import to_chess_move
+from vecchess.errors import DataError
+from vecchess.store.records import VALUE_UNIT, GameRecords
+
+_QUEEN_PROMOTION = 4 << 12
+
+
+@dataclass(frozen=True)
+class DecodedGame:
+    """A game that is being played, or one that is recorded.
+
+    Lists over plies speak of the position before the ply; ``win`` and ``draw`` are the mover's,
+    out of 511, as recorded (``store/records.py``), and mean nothing where ``white_score`` is None.
+    """
+
+    number: int
+    """In its run."""
+    machine: int
+    """Who plays it, or played it; 0 is the first."""
+    worker: int | None
+    """Index on that machine; None for recorded games, which do not say."""
+    seat: int
+    """Its place among those that the worker shows; -1 for recorded games."""
+    start_fen: str
+    fen: str
+    """After the last move."""
+    ucis: list[str]
+    """Castling is king takes rook where ``chess960``, else a step of two."""
+    sans: list[str]
+    white_score: list[float | None]
+    """White's expected score, 0 to 1; None where nobody judged the position."""
+    win: list[int]
+    draw: list[int]
+    steps: list[int]
+    """Time steps the network took; 0 where it was not asked."""
+    visits: list[int]
+    """Simulations of the search; 0 where there was none."""
+    result: str
+    """ "1-0", "0-1", "1/2-1/2", or "*" of a game that goes on."""
+    termination: str
+    """``chess.rules.Termination`` in lower case: "checkmate", "ongoing", ..."""
+    is_live: bool
+    net: str
+    """Who chose the last moves: sha256 of a network, or the name of another judge."""
+    chess960: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(vars(self))
+
+
+class DecodedMoves:
+    """The moves of one game from its start on."""
+
+    def __init__(self, start: NDArray[np.uint64], chess960: bool) -> None:
+        """``start``: uint64[8]. ``chess960``: the run plays Chess960. Raises DataError where this
+        is no position."""
+        try:
+            self.board = start_board(start, chess960)
+        except (ValueError, IndexError, OverflowError) as error:
+            raise DataError(f"a game begins with no position: {error}") from None
+        if self.board.king(chess.WHITE) is None or self.board.king(chess.BLACK) is None:
+            raise DataError("a game begins without both kings")
+        self.start_fen = self.board.fen()
+        self.ucis: list[str] = []
+        self.sans: list[str] = []
+        self._actions: list[int] = []
+
+    def is_begun_by(self, actions: list[int]) -> bool:
+        """Whether a game of these actions begins with the moves known."""
+        return actions[: len(self._actions)] == self._actions
+
+    def extend(self, actions: list[int]) -> None:
+        """Decode all after those known. Raises DataError at one that is not legal."""
+        for action in actions[len(self._actions) :]:
+            move = _move(self.board, action)
+            self.ucis.append(self.board.uci(move))
+            self.sans.append(self.board.san(move))
+            self.board.push(move)
+            self._actions.append(action)
+
+
+class WorkerGames:
+    """The games that one worker shows; a row's moves are kept while its game goes on."""
+
+    def __init__(self, machine: int, worker: int | None) -> None:
+        """Nobody sits here yet."""
+        self._machine, self._worker = machine, worker
+        self._known: dict[int, DecodedMoves] = {}
+
+    def games(self, records: GameRecords, chess960: bool) -> Iterator[DecodedGame]:
+        """The games of ``records``, row by row; those with moves that are not legal are left out,
+        for a reader may be older than what it reads."""
+        known: dict[int, DecodedMoves] = {}
+        for row, number in enumerate(records.numbers.tolist()):
+            try:
+                moves = _decoded(self._known.get(number), records, row, chess960)
+                game = decode_game(records, row, moves, self._machine, self._worker)
+            except DataError:
+                continue
+            known[number] = moves
+            yield game
+        self._known = known
+
+
+def read_game(records: GameRecords, row: int, chess960: bool, machine: int) -> DecodedGame:
+    """A recorded game. Raises DataError where a move is not legal."""
+    return decode_game(records, row, _decoded(None, records, row, chess960), machine, None)
+
+
+def decode_game(
+    records: GameRecords, row: int, moves: DecodedMoves, machine: int, worker: int | None
+) -> DecodedGame:
+    """Game ``row`` of ``records``, whose ``moves`` are decoded. Raises DataError where it ended
+    in a way that is unknown."""
+    plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
+    termination = _termination(records, row)
+    is_live = termination is Termination.ONGOING
+    win, draw = records.win[plies].astype(int), records.draw[plies].astype(int)
+    steps, visits = records.steps[plies].tolist(), records.visits[plies].tolist()
+    score = (win + draw / 2) / VALUE_UNIT
+    black_first = " b " in moves.start_fen
+    mine = score.copy()
+    mine[1 - black_first :: 2] = 1 - score[1 - black_first :: 2]
+    judged = (records.steps[plies] > 0) | (records.visits[plies] > 0)
+    spans = slice(int(records.span_offsets[row]), int(records.span_offsets[row + 1]))
+    nets = records.span_net[spans]
+    return DecodedGame(
+        number=int(records.numbers[row]),
+        machine=machine,
+        worker=worker,
+        seat=row if is_live else -1,
+        start_fen=moves.start_fen,
+        fen=moves.board.fen(),
+        ucis=list(moves.ucis),
+        sans=list(moves.sans),
+        white_score=[
+            round(value, 4) if known else None
+            for value, known in zip(mine.tolist(), judged.tolist(), strict=True)
+        ],
+        win=win.tolist(),
+        draw=draw.tolist(),
+        steps=steps,
+        visits=visits,
+        result="*" if is_live else RESULTS[int(np.sign(records.result[row]))],
+        termination=termination.name.lower(),
+        is_live=is_live,
+        net=records.nets[nets[-1]] if len(nets) else "",
+        chess960=moves.board.chess960,
+    )
+
+
+def _termination(records: GameRecords, row: int) -> Termination:
+    try:
+        return Termination(records.termination[row])
+    except ValueError:
+        raise DataError(f"a game ended by {records.termination[row]}, which is unknown") from None
+
+
+def _decoded(
+    known: DecodedMoves | None, records: GameRecords, row: int, chess960: bool
+) -> DecodedMoves:
+    """The moves of game ``row``, going on from those ``known``. Raises DataError."""
+    plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
+    actions = records.action[plies].tolist()
+    if known is None or not known.is_begun_by(actions):
+        known = DecodedMoves(records.start[row], chess960)
+    known.extend(actions)
+    return known
+
+
+def _move(board: chess.Board, action: int) -> chess.Move:
+    codes = _codes()
+    code = codes[action] if action < len(codes) else 0
+    turn = 0 if board.turn else 56
+    is_pawn = board.piece_type_at(code & 63 ^ turn) == chess.PAWN
+    if is_pawn and code >> 6 & 63 >= 56 and action < UNDERPROMOTION_PLANE * 64:
+        code |= _QUEEN_PROMOTION
+    move = to_chess_move(board, code)
+    if not board.is_legal(move):
+        raise DataError(f"action {action} is no legal move in {board.fen()}")
+    return move
+
+
+@cache
+def _codes() -> list[int]:
+    codes: list[int] = action_moves().tolist()
+    return codes
