@@ -8,6 +8,7 @@ import chess
 import numpy as np
 import pytest
 
+from tests.export.lc0_reader import board_of, move_of, policy_of, read_chunk
 from tests.export.made import from_others, games_of, make_run, played, searched
 from tests.export.v6 import FIELDS, SIZE, planes_of, unpack
 from vecchess.chess.rules import Termination
@@ -18,7 +19,6 @@ from vecchess.export.game_source import ExportSource
 from vecchess.export.lc0 import export_lc0
 from vecchess.export.lc0_chunk import to_chunk
 from vecchess.export.lc0_moves import lc0_moves
-from vecchess.export.lc0_reader import board_of, move_of, policy_of, read_chunk
 from vecchess.export.lc0_record import RECORD
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.shapes import TARGET_UNIT

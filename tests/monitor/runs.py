@@ -67,7 +67,7 @@ class MadeRun:
         now = time.time()
         is_train = self.kind == "train"
         values = {
-            "schema": 2, "kind": self.kind, "state": "playing", "why": "", "pid": os.getpid(),
+            "schema": 1, "kind": self.kind, "state": "playing", "why": "", "pid": os.getpid(),
             "host": socket.gethostname(), "started_unix": now - 95.0, "updated_unix": now,
             "net": "tiny-s0-d0.safetensors", "iteration": 3 if is_train else 0,
             "iterations": 6 if is_train else 0, "games": 120, "target": 4096, "eta_s": 31.5,

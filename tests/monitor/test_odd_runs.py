@@ -12,7 +12,6 @@ from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
 from vecchess.errors import DataError
 from vecchess.monitor.run_view import RunView
 from vecchess.store.shard import read_shard
-from vecchess.store.stats import GameStats
 
 
 @pytest.mark.timeout(60)
@@ -32,21 +31,10 @@ def test_pipes_among_the_files_are_left_alone(tmp_path: Path) -> None:
         read_shard(shard)
 
 
-def test_runs_of_before_are_read_as_far_as_they_say(tmp_path: Path) -> None:
+def test_a_run_without_a_status_is_over_once_its_folder_rests(tmp_path: Path) -> None:
     made = MadeRun(tmp_path)
     made.record(played())
-    stats = GameStats.of(played()).to_dict()
-    summary = {"schema": 1, "target": 8, "stopped_by": "", "seconds": 60.0, "restarts": 1, **stats}
-    (tmp_path / "status.json").write_text(json.dumps(summary))
     view = RunView(tmp_path)
-    assert (view.status.state, view.status.games, view.status.target) == ("done", 8, 8)
-    assert view.status.why == "all done in 0:01:00"
-    assert view.status.stats == GameStats.of(played())
-    (tmp_path / "status.json").write_text(json.dumps(summary | {"stopped_by": "SIGTERM"}))
-    assert view.refresh()
-    assert view.status.why == "stopped by SIGTERM"
-    (tmp_path / "status.json").unlink()
-    assert view.refresh()
     assert (view.status.state, view.status.is_over) == ("unknown", False)
     for file in [tmp_path, *tmp_path.rglob("*")]:
         os.utime(file, (1e9, 1e9))
@@ -55,12 +43,12 @@ def test_runs_of_before_are_read_as_far_as_they_say(tmp_path: Path) -> None:
 
 
 STATUS_FILES = [
-    b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"schema": 3, "state": "playing"}',
-    b'{"schema": 2}', b'{"schema": 2, "state": 5, "workers": 7, "load": [], "stats": "x"}',
-    b'{"schema": 2, "state": "playing", "games": "many", "pid": "x", "notes": [1, {}],'
+    b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"schema": 2, "state": "playing"}',
+    b'{"schema": 1}', b'{"schema": 1, "state": 5, "workers": 7, "load": [], "stats": "x"}',
+    b'{"schema": 1, "state": "playing", "games": "many", "pid": "x", "notes": [1, {}],'
     b' "workers": [3, {"index": 0}], "stats": {"games": "x", "lengths": 4}, "eta_s": null,'
     b' "updated_unix": null, "load": {"verdict": 7, "plies_per_s": "x"}}',
-    b'{"schema": 2, "state": "playing", "pid": 1e300, "updated_unix": 1e300}',
+    b'{"schema": 1, "state": "playing", "pid": 1e300, "updated_unix": 1e300}',
 ]  # fmt: skip
 
 
@@ -88,7 +76,7 @@ def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
     made.show(1, numbered(bad, 300))
     assert [game.number for game in view.live_games() if game.worker == 1] == [301]
     with (tmp_path / "games" / "manifest.jsonl").open("ab") as file:
-        file.write(b'garbage\n{"schema": 3, "fi')
+        file.write(b'garbage\n{"schema": 2, "fi')
     assert view.refresh()
     assert view.stats.games == 12
     (tmp_path / "games" / "w0.npz").write_bytes(b"PK")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.made import played, searched
+from tests.export.made import searched
 from tests.monitor.runs import MadeRun, generation, match, selfplay_run, training_run
 from tests.monitor.test_run_view import state_of
 from tests.watch.terminal import plainly
@@ -23,7 +23,6 @@ from vecchess.report.facts import differences, facts
 from vecchess.report.scale import Scale, bounds, figure
 from vecchess.report.svg import bar_chart, heat_map, line_chart
 from vecchess.report.write_report import page_of, write_report
-from vecchess.store.stats import GameStats
 
 EVIL = "<script>alert(1)</script>&\"'"
 VOID = {"meta", "line", "polyline", "polygon", "rect", "circle", "use", "path", "link"}
@@ -100,12 +99,6 @@ def test_any_run_has_a_report(tmp_path: Path) -> None:
     assert "unfinished gone" in text
     assert "killed, or its machine went down; last heard of 5 h ago" in text
     assert f"Resume with: vecchess selfplay --run-dir {unfinished.path} --resume" in text
-    old = MadeRun(tmp_path / "old")
-    old.record(played())
-    summary = {"schema": 1, "target": 8, "stopped_by": "", "seconds": 60.0}
-    facts_of_old = summary | GameStats.of(played()).to_dict()
-    (old.path / "status.json").write_text(json.dumps(facts_of_old))
-    assert "all done in 0:01:00" in page(old.path).text
     damaged = selfplay_run(tmp_path / "damaged")
     (damaged.path / "games" / "w1.npz").write_bytes(b"PK")
     (damaged.path / "config.toml").write_text("= 3")

@@ -13,11 +13,7 @@ from vecchess.errors import DataError
 from vecchess.store import npz
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import (
-    FINGERPRINT_COLUMNS,
     SCHEMA,
-    SEARCH_COLUMNS,
-    GameRecords,
-    empty_fingerprint_columns,
 )
 from vecchess.store.shard import read_numbers, read_shard, write_shard
 from vecchess.store.stats import GameStats
@@ -47,28 +43,6 @@ def rewrite(path: Path, schema: int, without: tuple[str, ...] = ()) -> None:
     np.savez_compressed(path, **columns | {"schema": np.int64(schema)})
 
 
-def test_shards_from_before_there_was_search(tmp_path: Path) -> None:
-    games = made_up(list(range(10)), searched=False)
-    write_shard(tmp_path / "a.npz", games)
-    rewrite(tmp_path / "a.npz", 1, without=(*SEARCH_COLUMNS, *FINGERPRINT_COLUMNS))
-    back = read_shard(tmp_path / "a.npz")
-    assert same(back, without_witness(games))
-    assert back.digest() == games.digest()
-
-
-def without_witness(games: GameRecords) -> GameRecords:
-    return replace(games, **empty_fingerprint_columns(games.num_games, len(games.action)))
-
-
-def test_shards_from_before_there_were_fingerprints(tmp_path: Path) -> None:
-    games = made_up(list(range(10)))
-    write_shard(tmp_path / "a.npz", games)
-    rewrite(tmp_path / "a.npz", 2, without=FINGERPRINT_COLUMNS)
-    back = read_shard(tmp_path / "a.npz")
-    assert same(back, without_witness(games))
-    assert back.digest() == games.digest()
-
-
 def test_other_schemas_and_missing_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     write_shard(path, made_up([1, 2]))
@@ -78,18 +52,6 @@ def test_other_schemas_and_missing_columns_are_refused(tmp_path: Path) -> None:
     rewrite(path, SCHEMA, without=("target_prob",))
     with pytest.raises(DataError, match="target_prob"):
         read_shard(path)
-
-
-def test_a_manifest_from_before_there_was_search(tmp_path: Path) -> None:
-    manifest = Manifest(tmp_path)
-    line = shard(tmp_path, "a.npz", [0, 2]).to_dict() | {"schema": 1}
-    for name in ("searched_plies", "visits", "full_searches"):
-        del line["stats"][name]
-    manifest.path.write_text(json.dumps(line) + "\n")
-    again = Manifest(tmp_path)
-    assert (again.stats.games, again.stats.visits) == (2, 0)
-    again.append(shard(tmp_path, "b.npz", [1]))
-    assert Manifest(tmp_path).stats.visits == read_shard(tmp_path / "b.npz").visits.sum()
 
 
 def test_every_flipped_or_missing_byte_is_noticed(tmp_path: Path) -> None:

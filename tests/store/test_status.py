@@ -43,7 +43,7 @@ def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
     with StatusWriter(run, "selfplay") as status:
         first = wait_for(run, "state", "starting")
         assert (first["pid"], first["kind"], first["why"]) == (os.getpid(), "selfplay", "")
-        assert first["schema"] == 2  # docs/formats.md
+        assert first["schema"] == 1  # docs/formats.md
         status.tell(state="playing", games=2, load={"plies_per_s": 3.0})
         later = wait_for(run, "games", 2)
         assert later["state"] == "playing"
@@ -61,7 +61,7 @@ def test_nothing_is_known_at_first(run: RunFolder) -> None:
     for name in ("started_unix", "updated_unix", "pid", "host"):
         assert first.pop(name)
     assert first == {
-        "schema": 2, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,
+        "schema": 1, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,
         "iterations": 0, "games": 0, "target": 0, "eta_s": None, "load": {}, "workers": [],
         "learning": {}, "stats": {}, "restarts": 0, "notes": [],
     }  # fmt: skip

@@ -15,9 +15,9 @@ import chess.pgn
 import numpy as np
 import pytest
 
+from tests.export.lc0_reader import read_chunk
 from tests.system.commands import SHORT, games, inside, last_json, start, vecchess, workers_of
 from vecchess.chess.rules import Termination
-from vecchess.export.lc0_reader import read_chunk
 from vecchess.store.inflight import read_saved
 from vecchess.store.metrics import read_metrics
 from vecchess.store.shard import read_shard

@@ -104,8 +104,6 @@ def run_status_of(
     if state == "unknown":
         age = max(time.time() - changed_unix, 0.0)
         is_over = age > SILENT_S
-    if first.values.get("schema") == 1:
-        return _of_summary(path, first, kind, state, time.time() - changed_unix)
     load = {} if is_over else _load(statuses)
     games, target = (int(_sum(statuses, key)) for key in ("games", "target"))
     workers = [] if is_over else list(_workers(statuses))
@@ -147,35 +145,11 @@ def rounded_duration(seconds: float) -> str:
     return f"{seconds / 86400:.0f} days"
 
 
-def _of_summary(path: Path, status: StatusReader, kind: str, state: str, age_s: float) -> RunStatus:
-    """Of a run that an earlier version ended: all there is is its summary."""
-    said, is_train = status.values, kind == "train"
-    done, target = (int(number(said, key)) for key in ("iterations", "target"))
-    return RunStatus(
-        kind=kind,
-        state=state,
-        is_over=True,
-        why=_why(status, state, None, path),
-        resume_command=_go_on(path, kind) if state == "stopped" else "",
-        age_s=age_s,
-        seconds=number(said, "seconds"),
-        net=Path(status.text("net")).name,
-        iteration=done,
-        iterations=target if is_train else 0,
-        games=int(number(said, "games")),
-        target=0 if is_train else target,
-        restarts=int(number(said, "restarts")),
-        stats=_counts(said),
-        summary=said,
-    )
-
-
 def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> str:
     """How it ended, in one line."""
-    reason = status.text("why") or status.text("stopped_by")
+    reason = status.text("why")
     heard = "" if age_s is None else f"; last heard of {rounded_duration(age_s)} ago"
     took = max(status.number("updated_unix") - status.number("started_unix"), 0)
-    took = took or status.number("seconds")
     if state == "unknown":
         if not path.is_dir():
             return f"{path} is gone"

@@ -9,7 +9,7 @@ from typing import Any
 from vecchess.monitor.small_file import SmallFile
 from vecchess.safe_parse import parse_json_object, to_json_value
 
-SCHEMA = 2
+SCHEMA = 1
 FRESH_S = 10.0
 """A run that said something so lately goes on."""
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
@@ -72,8 +72,6 @@ class StatusReader:
     @property
     def state(self) -> str:
         """One of ``STATES``, "gone", or "unknown" where nothing can be known."""
-        if self.values.get("schema") == 1:
-            return "stopped" if self.text("stopped_by") else "done"
         said = self.text("state")
         if said not in STATES:
             return "unknown"
@@ -112,6 +110,6 @@ def is_alive(pid: int) -> bool:
 def _parse(data: bytes) -> Values:
     """Raises ValueError for anything but a status that this vecchess knows."""
     values: Values = to_json_value(parse_json_object(data))
-    if values.get("schema") not in (1, SCHEMA):
+    if values.get("schema") != SCHEMA:
         raise ValueError("a status of another vecchess")
     return values

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, append_line, cut_torn_line, refusal
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object
-from vecchess.store.records import READABLE, SCHEMA
+from vecchess.store.records import SCHEMA
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
 
@@ -49,8 +49,8 @@ class ShardEntry:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ShardEntry":
         """Raises ValueError, KeyError or TypeError on anything but ``to_dict``'s values."""
-        if values["schema"] not in READABLE:
-            raise ValueError(f"schema {values['schema']}; this vecchess reads up to {SCHEMA}")
+        if values["schema"] != SCHEMA:
+            raise ValueError(f"schema {values['schema']}; this vecchess reads {SCHEMA}")
         file, sha256 = values["file"], values["sha256"]
         if not _NAME.fullmatch(file):
             raise ValueError(

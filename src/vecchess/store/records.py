@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError
 from vecchess.shapes import NUM_ACTIONS, POSITION_WORDS
 
-SCHEMA = 3
-READABLE = (1, 2, SCHEMA)
-"""Schemas that are read: 1 knew no search, 1 and 2 no fingerprints."""
+SCHEMA = 1
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
 
@@ -73,7 +71,7 @@ SEARCH_COLUMNS = ("visits", "full", "thought", "target_offsets", *TARGET_COLUMNS
 FINGERPRINT_COLUMNS = ("fingerprint", "tag")
 """Hashes of the answers the moves came from; all zero where they are not known."""
 NO_FINGERPRINT = 0
-"""Of a game of others, or one that was recorded before there were fingerprints."""
+"""Fingerprint of a game that was not played by a network of ours."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +166,7 @@ class GameRecords:
         """sha256 of everything played, game by game in the order of the numbers.
 
         Independent of which worker played a game and of how games were put into shards. The
-        columns of a search count where there is anything in them, those that only bear witness
-        never: the same games have the same digest under every schema.
+        columns of a search count where one of them is not zero, those of the fingerprints never.
         """
         ordered = self.by_number()
         digest = hashlib.sha256()

@@ -16,13 +16,8 @@ from vecchess.safe_parse import open_regular
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
     COLUMN_DTYPES,
-    FINGERPRINT_COLUMNS,
-    READABLE,
     SCHEMA,
-    SEARCH_COLUMNS,
     GameRecords,
-    empty_fingerprint_columns,
-    empty_search_columns,
 )
 from vecchess.store.validate_starts import check_starts
 
@@ -96,9 +91,9 @@ def shard_bytes(
 
 
 def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
-    """Read a shard; raises DataError where it is missing, damaged or not what was written.
+    """The games of a shard; raises DataError where it is missing, damaged or not what was written.
 
-    A shard of schema 1 holds games without search, one of schema 2 games without fingerprints.
+    ``sha256``: of the file, as its manifest has it; None is not compared.
     """
     records, _ = read_shard_and_columns(path, {}, sha256)
     return records
@@ -120,12 +115,12 @@ def read_shard_and_columns(
         if "schema" not in columns or columns["schema"].shape:
             raise DataError("it has no schema")
         schema = int(columns.pop("schema"))
-        if schema not in READABLE:
-            raise DataError(f"it has schema {schema}; this vecchess reads up to {SCHEMA}")
+        if schema != SCHEMA:
+            raise DataError(f"it has schema {schema}; this vecchess reads {SCHEMA}")
         if lacking := sorted(more.keys() - columns.keys()):
             raise DataError(f'it lacks the column "{lacking[0]}"')
         others = {name: columns.pop(name) for name in more}
-        return _checked(columns, schema), others
+        return _checked(columns), others
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
 
@@ -160,18 +155,12 @@ def _some_columns(path: Path, *names: str) -> list[NDArray[np.int64]]:
     return [found[name] for name in names]
 
 
-def _checked(columns: dict[str, Any], schema: int) -> GameRecords:
-    """Records of what a file of that schema held. Raises DataError where it is not whole."""
-    later = {"schema", *(SEARCH_COLUMNS if schema < 2 else ())}
-    later |= set(FINGERPRINT_COLUMNS if schema < 3 else ())
-    if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - later):
+def _checked(columns: dict[str, Any]) -> GameRecords:
+    """The records in the columns of a file. Raises DataError where they are not whole."""
+    if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - {"schema"}):
         raise DataError(f'it lacks the column "{lacking[0]}"')
     if columns["action"].ndim != 1 or columns["numbers"].ndim != 1 or columns["nets"].ndim != 1:
         raise DataError("its columns are no columns")
-    if schema == 1:
-        columns |= empty_search_columns(len(columns["action"]))
-    if schema < 3:
-        columns |= empty_fingerprint_columns(len(columns["numbers"]), len(columns["action"]))
     columns["nets"] = tuple(str(net) for net in columns["nets"])
     records = GameRecords(**columns)
     records.validate()

@@ -1,6 +1,6 @@
 """Where a run stands, for whoever looks into its folder: ``status.json``, replaced every second.
 
-    {"schema": 2, "kind": "selfplay", "state": "playing", "why": "", "pid": 4711, "host": "name",
+    {"schema": 1, "kind": "selfplay", "state": "playing", "why": "", "pid": 4711, "host": "name",
      "started_unix": 1790000000.0, "updated_unix": 1790000012.3, "games": 120, "target": 4096, ...,
      "notes": [{"time_unix": 1790000003.0, "line": "..."}]}
 
@@ -21,7 +21,7 @@ from vecchess.errors import DataError, VecchessError
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.run_folder import RunFolder
 
-SCHEMA = 2
+SCHEMA = 1
 STATUS_FILE = "status.json"
 INTERVAL_S = 1.0
 NUM_NOTES = 20

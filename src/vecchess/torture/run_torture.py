@@ -261,7 +261,7 @@ class Torture:
             with suppress(FileNotFoundError):  # a worker that has lost its supervisor is at it too
                 self._damage(self._random.choice(saved))
         elif manifest.exists():
-            line = json.dumps({"schema": 3, "file": "torn"})
+            line = json.dumps({"schema": 1, "file": "torn"})
             with manifest.open("a") as file:
                 file.write(line[: self._random.randint(1, len(line))])
 

@@ -1,4 +1,4 @@
-"""Training data of lc0 read back: V6 records, and the position and policy that one means."""
+"""Reads lc0 training data (V6 records), and derives the position and policy of a record."""
 
 import gzip
 import zlib
