@@ -22,9 +22,9 @@ from rich.console import Console
 
 from vecchess.config import SelfplayConfig, build
 from vecchess.runtime.devices import parse_gpus
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.worker.networks import network_of, obtain_net
-from vecchess.selfplay.worker.precompile import Warmup
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.worker.networks import configured_network, store_configured_net
+from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -54,7 +54,7 @@ class Killer:
         """What the parent says of deaths."""
         self.notes.append(line)
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         """Called many times a second."""
         now = monotonic()
         self._count(campaign, now)
@@ -75,7 +75,7 @@ class Killer:
             os.kill(self._victim[1], signal.SIGKILL)
             self._calm_since = now
 
-    def _note_recovery(self, campaign: Campaign, now: float) -> None:
+    def _note_recovery(self, campaign: Supervisor, now: float) -> None:
         if now - self._killed < 2 * WINDOW_S:  # the dead worker still counts
             return
         self.deaths.append(
@@ -89,7 +89,7 @@ class Killer:
         if len(self.deaths) == self._wanted:
             campaign.stop("enough")
 
-    def _count(self, campaign: Campaign, now: float) -> None:
+    def _count(self, campaign: Supervisor, now: float) -> None:
         """Plies of all workers, as they last told."""
         for worker in campaign.workers.values():
             plies = int(worker.meter.last.get("plies", 0))
@@ -128,10 +128,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vecchess-recovery-") as folder:
         run = RunFolder(Path(folder) / "run")
         run.create()
-        with Warmup(config, people.print) as warmup:
-            net = obtain_net(config, network_of(config), run)
+        with Precompiler(config, people.print) as warmup:
+            net = store_configured_net(config, configured_network(config), run)
             warmup.finish(net)
-        with Campaign(config, run, parse_gpus(config.gpus), killer) as campaign:
+        with Supervisor(config, run, parse_gpus(config.gpus), killer) as campaign:
             campaign.play(net, range(ENDLESS))
         recorded = campaign.ledger.num_recorded
     slowest = max(death["full_speed_after_s"] for death in killer.deaths)

@@ -20,9 +20,9 @@ from rich.console import Console
 from vecchess.config import SelfplayConfig, build
 from vecchess.runtime.devices import parse_gpus
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.worker.networks import network_of, obtain_net
-from vecchess.selfplay.worker.precompile import Warmup
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.worker.networks import configured_network, store_configured_net
+from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -39,7 +39,7 @@ class Sampler:
         self._seconds, self._interval_s = seconds, interval_s
         self._start = self._next = 0.0
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         """Called many times a second: look at the clock."""
         now = monotonic()
         if not self._start:
@@ -96,11 +96,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vecchess-stability-") as folder:
         run = RunFolder(Path(folder))
         run.create()
-        with Warmup(config, Console(stderr=True).print) as warmup:
-            net = obtain_net(config, network_of(config), run)
+        with Precompiler(config, Console(stderr=True).print) as warmup:
+            net = store_configured_net(config, configured_network(config), run)
             warmup.finish(net)
         devices = parse_gpus(config.gpus)
-        with StopSignals() as stops, Campaign(config, run, devices, sampler, stops) as campaign:
+        with StopSignals() as stops, Supervisor(config, run, devices, sampler, stops) as campaign:
             result = campaign.play(net, range(config.games))
         shards = len(list(run.games.glob("*.npz")))
     found = {

@@ -19,7 +19,7 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import num_cores
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig, preset
@@ -70,7 +70,7 @@ class Setting:
 
     def questions(self, count: int, history: int = 1) -> Requests:
         """Rows with positions of random games, for a network that sees so many of each."""
-        return random_questions(count, 0, history)
+        return random_requests(count, 0, history)
 
     def open(self, net: IntegerNet, rule: ExitRule, slots: int, name: str = "cuda") -> Backend:
         """A backend on the device of this report; "cpu" gets every core."""
@@ -80,7 +80,7 @@ class Setting:
 
 def new_of(config: NetConfig) -> IntegerNet:
     """A new network of any sizes, calibrated on fewer positions than usual to save time."""
-    return new_network(config, 0, random_questions(CALIBRATED_ON, 1).planes)
+    return new_network(config, 0, random_requests(CALIBRATED_ON, 1).planes)
 
 
 def answers(backend: Backend, questions: Requests) -> Answers:

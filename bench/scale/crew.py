@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
 
-from vecchess.selfplay.supervisor.worker_process import WorkerHandle
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.selfplay.worker.worker import WorkerPlan
 
 PROGRAM = Path(__file__).with_name("worker.py")
@@ -34,7 +34,7 @@ class Rates:
 
 
 class LightProcess:
-    """What ``WorkerHandle`` wants of a process, over ``subprocess``."""
+    """What ``WorkerProcess`` wants of a process, over ``subprocess``."""
 
     def __init__(self, arguments: list[str], connection: Connection) -> None:
         handle = connection.fileno()
@@ -64,7 +64,7 @@ class LightProcess:
         self._process.wait(timeout)
 
 
-class SimulatedHandle(WorkerHandle):
+class SimulatedHandle(WorkerProcess):
     """A handle whose process plays by the clock, at ``rates``; words are left in ``words``."""
 
     rates: Rates

@@ -28,9 +28,9 @@ from rich.console import Console
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.runtime.devices import Device
 from vecchess.selfplay.supervisor.selfplay_progress import QuietWatcher
-from vecchess.selfplay.supervisor.status_watcher import Chronicle
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.supervisor.throughput_log import LoadLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.throughput_log import ThroughputLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
 from vecchess.store.status_file import StatusWriter
@@ -55,7 +55,7 @@ class Clockwork(QuietWatcher):
         self._num_workers, self._seconds = num_workers, seconds
         self._start: tuple[float, float, int] | None = None
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         """Called in every round of the parent."""
         if self._start is None:
             stages = [worker.stage for worker in campaign.workers.values()]
@@ -131,8 +131,8 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     with (
         patch("vecchess.selfplay.supervisor.worker_pool.WorkerHandle", handle),
         StatusWriter(run, "selfplay") as status,
-        LoadLog(run, status.note) as loads,
-        Campaign(config, run, devices, Chronicle(watcher, status, loads.keep)) as campaign,
+        ThroughputLog(run, status.note) as loads,
+        Supervisor(config, run, devices, StatusWatcher(watcher, status, loads.keep)) as campaign,
     ):
         return campaign.play(CONSTANT_NET, range(ENDLESS)).restarts
 

@@ -29,8 +29,8 @@ import numpy as np
 from bench.scale.worker import entry_of, npz_of, statistics_of
 
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.selfplay.supervisor.game_ledger import Ledger
-from vecchess.selfplay.supervisor.worker_throughput import Meter
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import read_numbers
 
@@ -75,7 +75,7 @@ def _options() -> argparse.Namespace:
 def _statistics() -> float:
     """Seconds of the parent for one message: to read it, note it, and tell its load once."""
     data = [json.dumps(statistics_of(games) | {"games": games}) for games in range(STATS)]
-    meter = Meter()
+    meter = ThroughputMeter()
 
     def read() -> None:
         for second, text in enumerate(data):
@@ -89,7 +89,7 @@ def _shards(folder: Path) -> dict[str, float]:
     """Seconds of the parent for one shard, and the line's way to the disk."""
     games = folder / "games"
     games.mkdir()
-    ledger = Ledger(Manifest(games))
+    ledger = GameLedger(Manifest(games))
     ledger.open([(0, SHARDS * SHARD_GAMES)])
     ledger.hand_out(0, SHARDS * SHARD_GAMES)
     entries = [_written(games, number) for number in range(SHARDS)]

@@ -23,8 +23,8 @@ from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.runtime.devices import CPU, Share
 from vecchess.search.batch_search import BatchSearch
-from vecchess.selfplay.games.game_ids import NumberPool
-from vecchess.selfplay.worker.setup import assemble_server
+from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.net_file import load_net, save_net
 
@@ -174,7 +174,7 @@ def test_a_policy_plays_the_games_of_self_play(
     """Number by number: the same seed, network and temperature draw the same moves."""
     net = request.getfixturevalue(name)
     config = SelfplayConfig(seed=3, game=GameConfig(max_plies=60, temperature=temperature))
-    server = assemble_server(config, net, CPU, Share(8, 8, 1, 1), NumberPool())
+    server = build_server(config, net, CPU, Share(8, 8, 1, 1), GameIdPool())
     server.start()
     records = play(server, 0, 8)
     server.close()

@@ -6,7 +6,7 @@ import numpy as np
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.create import create_sized
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
@@ -23,7 +23,7 @@ def small_net() -> IntegerNet:
 @cache
 def questions() -> Requests:
     """24 of them; not to be answered in place."""
-    return random_questions(24, 5)
+    return random_requests(24, 5)
 
 
 def with_bias(net: IntegerNet, name: str, bias: int) -> IntegerNet:

@@ -52,9 +52,9 @@ class Impatient(Onlooker):
     def update(self, standing: MatchProgress) -> None:
         super().update(standing)
         if self.counted >= self._games:
-            self._stop.ask("enough")
+            self._stop.request_stop("enough")
 
     def end(self, encounter: PairResult, is_recalled: bool) -> None:
         super().end(encounter, is_recalled)
         if len(self.recalled) >= self._pairings:
-            self._stop.ask("enough")
+            self._stop.request_stop("enough")

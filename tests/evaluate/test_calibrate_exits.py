@@ -17,7 +17,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.tune.exit_calibration import CostBounds
 from vecchess.inference.tune.step_traces import StepTraces
-from vecchess.selfplay.worker.networks import keep_net
+from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
@@ -160,7 +160,7 @@ def test_impossible_bounds_give_never(folder: Path) -> None:
 def test_a_file_named_by_its_hash_is_not_rewritten(folder: Path, network: IntegerNet) -> None:
     kept = RunFolder(folder / "run")
     kept.create()
-    file = keep_net(network, kept)
+    file = store_net(network, kept)
     link = folder / "link.safetensors"
     link.symlink_to(file)
     for name in (f"run/nets/{file.name}", "link.safetensors"):

@@ -20,9 +20,9 @@ from tests.train.games import games, searched
 from tests.train.test_loader import plans
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor import status_watcher as chronicles
-from vecchess.selfplay.supervisor.status_watcher import Chronicle
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.supervisor.throughput_log import LoadLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.throughput_log import ThroughputLog
 from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
@@ -85,8 +85,8 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     config = CONFIG.model_copy(update={"shard_games": 1, "shard_interval_s": 0.01})
     with (
         StatusWriter(run, "selfplay") as status,
-        LoadLog(run, status.note) as loads,
-        Campaign(config, run, [CPU], Chronicle(Notes(), status, loads.keep)) as campaign,
+        ThroughputLog(run, status.note) as loads,
+        Supervisor(config, run, [CPU], StatusWatcher(Notes(), status, loads.keep)) as campaign,
     ):
 
         def generation(number: int) -> None:

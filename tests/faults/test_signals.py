@@ -18,7 +18,7 @@ import pytest
 from tests.faults.signals import torment
 from tests.system.commands import start
 from vecchess.runtime import signals as stop_signals
-from vecchess.runtime.signals import Answer, Stopped, StopSignals
+from vecchess.runtime.signals import OnSignal, Stopped, StopSignals
 from vecchess_cli import root as commands
 from vecchess_cli.main import run
 
@@ -131,12 +131,12 @@ def test_a_hangup_leaves_a_terminal_that_is_there() -> None:
 
 
 def test_before_anything_is_begun_the_first_signal_is_raised() -> None:
-    with StopSignals(answer=Answer.RAISE) as stops:
+    with StopSignals(on_signal=OnSignal.RAISE) as stops:
         with pytest.raises(Stopped, match="stopped by SIGUSR1 before") as caught:
             signal.raise_signal(signal.SIGUSR1)
         assert caught.value.exit_code == 75
         with pytest.raises(Stopped):
-            stops.begin(Answer.NOTE)
+            stops.set_action(OnSignal.SET_FLAG)
     with StopSignals() as stops:
         with pytest.raises(Stopped) as caught, stops.interrupting():
             signal.raise_signal(signal.SIGINT)
@@ -157,16 +157,16 @@ def test_what_is_lost_in_a_callback_from_c_is_raised_again() -> None:
             time.sleep(0.01)
 
     hook = sys.unraisablehook
-    with StopSignals(answer=Answer.RAISE) as stops:
+    with StopSignals(on_signal=OnSignal.RAISE) as stops:
         with pytest.raises(Stopped, match="SIGTERM"):
             busy()
-        assert not stops.must_leave_now
+        assert not stops.must_exit_now
     assert sys.unraisablehook is hook
 
 
 def test_what_is_raised_elsewhere_does_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What got lost was about to be raised once more; whoever cleans up is left in peace."""
-    monkeypatch.setattr(stop_signals, "AGAIN_S", 0.2)
+    monkeypatch.setattr(stop_signals, "RESEND_S", 0.2)
 
     @ctypes.CFUNCTYPE(None)
     def callback() -> None:
@@ -177,10 +177,10 @@ def test_what_is_raised_elsewhere_does_not_come_again(monkeypatch: pytest.Monkey
         with pytest.raises(Stopped, match="SIGINT"), stops.interrupting():
             callback()
         time.sleep(0.4)
-        assert not stops.must_leave_now
+        assert not stops.must_exit_now
         with pytest.raises(Stopped), stops.interrupting():
             pytest.fail("somebody has asked to stop already")
-        stops._answer = Answer.RAISE
+        stops._on_signal = OnSignal.RAISE
         stops._has_raised = True
         sys.unraisablehook(SimpleNamespace(exc_type=Stopped))  # type: ignore[arg-type]
     assert signal.getsignal(signal.SIGINT) is before
@@ -226,4 +226,4 @@ def test_what_was_half_made_goes_without_a_word(
 
     monkeypatch.setattr(commands, "app", lambda standalone_mode: Half())
     assert run() == 75
-    assert capsys.readouterr().err == "vecchess: stopped by SIGUSR2 before anything was begun\n"
+    assert capsys.readouterr().err == "vecchess: stopped by SIGUSR2 before anything had started\n"

@@ -13,6 +13,7 @@ from tests.selfplay.playing import replay
 from tests.system.commands import start
 from vecchess.errors import ConfigError, WorkerDied
 from vecchess.importers.engine_games import EngineGamesConfig, gather_engine_games
+from vecchess.runtime.signals import stopped_text
 from vecchess.store.manifest import Manifest
 from vecchess.store.sources import read_games
 from vecchess.train.data.collate import make_samples
@@ -130,9 +131,8 @@ def test_a_signal_saves_what_is_finished(
     running.send_signal(number)
     _, err = running.communicate(timeout=60)
     assert running.returncode == code, err
-    assert (
-        err.splitlines()[-1]
-        == f"stopped by {signal.Signals(number).name}: the same command goes on"
+    assert err.splitlines()[-1] == (
+        f"{stopped_text(signal.Signals(number).name)}: the same command goes on"
     )
     assert read_games([out]).num_games > 0
 

@@ -19,7 +19,7 @@ from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, KernelChoice, KernelCosts
 from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
@@ -131,7 +131,7 @@ def test_kinds_of_networks_agree_whatever_the_kernel(
 @pytest.mark.parametrize("dense", [False, True])
 def test_planes_of_earlier_positions_are_heard(history: int, dense: bool) -> None:
     """More planes than two words of a mask; what the last of them show counts."""
-    asked = [random_questions(NUM_ROWS, 3, history) for _ in range(3)]
+    asked = [random_requests(NUM_ROWS, 3, history) for _ in range(3)]
     config = KINDS["residual"].model_copy(update={"num_planes": asked[0].planes.shape[1]})
     net, rows = new_network(config, 1, random_planes(16, 1, history)), list(range(NUM_ROWS))
     expected = answer(open_backend("reference", net, 7, ExitRule()), asked[0], rows, 7)

@@ -24,7 +24,7 @@ from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
@@ -127,7 +127,7 @@ def test_widest_questions() -> None:
 
 def test_self_play_makes_the_same_games() -> None:
     """The whole way: movers, engine, a backend that answers one step late."""
-    net, config = new_network(CHESS, 1, random_questions(16, 1).planes), GameConfig(max_plies=5)
+    net, config = new_network(CHESS, 1, random_requests(16, 1).planes), GameConfig(max_plies=5)
     ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE), seats=2)
     theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
     assert ours.digest() == theirs.digest()
@@ -138,7 +138,7 @@ def test_self_play_makes_the_same_games() -> None:
 def test_eight_positions_of_a_game() -> None:
     planes = random_planes(16, 1, 8)
     net = new_network(CHESS.model_copy(update={"num_planes": 109}), 1, planes)
-    _check(net, ExitRule(), requests=random_questions(5, 2, 8), num_slots=3, stride=2)
+    _check(net, ExitRule(), requests=random_requests(5, 2, 8), num_slots=3, stride=2)
 
 
 def test_a_step_without_occupied_slots_changes_nothing() -> None:

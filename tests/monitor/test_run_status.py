@@ -21,7 +21,7 @@ def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
     ("changes", "state", "why"),
     [
         ({"state": "done"}, "done", "all done in 0:01:35"),
-        ({"state": "stopped", "why": "SIGINT"}, "stopped", "stopped by SIGINT"),
+        ({"state": "stopped", "why": "SIGINT"}, "stopped", "stopped with Ctrl-C"),
         ({"state": "failed", "why": "no room"}, "failed", "failed: no room"),
     ],
 )

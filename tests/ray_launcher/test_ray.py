@@ -152,7 +152,7 @@ def test_what_others_hold_is_not_waited_for_for_ever(
     with connected(cluster.address) as ray, posted(ray, Request(1, 0, 1), stop):
         with pytest.raises(ConfigError, match="no room"), posted(ray, Request(2, 0, 1), stop):
             pass
-        stop.ask("SIGTERM")
+        stop.request_stop("SIGTERM")
         with posted(ray, Request(2, 0, 1), stop) as posts:
             assert posts == []
 

@@ -26,7 +26,7 @@ class Scripted:
 
 def watched(*posts: Scripted, stopped_by: str = "") -> tuple[list[Ending], list[str], int]:
     stop, said = StopSignals(), list[str]()
-    stop.ask(stopped_by)
+    stop.request_stop(stopped_by)
     endings = watch(posts, stop, said.append)
     return endings, said, joined_code(endings, stop.reason)
 

@@ -9,7 +9,7 @@ import numpy as np
 from vecchess.config import SelfplayConfig, to_toml
 from vecchess.evaluate.calibrate_exits import play_games
 from vecchess.runtime.devices import CPU
-from vecchess.selfplay.worker.networks import keep_net
+from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -41,7 +41,7 @@ def new_run(path: Path, settings: dict[str, Any]) -> RunFolder:
 
 def played(run: RunFolder, settings: dict[str, Any], net: IntegerNet, count: int) -> GameRecords:
     """Games 0 .. count - 1 by a network that the run keeps."""
-    config = settings | {"seed": 5, "net": str(keep_net(net, run))}
+    config = settings | {"seed": 5, "net": str(store_net(net, run))}
     return play_games(SelfplayConfig.model_validate(config), CPU, count)
 
 

@@ -16,7 +16,7 @@ from vecchess.evaluate.calibrate_exits import play_games
 from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
-from vecchess.selfplay.worker.networks import keep_net
+from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import VALUE_UNIT, GameRecords, empty_fingerprint_columns
@@ -78,7 +78,7 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> GameRecords:
 
 def forged(run: RunFolder, records: GameRecords, column: str, place: int, value: Any) -> None:
     """Record the games with one value changed."""
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     values = getattr(records, column).copy()
     assert values[place] != value
     values[place] = value
@@ -86,7 +86,7 @@ def forged(run: RunFolder, records: GameRecords, column: str, place: int, value:
 
 
 def test_one_game_and_its_moves(run: RunFolder, genuine: GameRecords) -> None:
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     record(run, genuine)
     facts = replayed(run, 2)
     assert (facts["identical"], facts["hashes_known"], facts["difference"]) == (True, True, None)
@@ -156,7 +156,7 @@ def almost(net: IntegerNet) -> IntegerNet:
 def test_another_network_is_found_out(run: RunFolder, genuine: GameRecords, kind: str) -> None:
     """The first answer already is another one: the ply after the random ones."""
     other = tiny(1) if kind == "another" else almost(tiny())
-    keep_net(other, run)
+    store_net(other, run)
     record(run, replace(genuine, nets=(other.sha256,)))
     facts = verify(run)
     assert (facts["identical"], facts["different"]) == (0, 6)
@@ -168,7 +168,7 @@ def test_another_network_is_found_out(run: RunFolder, genuine: GameRecords, kind
 
 def test_games_from_before_there_were_fingerprints(run: RunFolder, genuine: GameRecords) -> None:
     older = replace(genuine, **empty_fingerprint_columns(genuine.num_games, len(genuine.action)))
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     record(run, older)
     facts = verify(run)
     assert (facts["identical"], facts["hashes_unknown"]) == (6, 6)
@@ -176,7 +176,7 @@ def test_games_from_before_there_were_fingerprints(run: RunFolder, genuine: Game
     values = older.draw.copy()
     values[older.offsets[2] + 6] ^= 1
     again = new_run(run.path.with_name("again"), DRAWN)
-    keep_net(tiny(), again)
+    store_net(tiny(), again)
     record(again, replace(older, draw=values))
     assert [told["ply"] for told in verify(again)["differences"]] == [6]
 
@@ -186,7 +186,7 @@ def test_games_of_several_networks(run: RunFolder, genuine: GameRecords) -> None
     record(run, genuine.take(np.arange(4)))
     later = played(run, DRAWN, tiny(1), 6).take(np.array([4, 5]))
     record(run, later)
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     (run.nets / f"{tiny().sha256[:16]}.safetensors").rename(run.nets / "run-s0-d0.safetensors")
     facts = verify(run)
     assert facts["identical"] == 6
@@ -199,7 +199,7 @@ def test_games_of_other_machines_are_found(run: RunFolder, genuine: GameRecords)
     machine = RunFolder(run.path / "machines" / "1")
     machine.create()
     record(machine, genuine.take(np.arange(3, 6)))
-    keep_net(tiny(), machine)
+    store_net(tiny(), machine)
     assert verify(run)["identical"] == 6
     assert replayed(run, 5)["identical"]
 
@@ -207,7 +207,7 @@ def test_games_of_other_machines_are_found(run: RunFolder, genuine: GameRecords)
 def test_the_draw_of_games_follows_its_seed(run: RunFolder, genuine: GameRecords) -> None:
     """Forged games show which ones were drawn."""
     values = genuine.fingerprint + np.uint64(1)
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     record(run, replace(genuine, fingerprint=values), shards=4)
     draws = [
         tuple(told["game"] for told in verify(run, 3, seed=seed)["differences"])
@@ -263,7 +263,7 @@ def test_what_cannot_be_played_again(
     error: type[VecchessError],
     words: str,
 ) -> None:
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     record(run, genuine)
     harm(run)
     with pytest.raises(error, match=words):
@@ -296,7 +296,7 @@ def test_a_game_of_two_networks_is_refused(run: RunFolder, genuine: GameRecords)
 def test_a_damaged_shard_is_left_out(
     run: RunFolder, genuine: GameRecords, content: bytes | None
 ) -> None:
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     record(run, genuine, shards=3)
     shard = run.games / "000001.npz"
     if content is None:  # a shard as it should be, but not the one that was listed

@@ -11,7 +11,7 @@ from vecchess.search.forest import Forest
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import node_layout as layout
 from vecchess.search.tree import tree_layout as record
-from vecchess.selfplay.games.search_mover import Thinker
+from vecchess.selfplay.games.search_mover import SearchMover
 
 SETTINGS = {
     "puct": TreeConfig(search="puct", sims=60),
@@ -85,7 +85,7 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
     server = server_of(game, SETTINGS[name], LoudBackend(5), seats=6)
     server.numbers.add([(0, 12)])
     mover, engine = server.movers[0], server.engine
-    assert isinstance(mover, Thinker)
+    assert isinstance(mover, SearchMover)
     ready, _ = mover.play(mover.rows)
     engine.submit(ready)
     while not engine.is_idle:

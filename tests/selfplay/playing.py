@@ -15,9 +15,9 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Share
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import mover_maker
+from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.store.records import GameRecords, concatenate
 
 
@@ -59,8 +59,8 @@ def server_of(
     """A server without numbers of games to play; the network sees ``history`` positions."""
     config = SelfplayConfig(game=game, tree=tree, seed=seed)
     share = Share(backend.num_slots, seats, movers, 1)
-    make_mover = mover_maker(config, backend, "net", share)
-    return SelfplayServer(backend, make_mover, num_planes(history), seats, movers, NumberPool())
+    make_mover = mover_factory(config, backend, "net", share)
+    return SelfplayServer(backend, make_mover, num_planes(history), seats, movers, GameIdPool())
 
 
 def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:

@@ -15,7 +15,7 @@ from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor import supervisor as campaigns
-from vecchess.selfplay.supervisor.supervisor import Campaign, as_ranges
+from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ranges
 from vecchess.snn.create import create_network
 from vecchess.store.run_folder import RunFolder
 
@@ -31,9 +31,9 @@ class Notes:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.do: Callable[[Campaign], object] = lambda campaign: None
+        self.do: Callable[[Supervisor], object] = lambda campaign: None
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         self.do(campaign)
 
     def note(self, line: str) -> None:
@@ -66,12 +66,12 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     notes, far = Notes(), 10**9
 
-    def kill_one(campaign: Campaign) -> None:
+    def kill_one(campaign: Supervisor) -> None:
         if campaign.ledger.num_recorded > 0:
             os.kill(campaign.workers[1].pid, signal.SIGKILL)
             notes.do = lambda campaign: None
 
-    with Campaign(config, run, [CPU, CPU], notes) as campaign:
+    with Supervisor(config, run, [CPU, CPU], notes) as campaign:
         assert campaign.workers == {}
         first = campaign.play(files[0], range(16))
         pids = [worker.pid for worker in campaign.workers.values()]
@@ -109,7 +109,7 @@ def test_a_generation_is_stopped_and_gone_on_with(
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     monkeypatch.setattr(campaigns, "PULSE_S", 0.0)
     notes, calls = Notes(), []
-    with StopSignals() as stops, Campaign(CONFIG, run, [CPU], notes, stops) as campaign:
+    with StopSignals() as stops, Supervisor(CONFIG, run, [CPU], notes, stops) as campaign:
 
         def pulse() -> str:
             calls.append(time.monotonic())
@@ -122,7 +122,7 @@ def test_a_generation_is_stopped_and_gone_on_with(
         assert 0 < recorded == campaign.ledger.num_recorded < 400
         assert campaign.workers == {}
 
-        def interrupt(campaign: Campaign) -> None:
+        def interrupt(campaign: Supervisor) -> None:
             if campaign.ledger.num_recorded > recorded:
                 signal.raise_signal(signal.SIGTERM)
 
@@ -131,7 +131,7 @@ def test_a_generation_is_stopped_and_gone_on_with(
         assert (result.stopped_by, stops.reason) == ("SIGTERM", "SIGTERM")
         assert recorded < result.stats.games < 400
         assert campaign.play(files[1], range(400, 310)).stats.games == 0
-    with Campaign(CONFIG, run, [CPU], Notes()) as campaign:
+    with Supervisor(CONFIG, run, [CPU], Notes()) as campaign:
         assert campaign.play(files[0], range(400)).stats.games == 400
     fresh = server_of(CONFIG, files[0])
     assert digest_of(run, 0, 400) == play(fresh, 0, 400).digest()
@@ -144,7 +144,7 @@ def test_a_network_of_other_sizes_ends_the_campaign_with_a_word(
     sizes = tmp_path / "sizes.toml"
     sizes.write_text("blocks = 1\nchannels = 32\n")
     other = saved(tmp_path, create_network(str(sizes), 1))
-    with Campaign(CONFIG, run, [CPU], Notes()) as campaign:
+    with Supervisor(CONFIG, run, [CPU], Notes()) as campaign:
         campaign.play(saved(tmp_path, network(1)), range(4))
         with pytest.raises(NetworkError, match="other sizes"):
             campaign.play(other, range(4, 8))
@@ -154,7 +154,7 @@ def test_a_network_of_other_sizes_ends_the_campaign_with_a_word(
 
 
 def test_a_generation_that_is_recorded_needs_no_worker(run: RunFolder, tmp_path: Path) -> None:
-    with Campaign(CONFIG, run, [CPU], Notes()) as campaign:
+    with Supervisor(CONFIG, run, [CPU], Notes()) as campaign:
         result = campaign.play("no such file", range(5, 5))
         assert (result.stats.games, result.stopped_by, campaign.workers) == (0, "", {})
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from vecchess.selfplay.supervisor import status_watcher as chronicles
-from vecchess.selfplay.supervisor.status_watcher import Chronicle
-from vecchess.selfplay.supervisor.worker_throughput import Load
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.store.stats import GameStats
 
 GPU = {"name": "H200", "util": 0.9, "memory_mb": 100.0, "power_w": 400.0}
@@ -33,12 +33,12 @@ class Told:
 
 
 def worker(gpu: str) -> Any:
-    meter = SimpleNamespace(last={"seated": 64}, recent=lambda: Load(plies_per_s=50.0))
+    meter = SimpleNamespace(last={"seated": 64}, recent=lambda: Throughput(plies_per_s=50.0))
     plan = SimpleNamespace(device=SimpleNamespace(label="gpu 0" if gpu else "cpu"))
     return SimpleNamespace(plan=plan, stage="playing", games=5, meter=meter, gpu=gpu)
 
 
-def campaign(load: Load, **more: Any) -> Any:
+def campaign(load: Throughput, **more: Any) -> Any:
     ledger = SimpleNamespace(num_target=40, is_complete=False, stats=GameStats(games=7))
     return SimpleNamespace(
         ledger=ledger, load=load, num_finished=10, remaining_s=3.0, net_name="a.safetensors",
@@ -53,9 +53,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def chronicle_of(told: Told) -> Chronicle:
+def chronicle_of(told: Told) -> StatusWatcher:
     shown: Any = told
-    chronicle = Chronicle(shown, shown, told.loads.append)
+    chronicle = StatusWatcher(shown, shown, told.loads.append)
     seeing: Any = SimpleNamespace(read=lambda uuids: {"GPU-a": GPU} if "GPU-a" in uuids else {})
     chronicle._telemetry = seeing
     return chronicle
@@ -63,7 +63,7 @@ def chronicle_of(told: Told) -> Chronicle:
 
 def test_status_and_load_with_gpus(clock: list[float]) -> None:
     told = Told()
-    chronicle_of(told).update(campaign(Load(plies_per_s=100.0)))
+    chronicle_of(told).update(campaign(Throughput(plies_per_s=100.0)))
     facts = told.facts
     assert (facts["state"], facts["games"], facts["target"]) == ("playing", 10, 40)
     assert (facts["eta_s"], facts["restarts"], facts["net"]) == (3.0, 1, "a.safetensors")
@@ -78,10 +78,10 @@ def test_status_and_load_with_gpus(clock: list[float]) -> None:
 def test_how_often(clock: list[float]) -> None:
     told = Told()
     chronicle = chronicle_of(told)
-    chronicle.update(campaign(Load()))
+    chronicle.update(campaign(Throughput()))
     assert told.loads == []  # nothing is played yet
     for clock[0] in (100.1, 101.1, 103.0, 106.0, 106.2, 108.0):
-        chronicle.update(campaign(Load(plies_per_s=clock[0])))
+        chronicle.update(campaign(Throughput(plies_per_s=clock[0])))
     assert [load["plies_per_s"] for load in told.loads] == [101.1, 108.0]
     assert told.updates == 7
     chronicle.note("worker 0 died")

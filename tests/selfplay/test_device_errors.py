@@ -15,12 +15,12 @@ from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
 from vecchess.runtime.devices import CPU, Device, Share, share_out
 from vecchess.runtime.signals import stop_signals
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.supervisor import worker_pool as crew
-from vecchess.selfplay.supervisor.assignment import Foreman
+from vecchess.selfplay.supervisor.assignment import WorkAssigner
 from vecchess.selfplay.worker import worker
 from vecchess.selfplay.worker.messages import Pipe
-from vecchess.selfplay.worker.setup import FEWEST_SLOTS, assemble_server
+from vecchess.selfplay.worker.setup import FEWEST_SLOTS, build_server
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.net_file import save_net
@@ -48,7 +48,7 @@ def with_memory(most_slots: int) -> SelfplayConfig:
 def test_half_the_slots_are_tried_until_they_fit(name: str, net: str) -> None:
     said: list[str] = []
     file = net if name == "tiny" else name
-    server = assemble_server(with_memory(1500), file, CPU, SHARE, NumberPool(), said.append)
+    server = build_server(with_memory(1500), file, CPU, SHARE, GameIdPool(), said.append)
     assert server.engine.slots.num_slots == 1024
     assert said == [
         "the device has no memory for 4,096 slots; trying 2,048",
@@ -59,7 +59,7 @@ def test_half_the_slots_are_tried_until_they_fit(name: str, net: str) -> None:
 def test_a_device_without_any_memory_is_an_error(net: str) -> None:
     said: list[str] = []
     with pytest.raises(DeviceError, match="memory"):
-        assemble_server(with_memory(3), net, CPU, SHARE, NumberPool(), said.append)
+        build_server(with_memory(3), net, CPU, SHARE, GameIdPool(), said.append)
     assert said[-1].endswith(f"trying {FEWEST_SLOTS}")
 
 
@@ -124,24 +124,24 @@ def notes() -> list[str]:
 
 
 @pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) -> Foreman:
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) -> WorkAssigner:
     monkeypatch.setattr(crew, "WorkerHandle", DyingWorker)
     run = RunFolder(tmp_path / "run")
     run.create()
-    made = Foreman(CONFIG, run, [GPU], notes.append)
+    made = WorkAssigner(CONFIG, run, [GPU], notes.append)
     made.share = share_out(CONFIG, [GPU], 100_000)
     made.begin("constant", [(0, 100_000)])
     made.set_out()
     return made
 
 
-def _die(parent: Foreman, error: DeviceError) -> None:
+def _die(parent: WorkAssigner, error: DeviceError) -> None:
     facts = {"error": str(error), "expected": False, "out_of_memory": error.out_of_memory}
     DyingWorker.last_words = {"kind": "failed", **facts}
     parent._replace(parent.workers[0], "exit code 1")
 
 
-def test_a_lost_device_is_taken_up_again_as_it_was(parent: Foreman, notes: list[str]) -> None:
+def test_a_lost_device_is_taken_up_again_as_it_was(parent: WorkAssigner, notes: list[str]) -> None:
     _die(parent, LOST)
     assert parent.workers[0].plan.share.slots == 64
     (line,) = notes
@@ -149,7 +149,7 @@ def test_a_lost_device_is_taken_up_again_as_it_was(parent: Foreman, notes: list[
 
 
 def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
-    parent: Foreman, notes: list[str]
+    parent: WorkAssigner, notes: list[str]
 ) -> None:
     _die(parent, NO_MEMORY)
     assert parent.workers[0].plan.share == replace(parent.share, slots=32)
@@ -160,7 +160,7 @@ def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
         _die(parent, NO_MEMORY)
 
 
-def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: Foreman) -> None:
+def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAssigner) -> None:
     """Also where it died between writing a shard and telling of it."""
     for _ in range(8):
         dying = parent.workers[0]
@@ -174,7 +174,7 @@ def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: Foreman
         _die(parent, LOST)
 
 
-def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: Foreman) -> None:
+def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: WorkAssigner) -> None:
     handle = parent.workers[0]
     assert parent.crew.patience(handle) == CONFIG.stall_timeout_s
     handle.stage = "loading the network"

@@ -11,7 +11,7 @@ from vecchess.inference.requests import Requests
 from vecchess.search.tree import forest_layout as descriptor
 from vecchess.search.tree import node_layout as layout
 from vecchess.selfplay.games import fingerprint
-from vecchess.selfplay.games.game_table import Desk
+from vecchess.selfplay.games.game_table import RequestSlice
 from vecchess.selfplay.games.ply_log import num_tags
 
 fold = exposed(fingerprint.fold_answer_unbatched)
@@ -48,7 +48,7 @@ def answered(seed: int, count: int) -> Requests:
 
 
 def of_row(requests: Requests, row: int, state: int = fingerprint.START) -> int:
-    return int(fold(np.uint64(state), Desk.part(requests, 0, requests.num_rows), row))
+    return int(fold(np.uint64(state), RequestSlice.part(requests, 0, requests.num_rows), row))
 
 
 @pytest.mark.parametrize("count", [1, 2, 31, 64, 218])

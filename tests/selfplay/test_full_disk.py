@@ -14,9 +14,9 @@ from vecchess.runtime.atomic_write import append_line, write_atomically
 from vecchess.runtime.devices import CPU, share_out
 from vecchess.selfplay.supervisor import pending_shards as backlogs
 from vecchess.selfplay.supervisor import worker_pool as crews
-from vecchess.selfplay.supervisor.assignment import Foreman
-from vecchess.selfplay.supervisor.game_ledger import Ledger
-from vecchess.selfplay.supervisor.pending_shards import Backlog
+from vecchess.selfplay.supervisor.assignment import WorkAssigner
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.selfplay.supervisor.pending_shards import PendingShards
 from vecchess.selfplay.worker import shard_writer as writers
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.worker import WorkerPlan
@@ -81,11 +81,11 @@ def test_shards_are_recorded_when_there_is_room(
     disk, lines = Disk(), list[str]()
     monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
     monkeypatch.setattr(backlogs, "RETRY_S", 0.01)
-    ledger = Ledger(Manifest(tmp_path))
+    ledger = GameLedger(Manifest(tmp_path))
     ledger.open([(0, 6)])
     ledger.hand_out(0, 4)
     ledger.hand_out(1, 2)
-    backlog = Backlog(ledger, lines.append)
+    backlog = PendingShards(ledger, lines.append)
 
     def entry(name: str, numbers: list[int]) -> ShardEntry:
         games = made_up(numbers)
@@ -114,10 +114,10 @@ def test_who_dies_while_the_disk_is_full_is_buried_when_there_is_room(
     monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
     monkeypatch.setattr(backlogs, "RETRY_S", 0.0)
     monkeypatch.setattr(crews, "WorkerHandle", DeadWorker)
-    monkeypatch.setattr(crews.Crew, "receive", lambda *_, **__: [])
+    monkeypatch.setattr(crews.WorkerPool, "receive", lambda *_, **__: [])
     run = RunFolder(tmp_path / "run")
     run.create()
-    foreman = Foreman(SelfplayConfig(), run, [CPU], notes.append)
+    foreman = WorkAssigner(SelfplayConfig(), run, [CPU], notes.append)
     foreman.share = share_out(SelfplayConfig(), [CPU], 20)
     foreman.begin("constant", [(0, 20)])
     foreman.set_out()

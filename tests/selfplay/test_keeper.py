@@ -11,7 +11,7 @@ import pytest
 from tests.store.games import made_up
 from vecchess.runtime import async_file as latest_files
 from vecchess.runtime.async_file import LatestFile
-from vecchess.selfplay.worker.inflight_saver import Keeper
+from vecchess.selfplay.worker.inflight_saver import InflightSaver
 from vecchess.store.inflight import SavedGames
 from vecchess.store.shard import read_numbers
 
@@ -36,7 +36,7 @@ def test_a_game_that_ended_stays_saved_until_it_is_written(tmp_path: Path) -> No
         is_saved=True, saved=saved(1, 2), ask_to_save=lambda: asked.append(True)
     )
     writer: Any = SimpleNamespace(plies_put=0, plies_written=0, flush=lambda: flushed.append(True))
-    keeper = Keeper(path, 1e-9, print)
+    keeper = InflightSaver(path, 1e-9, print)
 
     def look_until(wanted: list[int]) -> None:
         deadline = time.monotonic() + 30

@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 
 from tests.store.test_shards import shard
 from vecchess.errors import DataError
-from vecchess.selfplay.games.game_ids import NumberPool, ranges_of
-from vecchess.selfplay.supervisor.game_ledger import Ledger
+from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.store.id_set import PAGE, NumberSet
 from vecchess.store.manifest import Manifest
 from vecchess.store.shard import SET_ASIDE_SUFFIX
 
 
-def ledger_of(folder: Path, *target: tuple[int, int]) -> Ledger:
-    ledger = Ledger(Manifest(folder))
+def ledger_of(folder: Path, *target: tuple[int, int]) -> GameLedger:
+    ledger = GameLedger(Manifest(folder))
     ledger.open(list(target))
     return ledger
 
 
 def test_numbers_come_in_ranges_and_leave_once() -> None:
-    pool = NumberPool()
+    pool = GameIdPool()
     pool.add([(0, 3), (10, 12)])
     assert pool.take(2) == [0, 1]
     assert pool.take(2) == [2, 10]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vecchess.selfplay.supervisor.worker_throughput import WINDOW_S, Meter
+from vecchess.selfplay.supervisor.worker_throughput import WINDOW_S, ThroughputMeter
 
 
 def stats(time_s: float, games: int) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def stats(time_s: float, games: int) -> dict[str, Any]:
 def test_statistics_that_are_read_together_count_by_the_time_they_were_told() -> None:
     """A parent that was held up finds several in the pipe: it must not take that for great speed,
     and hand out millions of games."""
-    meter = Meter()
+    meter = ThroughputMeter()
     for message in (stats(10.0, 0), stats(10.5, 4), stats(11.0, 8)):
         meter.read(message)
     assert meter.games_per_s == meter.recent().games_per_s == 8.0
@@ -39,7 +39,7 @@ def test_statistics_that_are_read_together_count_by_the_time_they_were_told() ->
 
 
 def test_the_recent_load_is_that_of_the_last_seconds() -> None:
-    meter = Meter()
+    meter = ThroughputMeter()
     assert (meter.games_per_s, meter.recent().games_per_s) == (0.0, 0.0)
     for second in range(20):
         meter.read(stats(float(second), 0 if second < 10 else 10 * (second - 10)))

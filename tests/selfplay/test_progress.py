@@ -18,7 +18,7 @@ from vecchess.selfplay.supervisor.selfplay_progress import (
     QuietWatcher,
     as_clock,
 )
-from vecchess.selfplay.supervisor.supervisor import Campaign
+from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store.run_folder import RunFolder
 
 SEARCHED = TreeConfig(search="gumbel", sims=4, cache_mb=1)
@@ -29,7 +29,7 @@ def shown(watcher: QuietWatcher, tree: TreeConfig, latency: str, folder: Path) -
     run = RunFolder(folder / "run")
     run.create()
     config = CONFIG.model_copy(update={"tree": tree, "backend": f"fake?latency={latency}"})
-    with Campaign(config, run, [CPU, CPU], watcher) as campaign:
+    with Supervisor(config, run, [CPU, CPU], watcher) as campaign:
         assert campaign.play(saved(folder, network(1)), range(32)).stats.games == 32
 
 

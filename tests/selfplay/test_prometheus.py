@@ -9,12 +9,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.prometheus import metrics_endpoint
-from vecchess.selfplay.supervisor.worker_throughput import Load
+from vecchess.selfplay.supervisor.worker_throughput import Throughput
 
 WORKER = {
     "index": 1,
     "device": "gpu 1",
-    "load": Load(plies_per_s=3.5, queue_age_p99_ms=20).to_dict(),
+    "load": Throughput(plies_per_s=3.5, queue_age_p99_ms=20).to_dict(),
 }
 GPU = {"util": 0.9, "memory_mb": 12.0, "name": "H200"}
 FACTS: dict[str, Any] = {

@@ -15,8 +15,8 @@ from vecchess.inference.builtin.fake import FakeBackend
 from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import verify_games
 from vecchess.runtime.devices import CPU
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.worker.networks import keep_net
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.worker.networks import store_net
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -58,13 +58,13 @@ def played(
     """A run of the tiny network by one worker: its folder, notes, and workers replaced."""
     run, notes = RunFolder(folder), Notes()
     run.create()
-    net = str(keep_net(network(1), run))
+    net = str(store_net(network(1), run))
     config = SelfplayConfig(
         net=net, slots=slots, seed=3, shard_interval_s=interval_s, game=GAME, backend=backend,
         shard_games=1 if interval_s < 1 else 1024,
     )  # fmt: skip
     run.config.write_text(to_toml(config))
-    with Campaign(config, run, [CPU], notes) as campaign:
+    with Supervisor(config, run, [CPU], notes) as campaign:
         result = campaign.play(net, range(NUM_GAMES))
     return run, notes, result.restarts
 

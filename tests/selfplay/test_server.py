@@ -4,17 +4,17 @@ from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.runtime.devices import Share
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import mover_maker
+from vecchess.selfplay.worker.setup import mover_factory
 
 
 def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:
     config = SelfplayConfig(game=GameConfig(max_plies=10))
-    pool = NumberPool()
+    pool = GameIdPool()
     pool.add([(0, num_games)])
     backend = ConstantBackend(seats)
-    make_mover = mover_maker(config, backend, "net", Share(seats, seats, movers, 1))
+    make_mover = mover_factory(config, backend, "net", Share(seats, seats, movers, 1))
     return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
 
 

@@ -12,7 +12,7 @@ from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.selfplay.worker import live_games as showcases
-from vecchess.selfplay.worker.live_games import Showcase
+from vecchess.selfplay.worker.live_games import LiveGames
 from vecchess.store.records import PLY_COLUMNS, GameRecords, concatenate
 from vecchess.store.shard import read_shard
 
@@ -80,7 +80,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_the_file_shows_the_newest_and_goes(tmp_path: Path) -> None:
     seen, _ = play_and_look(TREES["none"], movers=1)
-    showcase = Showcase(tmp_path / "live", 3)
+    showcase = LiveGames(tmp_path / "live", 3)
     showcase.show(seen[0])
     wait_until(showcase.path.exists)
     for glimpse in seen[:200]:
@@ -101,7 +101,7 @@ def test_games_that_ended_are_shown_so_for_a_while(
     seen, games = play_and_look(TREES["none"], movers=1)
     now = 100.0
     monkeypatch.setattr(showcases, "monotonic", lambda: now)
-    showcase = Showcase(tmp_path / "live", 0)
+    showcase = LiveGames(tmp_path / "live", 0)
     showcase.note_ended([games])  # nobody has seen any of them
     showcase.show(seen[0])
     shown = seen[0].numbers.tolist()
@@ -121,7 +121,7 @@ def test_games_that_ended_are_shown_so_for_a_while(
 def test_nobody_minds_a_disk_that_refuses(tmp_path: Path) -> None:
     seen, _ = play_and_look(TREES["none"], movers=1)
     (tmp_path / "live").write_text("in the way")
-    showcase = Showcase(tmp_path / "live", 0)
+    showcase = LiveGames(tmp_path / "live", 0)
     showcase.show(seen[0])
     time.sleep(0.05)
     (tmp_path / "live").unlink()

@@ -10,16 +10,16 @@ def test_the_first_signal_stands_and_a_second_ctrl_c_is_urgent() -> None:
         assert stops.reason == ""
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGUSR2)
-        assert (stops.reason, stops.must_leave_now) == ("SIGTERM", False)
+        assert (stops.reason, stops.must_exit_now) == ("SIGTERM", False)
         signal.raise_signal(signal.SIGINT)
-        assert (stops.reason, stops.must_leave_now) == ("SIGTERM", True)
+        assert (stops.reason, stops.must_exit_now) == ("SIGTERM", True)
 
 
 def test_one_ctrl_c_is_not_urgent() -> None:
     with StopSignals() as stops:
         os.kill(os.getpid(), signal.SIGINT)
         threading.Event().wait(0)
-        assert (stops.reason, stops.must_leave_now) == ("SIGINT", False)
+        assert (stops.reason, stops.must_exit_now) == ("SIGINT", False)
 
 
 def test_signals_are_given_back() -> None:
@@ -31,6 +31,6 @@ def test_signals_are_given_back() -> None:
 
 def test_the_first_reason_given_stands() -> None:
     stops = StopSignals()
-    stops.ask("time")
-    stops.ask("other")
-    assert (stops.reason, stops.must_leave_now) == ("time", False)
+    stops.request_stop("time")
+    stops.request_stop("other")
+    assert (stops.reason, stops.must_exit_now) == ("time", False)

@@ -11,9 +11,9 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.runtime.devices import CPU, Share
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import assemble_server
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -45,7 +45,7 @@ def config_of(search: str) -> SelfplayConfig:
 
 
 def server_of(config: SelfplayConfig, net: str) -> SelfplayServer:
-    server = assemble_server(config, net, CPU, SHARE, NumberPool())
+    server = build_server(config, net, CPU, SHARE, GameIdPool())
     server.start()
     return server
 

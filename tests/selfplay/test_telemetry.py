@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from vecchess.runtime.gpu_stats import Telemetry
+from vecchess.runtime.gpu_stats import GpuStats
 
 
 class Refusal(Exception):  # noqa: N818
@@ -45,12 +45,12 @@ def test_what_a_gpu_tells(monkeypatch: pytest.MonkeyPatch) -> None:
         "name": "H200", "util": 0.93, "memory_mb": 2000.0, "memory_total_mb": 8000.0,
         "power_w": 400.5, "temperature_c": 61.0,
     }  # fmt: skip
-    assert Telemetry().read(["", "GPU-a", "GPU-unknown"]) == {"GPU-a": facts}
+    assert GpuStats().read(["", "GPU-a", "GPU-unknown"]) == {"GPU-a": facts}
 
 
 def test_what_it_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", driver(power_is_told=False))
-    facts = Telemetry().read(["GPU-a"])["GPU-a"]
+    facts = GpuStats().read(["GPU-a"])["GPU-a"]
     assert "power_w" not in facts
     assert facts["util"] == 0.93
 
@@ -63,5 +63,5 @@ def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
     broken.nvmlInit = refuse  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pynvml", broken)
-    assert Telemetry().read(["GPU-a"]) == {}
-    assert Telemetry().read([""]) == {}
+    assert GpuStats().read(["GPU-a"]) == {}
+    assert GpuStats().read([""]) == {}

@@ -6,7 +6,7 @@ import pytest
 
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.jit import cache_dir
-from vecchess.selfplay.worker.precompile import Warmup
+from vecchess.selfplay.worker.precompile import Precompiler
 
 
 @pytest.mark.parametrize("search", ["none", "gumbel", "puct"])
@@ -21,7 +21,7 @@ def test_the_first_run_compiles_and_the_second_does_not(
     try:
         for _ in range(2):
             lines: list[str] = []
-            with Warmup(config, lines.append) as warmup:
+            with Precompiler(config, lines.append) as warmup:
                 assert warmup.finish("constant")
             said.append(lines)
     finally:
@@ -35,7 +35,7 @@ def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pulse of a training goes on meanwhile, and a signal is not kept waiting."""
     monkeypatch.setattr("vecchess.selfplay.worker.precompile._MARK", "test-left-{}-{}.compiled")
     looks = []
-    with Warmup(SelfplayConfig(net="constant"), looks.append) as warmup:
+    with Precompiler(SelfplayConfig(net="constant"), looks.append) as warmup:
         assert not warmup.finish("constant", lambda: len(looks.append("") or looks) > 3)
     assert len(looks) == 4
     assert not active_children()

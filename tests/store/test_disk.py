@@ -8,7 +8,7 @@ import pytest
 
 from vecchess.errors import DataError, DiskFull
 from vecchess.runtime import atomic_write as disk
-from vecchess.runtime.atomic_write import append_line, cut_torn_line, write_atomically
+from vecchess.runtime.atomic_write import append_line, truncate_partial_line, write_atomically
 
 pytestmark = pytest.mark.plain
 
@@ -58,14 +58,14 @@ def test_a_line_for_which_there_is_no_room_leaves_no_file(
 
 def test_lines(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    cut_torn_line(path)
+    truncate_partial_line(path)
     assert not path.exists()
     assert append_line(path, b"one\n") == 4
     assert append_line(path, b"two\n") == 8
     with path.open("ab") as file:
         file.write(b"thr")
-    cut_torn_line(path)
-    cut_torn_line(path)
+    truncate_partial_line(path)
+    truncate_partial_line(path)
     assert path.read_bytes() == b"one\ntwo\n"
 
 
@@ -120,7 +120,7 @@ def test_a_torn_line_is_found_however_long_it_is(
         (b"", b""),
     ):
         path.write_bytes(whole + torn)
-        cut_torn_line(path)
+        truncate_partial_line(path)
         assert path.read_bytes() == whole
 
 

@@ -16,7 +16,7 @@ from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -61,6 +61,6 @@ def test_the_same_accumulators_everywhere(name: str, count: int) -> None:
     net, rule = _net(name), ExitRule()
     shuffled = np.random.default_rng(1).permutation(count)
     reference = open_backend("reference", net, 128, rule)
-    expected = _answers(reference, random_questions(count, 7), np.arange(count))
+    expected = _answers(reference, random_requests(count, 7), np.arange(count))
     for backend in _ways(net, rule):
-        assert same(_answers(backend, random_questions(count, 7), shuffled), expected)
+        assert same(_answers(backend, random_requests(count, 7), shuffled), expected)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.replay.runs import DRAWN, GUMBEL, record, run_of, tiny
 from tests.system.commands import inside, last_json, vecchess
-from vecchess.selfplay.worker.networks import keep_net
+from vecchess.selfplay.worker.networks import store_net
 from vecchess.store.run_folder import RunFolder
 
 CPU = ("--gpus", "cpu")
@@ -31,7 +31,7 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     run = RunFolder(genuine.path.with_name("forged"))
     run.create()
     run.config.write_bytes(genuine.config.read_bytes())
-    keep_net(tiny(), run)
+    store_net(tiny(), run)
     record(run, replace(records, tag=tag))
     return run
 

@@ -11,7 +11,7 @@ from tests.store.games import made_up
 from vecchess.config import TrainConfig, build
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.run_result import RunResult
-from vecchess.selfplay.supervisor.worker_throughput import Load
+from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -47,7 +47,7 @@ class FakeCampaign:
                 sha256 = write_shard(self.run.games / file, records)
                 manifest.append(ShardEntry(file, sha256, GameStats.of(records)))
         stopped_by = "SIGTERM" if self.stops else ""
-        return RunResult(GameStats(), Load(), 1.0, stopped_by, 0)
+        return RunResult(GameStats(), Throughput(), 1.0, stopped_by, 0)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ class Gate:
         self.iterations.append(iteration)
         answer = self.answers.pop(0)
         if answer is None:
-            stop.ask("SIGTERM")
+            stop.request_stop("SIGTERM")
         return answer
 
 

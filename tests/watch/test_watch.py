@@ -97,7 +97,7 @@ def test_a_run_that_stops_says_so_and_a_newer_one_appears(
         made = selfplay_run(Path("runs/first"))
         terminal.wait_for("first", "Limited by the CPU")
         made.status(state="stopped", why="SIGINT")
-        terminal.wait_for("■ stopped", "stopped by SIGINT", "12 games recorded")
+        terminal.wait_for("■ stopped", "stopped with Ctrl-C", "12 games recorded")
         assert "vecchess selfplay --run-dir runs/first --resume" in terminal.text
         made.status(state="playing")
         terminal.wait_for("● playing")

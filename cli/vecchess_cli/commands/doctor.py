@@ -51,7 +51,7 @@ def doctor(
 
 
 def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
-    from vecchess.runtime.signals import exit_code
+    from vecchess.runtime.signals import exit_code, stopped_text
     from vecchess.torture.run_torture import Torture
 
     console = people()
@@ -60,7 +60,7 @@ def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
     report = Torture(seed, say).run(minutes, kills)
-    stopped = f", stopped by {report['stopped_by']}" if report["stopped_by"] else ""
+    stopped = f", {stopped_text(report['stopped_by'])}" if report["stopped_by"] else ""
     say(
         f"{report['runs']} runs of {report['games']:,} games with {report['starts']} starts in "
         f"{report['seconds']:.0f} s, {report['kills']} processes killed; seed {seed}{stopped}"

@@ -111,9 +111,9 @@ def evaluate(
 ) -> int:
     """See EXAMPLES."""
     flags: dict[str, Any] = dict(locals())
-    from vecchess.runtime.signals import Answer, StopSignals
+    from vecchess.runtime.signals import OnSignal, StopSignals
 
-    with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
+    with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         return _evaluate(flags, stop)
 
 
@@ -214,10 +214,10 @@ def _played(
 ) -> "tuple[EvaluationReport | RatingHistory, float]":
     """What was found, and seconds."""
     from vecchess.evaluate.eval_progress import progress_on
-    from vecchess.runtime.signals import Answer
+    from vecchess.runtime.signals import OnSignal
 
     start = monotonic()
-    stop.begin(Answer.RAISE)  # until a match goes on
+    stop.set_action(OnSignal.RAISE)  # until a match goes on
     with progress_on(people(), quiet) as watcher:
         found = play(watcher, stop)
     return found, monotonic() - start
@@ -236,20 +236,20 @@ def _tell(
     from vecchess.evaluate.checkpoint_ratings import RatingHistory
     from vecchess.evaluate.rating_plot import plot as draw
     from vecchess.evaluate.report_file import report, write_report
-    from vecchess.runtime.signals import exit_code
+    from vecchess.runtime.signals import exit_code, stopped_text
     from vecchess_cli.tables.eval_tables import show
 
     console = people()
     code = exit_code(stopped_by)
     evaluation = found.evaluation if isinstance(found, RatingHistory) else found
     if not evaluation.encounters:
-        console.print(f"stopped by {stopped_by} before two games of an opening were over")
+        console.print(f"{stopped_text(stopped_by)} before two games of an opening were over")
         return code
     values = report(found, config, stopped_by, seconds)
     show(console, found)
     if stopped_by:
         console.print(
-            f"stopped by {stopped_by}: rated by what was played; the same command goes on"
+            f"{stopped_text(stopped_by)}: rated by what was played; the same command goes on"
         )
     if out is not None:
         write_report(out, values)

@@ -68,7 +68,7 @@ def engine(
     flags: dict[str, Any] = dict(locals())
     from vecchess.config import build
     from vecchess.importers.engine_games import EngineGamesConfig, gather_engine_games
-    from vecchess.runtime.signals import Stopped, StopSignals, exit_code
+    from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
 
     names = EngineGamesConfig.model_fields
     config = build(EngineGamesConfig, {key: flags[key] for key in flags if key in names})
@@ -79,7 +79,7 @@ def engine(
                     config, out, lambda standing: line.show(lambda: _standing_line(standing))
                 )
         except Stopped:
-            people().print(f"stopped by {stop.reason}: the same command goes on", markup=False)
+            people().print(f"{stopped_text(stop.reason)}: the same command goes on", markup=False)
             return exit_code(stop.reason)
     people().print(
         f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "

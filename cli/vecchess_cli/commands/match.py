@@ -89,12 +89,12 @@ def match(
 ) -> int:
     """See EXAMPLES."""
     flags: dict[str, Any] = dict(locals())
-    from vecchess.runtime.signals import Answer, StopSignals
+    from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 
-    with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
+    with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         result = _play(flags, stop)
         if result is None:
-            people().print(f"stopped by {stop.reason} before two games of an opening were over")
+            people().print(f"{stopped_text(stop.reason)} before two games of an opening were over")
         else:
             _print_result(result, people())
             if json:
@@ -111,7 +111,7 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
     from vecchess.arena.match.play_match import NoPairFinished
     from vecchess.arena.match.run_match import run_match
     from vecchess.config import MatchConfig, load_config
-    from vecchess.runtime.signals import Answer
+    from vecchess.runtime.signals import OnSignal
 
     settings, console = load_config(MatchConfig, flags, flags["config"]), people()
     first, second, quiet, pgn = (flags[name] for name in ("first", "second", "quiet", "pgn"))
@@ -120,7 +120,7 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
         if not quiet:
             console.print(line, markup=False)
 
-    stop.begin(Answer.RAISE)
+    stop.set_action(OnSignal.RAISE)
     with ExitStack() as stack:
         file = PgnFile(pgn, (first, second)) if pgn else None
         show = stack.enter_context(_shown(console, quiet))
@@ -128,7 +128,7 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
         def begin() -> None:  # before it players are opened
             if file is not None:
                 stack.enter_context(file)
-            stop.begin(Answer.NOTE)
+            stop.set_action(OnSignal.SET_FLAG)
 
         def look(standing: "MatchProgress") -> bool:
             if file is not None:

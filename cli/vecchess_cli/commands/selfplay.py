@@ -131,9 +131,9 @@ def selfplay(
 ) -> int:
     """See EXAMPLES."""
     flags = dict(locals())
-    from vecchess.runtime.signals import Answer, StopSignals
+    from vecchess.runtime.signals import OnSignal, StopSignals
 
-    with StopSignals(answer=Answer.LEAVE) as stops:
+    with StopSignals(on_signal=OnSignal.EXIT) as stops:
         summary = _play(flags, stops)
         _print_summary(summary)
         if json:
@@ -211,8 +211,10 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["restarts"]:
         rows.append(("workers restarted", str(summary["restarts"])))
     if summary["stopped_by"]:
+        from vecchess.runtime.signals import stopped_text
+
         again = f"vecchess selfplay --run-dir {summary['run_dir']} --resume"
-        rows.append((f"stopped by {summary['stopped_by']}", f"go on with: {again}"))
+        rows.append((stopped_text(summary["stopped_by"]), f"resume with: {again}"))
     rows.append(("written to", summary["run_dir"]))
     return rows
 

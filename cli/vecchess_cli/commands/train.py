@@ -152,9 +152,9 @@ def train(
 ) -> int:
     """See EXAMPLES."""
     flags = dict(locals())
-    from vecchess.runtime.signals import Answer, StopSignals
+    from vecchess.runtime.signals import OnSignal, StopSignals
 
-    with StopSignals(interrupts=True, answer=Answer.LEAVE) as stop:
+    with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         summary = _train(flags, stop)
         _print_summary(summary)
         if json:
@@ -215,8 +215,10 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         scores = f"{_score(played[0])} before, {_score(played[-1])} now"
         rows.append((f"{key[0]} against {key[1]}", scores))
     if summary["stopped_by"]:
+        from vecchess.runtime.signals import stopped_text
+
         again = f"vecchess train --run-dir {summary['run_dir']} --resume"
-        rows.append((f"stopped by {summary['stopped_by']}", f"go on with: {again}"))
+        rows.append((stopped_text(summary["stopped_by"]), f"resume with: {again}"))
     else:
         rows.append(("look at it", f"vecchess analyse --net {summary['net']}"))
         rows.append(

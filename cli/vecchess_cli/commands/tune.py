@@ -34,7 +34,7 @@ def tune(
     from vecchess.errors import ConfigError
     from vecchess.inference.tune.slot_search import SlotLimits
     from vecchess.runtime.devices import parse_gpus, see_only
-    from vecchess.selfplay.worker.networks import network_of
+    from vecchess.selfplay.worker.networks import configured_network
     from vecchess.selfplay.worker.slot_tuning import tune as library
 
     for name, value in (("--memory-gb", memory_gb), ("--latency-ms", latency_ms)):
@@ -44,7 +44,7 @@ def tune(
     config = build(SelfplayConfig, flags)
     devices = parse_gpus(config.gpus)
     see_only(devices[0])
-    network = network_of(config)
+    network = configured_network(config)
     if network is None:
         raise ConfigError(f'"{net}" computes nothing: there is nothing to tune')
     tuned = library(config, network, devices, limits)

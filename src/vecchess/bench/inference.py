@@ -18,7 +18,7 @@ from vecchess.config.backend import BACKENDS
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import GPU_SLOTS, num_cores, parse_gpus
 from vecchess.selfplay.worker.networks import load_or_create
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
 
 CPU_SLOTS = 256
@@ -67,7 +67,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
     num = _num_positions(config, place)
     net = load_or_create(config.net, config.seed)
     require_playable(net, config.net)
-    questions = random_questions(num, config.seed, history_of(net.config.num_planes))
+    questions = random_requests(num, config.seed, history_of(net.config.num_planes))
     with _torch_set_up(threads):
         contest = open_contest(place, net, questions, config.peers)
         laps = race(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))

@@ -15,14 +15,14 @@ from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.supervisor.worker_throughput import load_between
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.worker_throughput import throughput_between
 from vecchess.selfplay.worker.messages import Message
-from vecchess.selfplay.worker.networks import network_of, obtain_net
-from vecchess.selfplay.worker.setup import assemble_server
+from vecchess.selfplay.worker.networks import configured_network, store_configured_net
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 
@@ -47,8 +47,8 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
         folder_of_run = RunFolder(Path(folder))
         folder_of_run.create()
-        network = network_of(config)
-        net = obtain_net(config, network, folder_of_run)
+        network = configured_network(config)
+        net = store_configured_net(config, network, folder_of_run)
         sizes = None if network is None else network.config
         config = with_remembered_slots(config, sizes, devices)
         if len(devices) > 1:
@@ -71,9 +71,9 @@ def keep_to_cores(cores: int) -> None:
 
 def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float) -> dict[str, Any]:
     share = share_out(config, [device], ENDLESS)
-    numbers = NumberPool()
+    numbers = GameIdPool()
     numbers.add([(0, ENDLESS)])
-    server = assemble_server(config, net, device, share, numbers)
+    server = build_server(config, net, device, share, numbers)
     server.start()
     while server.engine.counters.positions < share.slots:  # compiles, where that is to be done
         server.turn()
@@ -92,7 +92,7 @@ def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float
         facts |= _against_movers_alone(server, seconds)
     else:
         first, last, spent = _turn_for(server, seconds)
-        facts |= load_between(first, last, spent).to_dict()
+        facts |= throughput_between(first, last, spent).to_dict()
     server.close()
     return facts | {"bytes_per_game": round(server.nbytes / share.games)}
 
@@ -119,7 +119,7 @@ def _against_movers_alone(server: SelfplayServer, seconds: float) -> dict[str, A
         _play_alone(mover, SETTLE_S)
     for _ in range(ROUNDS):
         first, last, spent = _turn_for(server, seconds / ROUNDS / 2)
-        loads.append(load_between(first, last, spent))
+        loads.append(throughput_between(first, last, spent))
         whole.append(loads[-1].plies_per_s)
         alone.append(_play_alone(mover, seconds / ROUNDS / 2))
     ratios = [one / other for one, other in zip(whole, alone, strict=True)]
@@ -156,7 +156,7 @@ class _Deadline:
         self._seconds = seconds
         self._start = 0.0
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         if not self._start and all(w.stage == "playing" for w in campaign.workers.values()):
             self._start = perf_counter()
         if self._start and perf_counter() - self._start > self._seconds:
@@ -169,7 +169,10 @@ class _Deadline:
 def _with_workers(
     config: SelfplayConfig, net: str, devices: list[Device], run: RunFolder, seconds: float
 ) -> dict[str, Any]:
-    with StopSignals() as stops, Campaign(config, run, devices, _Deadline(seconds), stops) as games:
+    with (
+        StopSignals() as stops,
+        Supervisor(config, run, devices, _Deadline(seconds), stops) as games,
+    ):
         result = games.play(net, range(1 << 22))
     return {
         "schema": SCHEMA,

@@ -26,8 +26,8 @@ from vecchess.inference.tune.exit_calibration import (
 )
 from vecchess.inference.tune.step_traces import StepTraces, record_steps
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
-from vecchess.selfplay.games.game_ids import NumberPool
-from vecchess.selfplay.worker.setup import assemble_server, require_playable
+from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.worker.setup import build_server, require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords, concatenate
@@ -143,10 +143,10 @@ def _games(
 
 def play_games(config: SelfplayConfig, device: Device, num_games: int) -> GameRecords:
     """Games 0 .. num_games - 1 of ``config``, played in this process and kept in memory."""
-    numbers = NumberPool()
+    numbers = GameIdPool()
     numbers.add([(0, num_games)])
     share = share_out(config, [device], num_games)
-    server = assemble_server(config, config.net, device, share, numbers)
+    server = build_server(config, config.net, device, share, numbers)
     server.start()
     try:
         while not server.is_idle:

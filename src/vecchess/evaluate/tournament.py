@@ -12,7 +12,7 @@ from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
 from vecchess.evaluate.participant import Participant
 from vecchess.evaluate.result_cache import ResultCache
-from vecchess.runtime.signals import Answer, Stopped, StopSignals
+from vecchess.runtime.signals import OnSignal, Stopped, StopSignals
 
 
 class PairingObserver(Protocol):
@@ -43,7 +43,7 @@ def play_pairings(
     seed: of the players. What was played of the pairing that is stopped is the last; players that
     are being opened are not waited for. Raises what a player raises.
     """
-    stop.begin(Answer.NOTE)
+    stop.set_action(OnSignal.SET_FLAG)
     found: list[PairResult] = []
     for number, pairing in enumerate(pairings, 1):
         if stop.reason:

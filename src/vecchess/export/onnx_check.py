@@ -12,7 +12,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.rate_coding import coded_steps
 
@@ -37,7 +37,7 @@ def check_parity(
     Each position is from a random game of its own, with the positions before it. Raises
     NetworkError where onnxruntime refuses the file.
     """
-    requests = random_questions(num_positions, seed, history_of(net.config.num_planes))
+    requests = random_requests(num_positions, seed, history_of(net.config.num_planes))
     _ask_reference(net, requests, num_steps)
     session = open_session(model)
     numbers = different = 0

@@ -10,8 +10,9 @@ from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
+from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.selfplay_progress import as_clock
-from vecchess.selfplay.supervisor.worker_throughput import Load, together
+from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.stats import GameStats
 
 KINDS = ("selfplay", "train")
@@ -52,7 +53,7 @@ class RunStatus:
     """Finished games of this generation, or run; wanted ones."""
     eta_s: float | None = None
     load: Values = field(default_factory=dict)
-    """As ``selfplay.meter.Load.to_dict``; {} while nothing plays."""
+    """As ``selfplay.meter.Throughput.to_dict``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
     """Each with its "machine"."""
     devices: list[str] = field(default_factory=list)
@@ -158,7 +159,7 @@ def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> s
         )
     return {
         "done": "all done" + (f" in {as_clock(took)}" if took else ""),
-        "stopped": f"stopped by {reason}" if reason else "stopped",
+        "stopped": stopped_text(reason) if reason else "stopped",
         "failed": f"failed: {reason}" if reason else "failed",
         "gone": f"killed, or its machine went down{heard}",
     }.get(state, "")
@@ -183,9 +184,9 @@ def _load(statuses: Sequence[StatusReader]) -> Values:
     loads = [load for status in statuses if (load := status.mapping("load"))]
     if len(loads) < 2:
         return loads[0] if loads else {}
-    names = [one.name for one in fields(Load)]
-    parts = [Load(**{name: number(load, name) for name in names}) for load in loads]
-    return together(parts).to_dict()
+    names = [one.name for one in fields(Throughput)]
+    parts = [Throughput(**{name: number(load, name) for name in names}) for load in loads]
+    return combined_throughput(parts).to_dict()
 
 
 def _workers(statuses: Sequence[StatusReader]) -> Iterable[Values]:

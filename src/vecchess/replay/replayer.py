@@ -8,8 +8,8 @@ import numpy as np
 from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.replay.find_networks import by_network, find_networks
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
-from vecchess.selfplay.games.game_ids import NumberPool, ranges_of
-from vecchess.selfplay.worker.setup import Say, assemble_server, check_search
+from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
+from vecchess.selfplay.worker.setup import Say, build_server, check_search
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -78,11 +78,11 @@ def replay_games(
     Raises ConfigError or NetworkError where they cannot be played here, DeviceError where the
     device fails.
     """
-    pool = NumberPool()
+    pool = GameIdPool()
     pool.add(ranges_of(numbers))
     share = share_out(config, [device], len(numbers))
     check_search(config.tree, share, 1)
-    server = assemble_server(config, net, device, share, pool, say)
+    server = build_server(config, net, device, share, pool, say)
     server.start()
     try:
         while not server.is_idle:

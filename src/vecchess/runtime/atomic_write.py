@@ -12,7 +12,7 @@ PARTIAL_PREFIX = ".partial-"
 _BLOCK_BYTES = 1 << 12
 
 
-def refusal(path: Path, error: OSError) -> VecchessError:
+def path_write_error(path: Path, error: OSError) -> VecchessError:
     """What to raise where the disk refuses ``path``: DiskFull if that may pass, or DataError."""
     return write_error(f"cannot write {path}", error)
 
@@ -35,7 +35,7 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
             sync_directory(path.parent)
     except OSError as error:
         _remove(partial)
-        raise refusal(path, error) from None
+        raise path_write_error(path, error) from None
     except BaseException:  # Ctrl-C
         _remove(partial)
         raise
@@ -63,10 +63,10 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
             sync_directory(path.parent)
         return size + len(line)
     except OSError as error:
-        raise refusal(path, error) from None
+        raise path_write_error(path, error) from None
 
 
-def cut_torn_line(path: Path) -> None:
+def truncate_partial_line(path: Path) -> None:
     """Take away what a lost writer left after the last whole line. Raises OSError."""
     if path.exists():
         size = path.stat().st_size

@@ -1,8 +1,8 @@
-"""Keeps signals away from child processes, from their first instruction on.
+"""Child processes that ignore stop signals from their first instruction, or end with the parent.
 
 Ctrl-C reaches every process of the terminal's group. A child that is still importing would die
-of it with a traceback, before it can say that it wants to ignore it. So it is born with the signals
-held back (a blocked signal stays blocked across exec), ignores them, and lets go.
+of it with a traceback before it can install a handler. So it is started with the signals blocked
+(a blocked signal stays blocked across exec), sets them to be ignored, and unblocks them.
 """
 
 import os
@@ -14,19 +14,19 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 
 
-def start_shielded(process: BaseProcess, numbers: Iterable[signal.Signals]) -> None:
-    """Start ``process`` with the signals ``numbers`` held back until it calls ``ignore``."""
-    with held_back(numbers):
+def start_with_signals_blocked(process: BaseProcess, numbers: Iterable[signal.Signals]) -> None:
+    """Start ``process`` with the signals ``numbers`` blocked until it calls ``ignore_signals``."""
+    with signals_blocked(numbers):
         process.start()
 
 
 @contextmanager
-def held_back(numbers: Iterable[signal.Signals]) -> Iterator[None]:
-    """Processes started meanwhile are born with the signals ``numbers`` held back."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows: children there are no group of a terminal
+def signals_blocked(numbers: Iterable[signal.Signals]) -> Iterator[None]:
+    """Start processes within the block with the signals ``numbers`` blocked."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has no process groups of a terminal
         yield
         return
-    resource_tracker.ensure_running()  # its start, within that of a process, would let signals in
+    resource_tracker.ensure_running()  # starting it unblocks signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
@@ -34,8 +34,8 @@ def held_back(numbers: Iterable[signal.Signals]) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def ignore(numbers: Iterable[signal.Signals]) -> None:
-    """In the child: drop these signals from now on, those that were held back included."""
+def ignore_signals(numbers: Iterable[signal.Signals]) -> None:
+    """In the child: ignore these signals from now on, those that are pending included."""
     numbers = list(numbers)
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
@@ -43,12 +43,12 @@ def ignore(numbers: Iterable[signal.Signals]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
 
-def end_with_parent() -> None:
-    """In the child: end at once when the parent does, however that ends."""
-    Thread(target=_end_with_parent, name="vecchess-parent", daemon=True).start()
+def exit_with_parent() -> None:
+    """In the child: exit at once when the parent ends, whatever the cause."""
+    Thread(target=_exit_with_parent, name="vecchess-parent", daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()

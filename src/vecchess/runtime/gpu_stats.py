@@ -6,7 +6,7 @@ from typing import Any
 MB = 1e6
 
 
-class Telemetry:
+class GpuStats:
     """Readings of GPUs by their UUID. Where there is no driver, or no GPU, there are none."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What asks a run to stop: signals, for as long as somebody is to heed them."""
+"""Stop signals: the first one asks a run to save and end, a second Ctrl-C ends it at once."""
 
 import os
 import signal
@@ -12,159 +12,167 @@ from typing import Self
 
 EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
 STANDARD_STREAMS = (0, 1, 2)
-AGAIN_S = 0.02
+RESEND_S = 0.02
 
 
 def stop_signals() -> list[signal.Signals]:
-    """What asks a run to stop. The parent heeds them; workers wait for its word."""
+    """The signals that ask a run to stop. Workers ignore them and wait for the parent's message."""
     names = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP")
     return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
 def exit_code(stopped_by: str) -> int:
-    """Of a run that ended well: by itself (""), by Ctrl-C, or by another signal."""
+    """Exit code of a run that ended by itself (""), by Ctrl-C ("SIGINT") or by another signal."""
     return {"": EXIT_OK, "SIGINT": EXIT_INTERRUPTED}.get(stopped_by, EXIT_RESUMABLE)
 
 
+def stopped_text(stopped_by: str) -> str:
+    """How people read a signal's name or another reason: "stopped with Ctrl-C"."""
+    return "stopped with Ctrl-C" if stopped_by == "SIGINT" else f"stopped by {stopped_by}"
+
+
 class Stopped(BaseException):  # of a KeyboardInterrupt typer would make exit code 130
-    """Somebody asked to stop while there was nothing to save yet."""
+    """A stop was requested before there was anything to save."""
 
     def __init__(self, reason: str) -> None:
-        """``reason``: the signal's name."""
-        super().__init__(f"stopped by {reason} before anything was begun")
+        """``reason``: name of the signal."""
+        super().__init__(f"{stopped_text(reason)} before anything had started")
         self.exit_code = exit_code(reason)
 
 
-class Answer(Enum):
-    """What the first signal does."""
+class OnSignal(Enum):
+    """What the first signal does: one of the actions of ``StopSignals``."""
 
-    NOTE = auto()
-    """It sets ``reason``: somebody looks at it, and saves."""
+    SET_FLAG = auto()
+    """Set ``reason``; the caller polls it, saves and ends."""
     RAISE = auto()
-    """It raises ``Stopped`` as well: what is going on may take long, and need not be finished."""
-    LEAVE = auto()
-    """It ends the process. An exception in the midst of an import can get lost, or become another
-    one."""
+    """Set ``reason`` and raise ``Stopped``: the work may be long and need not be finished."""
+    EXIT = auto()
+    """End the process: an exception raised during an import can be lost or replaced by another."""
 
 
 class StopSignals:
-    """Heeds signals inside a ``with``: the first asks to stop, a second SIGINT to leave at once.
+    """Handles signals inside a ``with``: the first asks to stop, a second SIGINT to end at once.
 
-    Outside of it nothing is heeded, and ``ask`` alone can set a reason. To be entered in the main
-    thread, as Python wants it. A SIGHUP that whoever started us ignores, as ``nohup`` does, stays
-    ignored. Sent to another process it is one that heeds nothing there.
+    Outside the block no signal is handled; ``request_stop`` can still set a reason. Python requires
+    the main thread. A SIGHUP that is ignored already (``nohup``) stays ignored. A pickled copy
+    handles no signals.
     """
 
-    def __init__(self, interrupts: bool = False, answer: Answer = Answer.NOTE) -> None:
-        """Nobody has asked yet. ``interrupts``: that second SIGINT raises KeyboardInterrupt too,
-        for whoever does not look at ``must_leave_now`` all the time."""
-        self._interrupts, self._answer = interrupts, answer
-        self._has_raised = self._is_lost = self._comes_again = False
-        self._again: threading.Timer | None = None
+    def __init__(self, interrupts: bool = False, on_signal: OnSignal = OnSignal.SET_FLAG) -> None:
+        """``interrupts``: the second SIGINT also raises KeyboardInterrupt, for callers that do not
+        poll ``must_exit_now``."""
+        self._interrupts, self._on_signal = interrupts, on_signal
+        self._has_raised = self._is_swallowed = self._is_resent = False
+        self._resend_timer: threading.Timer | None = None
         self.reason = ""
-        """Name of the first signal that came, or what was given to ``ask``; "" while none did."""
-        self.must_leave_now = False
-        """True once nothing is to be waited for any more."""
+        """Name of the first signal, or the first argument of ``request_stop``; "" before either."""
+        self.must_exit_now = False
+        """True after the second SIGINT: nothing may be waited for."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[bool]]:
         return type(self), (self._interrupts,)
 
     def __enter__(self) -> Self:
-        """Take the signals over."""
+        """Install the handlers."""
         self._terminals = [stream for stream in STANDARD_STREAMS if os.isatty(stream)]
-        self._previous = {
+        self._previous_handlers = {
             number: signal.signal(number, self._handle)
             for number in stop_signals()
             if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
         }
-        self._hook, sys.unraisablehook = sys.unraisablehook, self._raise_again
+        self._previous_hook, sys.unraisablehook = sys.unraisablehook, self._raise_swallowed
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give them back."""
-        self._settle()
-        sys.unraisablehook = self._hook
-        for number, action in self._previous.items():
+        """Restore the handlers from before."""
+        self._forget_swallowed()
+        sys.unraisablehook = self._previous_hook
+        for number, action in self._previous_handlers.items():
             signal.signal(number, action)
 
-    def ask(self, reason: str) -> None:
-        """Ask to stop; the first reason stands."""
+    def request_stop(self, reason: str) -> None:
+        """Set ``reason`` unless one is set already."""
         self.reason = self.reason or reason
 
-    def begin(self, answer: Answer = Answer.NOTE) -> None:
-        """Answer so from now on. Raises Stopped where somebody has asked, and that was to raise."""
-        self._settle()
-        raises = Answer.RAISE in (answer, self._answer)
-        self._answer = answer
+    def set_action(self, on_signal: OnSignal = OnSignal.SET_FLAG) -> None:
+        """Set the action of the first signal from now on.
+
+        Raises Stopped where a stop was requested already and the action before or after is RAISE.
+        """
+        self._forget_swallowed()
+        raises = OnSignal.RAISE in (on_signal, self._on_signal)
+        self._on_signal = on_signal
         if self.reason and raises:
             raise Stopped(self.reason)
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Within the block signals raise Stopped; at its ends one that came before does."""
-        before = self._answer
+        """Raise Stopped for signals within the block, and at both its ends for earlier ones."""
+        before = self._on_signal
         try:
-            self.begin(Answer.RAISE)
+            self.set_action(OnSignal.RAISE)
             yield
-            self.begin(Answer.RAISE)  # an exception can get lost on its way
+            self.set_action(OnSignal.RAISE)  # an exception can get lost on its way
         finally:
-            self._answer = before
+            self._on_signal = before
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._comes_again:
-            self._comes_again = False
-            if self._is_lost:
-                self._is_lost = False
+        if self._is_resent:
+            self._is_resent = False
+            if self._is_swallowed:
+                self._is_swallowed = False
                 raise Stopped(self.reason)
             return
         if number == getattr(signal, "SIGHUP", None):
-            self._leave_terminal()
+            self._redirect_lost_terminal()
         if self.reason and number == signal.SIGINT:
-            self.must_leave_now = True
+            self.must_exit_now = True
             if self._interrupts:
                 raise KeyboardInterrupt
         is_first = not self.reason
-        self.ask(signal.Signals(number).name)
-        if self._answer is Answer.LEAVE:
-            _leave(self.reason)
-        if is_first and self._answer is Answer.RAISE:
+        self.request_stop(signal.Signals(number).name)
+        if self._on_signal is OnSignal.EXIT:
+            _exit_process(self.reason)
+        if is_first and self._on_signal is OnSignal.RAISE:
             self._has_raised = True
             raise Stopped(self.reason)
 
-    def _raise_again(self, unraisable: "sys.UnraisableHookArgs") -> None:
-        """A callback from C code, as numba has many, lets no exception through: once more, then.
+    def _raise_swallowed(self, unraisable: "sys.UnraisableHookArgs") -> None:
+        """Raise ``Stopped`` again where a callback from C code (numba has many) swallowed it.
 
-        What was half made when it came may complain when it goes: that means nothing.
+        Other unraisable errors that follow a raised ``Stopped`` come from half-made objects and
+        are dropped.
         """
         if not self._has_raised:
-            self._hook(unraisable)
-        elif unraisable.exc_type is Stopped and self._answer is Answer.RAISE:
-            self._is_lost = True
-            self._again = threading.Timer(AGAIN_S, self._send_again)
-            self._again.start()
+            self._previous_hook(unraisable)
+        elif unraisable.exc_type is Stopped and self._on_signal is OnSignal.RAISE:
+            self._is_swallowed = True
+            self._resend_timer = threading.Timer(RESEND_S, self._resend)
+            self._resend_timer.start()
 
-    def _send_again(self) -> None:
-        self._comes_again = True
+    def _resend(self) -> None:
+        self._is_resent = True
         os.kill(os.getpid(), signal.Signals[self.reason])
 
-    def _settle(self) -> None:
-        """Whoever called knows of the reason: what got lost need not be raised any more."""
-        self._is_lost = False
-        if self._again is not None:
-            self._again.cancel()
-            self._again.join()
-            self._again = None
+    def _forget_swallowed(self) -> None:
+        """Forget a swallowed exception: the caller has seen the reason."""
+        self._is_swallowed = False
+        if self._resend_timer is not None:
+            self._resend_timer.cancel()
+            self._resend_timer.join()
+            self._resend_timer = None
 
-    def _leave_terminal(self) -> None:
-        """Where it is gone, no line to it is to fail."""
-        nowhere = os.open(os.devnull, os.O_RDWR)
+    def _redirect_lost_terminal(self) -> None:
+        """Redirect standard streams to a terminal that is gone, so that writes do not fail."""
+        null = os.open(os.devnull, os.O_RDWR)
         for stream in self._terminals:
             if not os.isatty(stream):
-                os.dup2(nowhere, stream)
-        os.close(nowhere)
+                os.dup2(null, stream)
+        os.close(null)
 
 
-def _leave(reason: str) -> None:
+def _exit_process(reason: str) -> None:
     stopped = Stopped(reason)
     with suppress(OSError):
         os.write(2, f"vecchess: {stopped}\n".encode())

@@ -13,15 +13,20 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
-from vecchess.runtime.signals import Answer, StopSignals, exit_code
+from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.supervisor.run_result import RunResult
 from vecchess.selfplay.supervisor.selfplay_progress import LiveWatcher, PlainWatcher, QuietWatcher
-from vecchess.selfplay.supervisor.status_watcher import Chronicle
-from vecchess.selfplay.supervisor.supervisor import Campaign, Watcher
-from vecchess.selfplay.supervisor.throughput_log import LoadLog
-from vecchess.selfplay.worker.networks import check_net, kept_net, network_of, obtain_net
-from vecchess.selfplay.worker.precompile import Warmup
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
+from vecchess.selfplay.supervisor.throughput_log import ThroughputLog
+from vecchess.selfplay.worker.networks import (
+    check_net,
+    configured_network,
+    store_configured_net,
+    stored_net,
+)
+from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.selfplay.worker.setup import check_search
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
@@ -51,7 +56,7 @@ def play_run(
     DataError when the disk refuses, WorkerDied when a worker cannot be kept alive.
     """
     stops = stops or StopSignals()
-    stops.begin(Answer.RAISE)
+    stops.set_action(OnSignal.RAISE)
     devices = parse_gpus(config.gpus)
     start_table(config.game)
     check_search(config.tree, share_out(config, devices, config.games), len(devices))
@@ -59,21 +64,21 @@ def play_run(
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
     run = _folder(config, run_dir, resume)
     with run.locked(), StatusWriter(run, "selfplay") as status, _endpoint(config, status):
-        with Warmup(config, lambda line: console.print(line, soft_wrap=True)) as warmup:
-            network = kept_net(run) if resume else network_of(config)
-            net_file = obtain_net(config, network, run)
+        with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as warmup:
+            network = stored_net(run) if resume else configured_network(config)
+            net_file = store_configured_net(config, network, run)
             write_atomically(run.config, to_toml(config).encode())
             warmup.finish(net_file)
         sizes = None if network is None else network.config
         settled = with_remembered_slots(config, sizes, devices)
         with (
             watcher_for(console, quiet) as watcher,
-            LoadLog(run, status.note) as loads,
-            Campaign(
-                settled, run, devices, Chronicle(watcher, status, loads.keep), stops
+            ThroughputLog(run, status.note) as loads,
+            Supervisor(
+                settled, run, devices, StatusWatcher(watcher, status, loads.keep), stops
             ) as campaign,
         ):
-            stops.begin(Answer.NOTE)
+            stops.set_action(OnSignal.SET_FLAG)
             campaign.ledger.open([(0, config.games)])
             _announce(campaign, net_file, run, console, quiet)
             result = campaign.play(net_file, range(config.games))
@@ -120,7 +125,7 @@ def _deciding(config: SelfplayConfig) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in DECIDES_NOTHING}
 
 
-def watcher_for(console: Console, quiet: bool) -> AbstractContextManager[Watcher]:
+def watcher_for(console: Console, quiet: bool) -> AbstractContextManager[SelfplayWatcher]:
     """What shows how games go: live on a terminal, lines elsewhere, or nothing."""
     if quiet:
         return nullcontext(QuietWatcher(console))
@@ -130,7 +135,7 @@ def watcher_for(console: Console, quiet: bool) -> AbstractContextManager[Watcher
 
 
 def _announce(
-    campaign: Campaign, net_file: str, run: RunFolder, console: Console, quiet: bool
+    campaign: Supervisor, net_file: str, run: RunFolder, console: Console, quiet: bool
 ) -> None:
     """Say who plays how many games, before the first one starts."""
     if quiet:

@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, append_line, cut_torn_line, refusal
+from vecchess.runtime.atomic_write import (
+    PARTIAL_PREFIX,
+    append_line,
+    path_write_error,
+    truncate_partial_line,
+)
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object
 from vecchess.store.records import SCHEMA
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
@@ -81,7 +86,7 @@ class Manifest:
         line = (json.dumps(entry.to_dict()) + "\n").encode()
         with _refusals(self.path):
             if not self.path.exists() or self.path.stat().st_size != self._size:
-                cut_torn_line(self.path)
+                truncate_partial_line(self.path)
         self._size = append_line(self.path, line)
         self.entries.append(entry)
         self.stats.add(entry.stats)
@@ -141,7 +146,7 @@ def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise refusal(path, error) from None
+        raise path_write_error(path, error) from None
 
 
 def _adoptable(

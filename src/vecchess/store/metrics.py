@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.runtime.atomic_write import append_line, refusal, write_atomically
+from vecchess.runtime.atomic_write import append_line, path_write_error, write_atomically
 from vecchess.safe_parse import open_regular, parse_json_object
 from vecchess.store.tensorboard_file import TensorboardFile
 
@@ -111,7 +111,7 @@ class MetricsLog:
         try:
             lines = self.path.read_bytes().splitlines(keepends=True)
         except OSError as error:
-            raise refusal(self.path, error) from None
+            raise path_write_error(self.path, error) from None
         kept = b"".join(thinned(lines))
         write_atomically(self.path, kept)
         self._most_bytes = max(self._most_bytes, len(kept) * 5 // 4)

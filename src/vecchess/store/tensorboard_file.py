@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.runtime.atomic_write import refusal
+from vecchess.runtime.atomic_write import path_write_error
 
 FILE_VERSION = "brain.Event:2"
 
@@ -35,7 +35,7 @@ class TensorboardFile:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("wb")
         except OSError as error:
-            raise refusal(self.path, error) from None
+            raise path_write_error(self.path, error) from None
         self._records = RecordWriter(self._file)
         self._write(file_version=FILE_VERSION)
         if purge_step is not None:
@@ -58,4 +58,4 @@ class TensorboardFile:
             self._records.write(event.SerializeToString())
             self._file.flush()
         except OSError as error:
-            raise refusal(self.path, error) from None
+            raise path_write_error(self.path, error) from None

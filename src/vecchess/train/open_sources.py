@@ -9,8 +9,8 @@ from rich.console import Console
 from vecchess.config import TrainConfig
 from vecchess.runtime.devices import Device
 from vecchess.selfplay.run_selfplay import watcher_for
-from vecchess.selfplay.supervisor.status_watcher import Chronicle
-from vecchess.selfplay.supervisor.supervisor import Campaign, Watcher
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.data.dataset_files import shards_of
@@ -83,18 +83,18 @@ def open_source(
     settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
     with (
         watcher_for(console, quiet or not ranks.is_main) as shown,
-        Campaign(
+        Supervisor(
             settings, run, devices, _watcher(shown, trainer.reporter), trainer.stop
         ) as campaign,
     ):
         yield SelfplaySource(config, run, ranks, trainer.stop, campaign, num_reference)
 
 
-def _watcher(shown: Watcher, reporter: TrainReporter) -> Watcher:
+def _watcher(shown: SelfplayWatcher, reporter: TrainReporter) -> SelfplayWatcher:
     """One that writes down what it sees, on ranks that have a status to write to."""
     if reporter.status is None:
         return shown
-    return Chronicle(shown, reporter.status, reporter.loaded)
+    return StatusWatcher(shown, reporter.status, reporter.loaded)
 
 
 def _given(

@@ -37,7 +37,7 @@ def run_on_rank0(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] 
         thread.start()
     while not (beat := ranks.heartbeat(stop.reason, not thread.is_alive())).all_done:
         if beat.stop:
-            stop.ask(beat.stop)
+            stop.request_stop(beat.stop)
             left.set()
             if ranks.is_main:
                 thread.join(LEAVE_S)

@@ -17,7 +17,7 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
-from vecchess.runtime.signals import Answer, StopSignals, exit_code
+from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.worker.setup import check_search
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
@@ -95,7 +95,7 @@ def train_rank(
 ) -> dict[str, Any]:
     """One rank's part of a run; see ``train_run``. One that was spawned hears of signals from its
     leader."""
-    stop.begin(Answer.NOTE)
+    stop.set_action(OnSignal.SET_FLAG)
     config = settings_from_rank0(config, flags, ranks)
     if flags is not None:
         _check(config, devices, ranks.world_size)

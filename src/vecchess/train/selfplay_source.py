@@ -13,8 +13,8 @@ import numpy as np
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.supervisor.worker_throughput import Load, together
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
 from vecchess.train.data.batch_spec import BatchSpec
@@ -75,7 +75,7 @@ class SelfplaySource:
         run: RunFolder,
         ranks: Ranks,
         stop: StopSignals,
-        campaign: Campaign | None,
+        campaign: Supervisor | None,
         num_reference_shards: int = 0,
     ) -> None:
         """``run`` is the folder of this machine; its leading rank alone has a ``campaign``.
@@ -126,13 +126,13 @@ class SelfplaySource:
         first = iteration * games
         return range(first + games * node // nodes, first + games * (node + 1) // nodes)
 
-    def _play(self, campaign: Campaign, iteration: int) -> NodeGames | None:
+    def _play(self, campaign: Supervisor, iteration: int) -> NodeGames | None:
         """This machine's part; None where somebody, here or elsewhere, asked to stop."""
         first_shard = self._parts_of_node()[-1].end_shard if self._history else 0
         net, numbers = latest_net(self._run).file, self.numbers(iteration)
         result = campaign.play(str(net), numbers, self._pulse)
         if result.stopped_by:
-            self._stop.ask(result.stopped_by)
+            self._stop.request_stop(result.stopped_by)
             return None
         end_shard, stats = self._recorded(first_shard, len(numbers))
         positions = stats.searched_plies or sum(stats.time_steps.values())
@@ -165,7 +165,7 @@ class SelfplaySource:
         while True:
             beat = self._ranks.heartbeat(self._stop.reason, is_done=True)
             if beat.stop:
-                self._stop.ask(beat.stop)
+                self._stop.request_stop(beat.stop)
             if beat.stop or beat.all_done:
                 return
 
@@ -222,7 +222,7 @@ class SelfplaySource:
             stats.add(part.stats)
         window = sum(part.positions for later in self._history[oldest:] for part in later)
         seconds = max(part.seconds for part in parts)
-        load = together([Load.from_dict(part.load) for part in parts]).to_dict()
+        load = combined_throughput([Throughput.from_dict(part.load) for part in parts]).to_dict()
         return {
             **{name: load[name] for name in TOLD_OF_LOAD},
             "seconds": round(seconds, 3),

@@ -142,7 +142,7 @@ class Trainer:
 
     def _is_asked_to_stop(self) -> bool:
         """Whether any rank was asked; from then on all of them know why."""
-        self.stop.ask(self.ranks.heartbeat(self.stop.reason, is_done=True).stop)
+        self.stop.request_stop(self.ranks.heartbeat(self.stop.reason, is_done=True).stop)
         return bool(self.stop.reason)
 
     def _is_due(self, every: int) -> bool:

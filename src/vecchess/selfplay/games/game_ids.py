@@ -10,7 +10,7 @@ import numpy as np
 from vecchess.store.inflight import SavedGames
 
 
-class NumberPool:
+class GameIdPool:
     """Thread-safe pool of game numbers, kept as half-open ranges, and of saved games."""
 
     def __init__(self) -> None:

@@ -76,7 +76,7 @@ class GameTable(NamedTuple):
         )
 
 
-class Desk(NamedTuple):
+class RequestSlice(NamedTuple):
     """One mover's part of ``Requests``: the rows from ``first`` on, one a seat."""
 
     first: int
@@ -88,7 +88,7 @@ class Desk(NamedTuple):
     steps: NDArray[np.uint8]
 
     @classmethod
-    def part(cls, requests: Requests, first: int, num_games: int) -> "Desk":
+    def part(cls, requests: Requests, first: int, num_games: int) -> "RequestSlice":
         """Views of the rows first .. first + num_games."""
         rows = slice(first, first + num_games)
         return cls(first, **{name: array[rows] for name, array in vars(requests).items()})

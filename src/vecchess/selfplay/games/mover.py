@@ -10,7 +10,7 @@ from vecchess.chess.movegen import MOVE_BUFFER
 from vecchess.chess.planes import history_of
 from vecchess.chess.rules import Termination
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.games.game_ids import NumberPool, ranges_of
+from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
 from vecchess.selfplay.games.game_kernel import (
     CONSUMED,
     CURSOR_WORDS,
@@ -21,7 +21,14 @@ from vecchess.selfplay.games.game_kernel import (
     SUPPLIED,
     WORDS_DONE,
 )
-from vecchess.selfplay.games.game_table import VACANT, Desk, Finished, GameTable, Rules, rescaled
+from vecchess.selfplay.games.game_table import (
+    VACANT,
+    Finished,
+    GameTable,
+    RequestSlice,
+    Rules,
+    rescaled,
+)
 from vecchess.selfplay.games.ply_log import PAGE_PLIES, ply_log
 from vecchess.selfplay.games.policy_kernel import play_rows
 from vecchess.selfplay.games.resume import log_pages_of, set_up
@@ -53,7 +60,7 @@ class Mover:
         requests: Requests,
         first_row: int,
         num_games: int,
-        numbers: NumberPool,
+        numbers: GameIdPool,
     ) -> None:
         """All seats are vacant until ``play`` is called with their rows.
 
@@ -65,7 +72,7 @@ class Mover:
         self.plies = 0
         self.rules = rules
         self.net_sha = net_sha
-        self._desk = Desk.part(requests, first_row, num_games)
+        self._desk = RequestSlice.part(requests, first_row, num_games)
         self._numbers = numbers
         self._log = ply_log()
         room = min(FINISHED_GAMES, num_games)

@@ -16,7 +16,7 @@ from vecchess.selfplay.games.game_kernel import (
     next_number_unbatched,
     set_up_unbatched,
 )
-from vecchess.selfplay.games.game_table import VACANT, Desk, GameTable, Rules
+from vecchess.selfplay.games.game_table import VACANT, GameTable, RequestSlice, Rules
 from vecchess.selfplay.games.paged_log import NO_PAGE, Pages
 from vecchess.selfplay.games.ply_log import PAGE_PLIES, free_plies_unbatched, pack_ply_unbatched
 from vecchess.store.inflight import SavedGames
@@ -57,7 +57,7 @@ def set_up(
     saved: SavedGames,
     rows: NDArray[np.int32],
     games: GameTable,
-    desk: Desk,
+    desk: RequestSlice,
     rules: Rules,
     log: Pages,
     moves: NDArray[np.uint16],

@@ -13,7 +13,7 @@ from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree import tree_layout as record
 from vecchess.search.tree.node_layout import LANE_LEAF, NO_NODE
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
 from vecchess.selfplay.games.game_table import (
     ANCHOR_FINGERPRINT,
@@ -38,7 +38,7 @@ from vecchess.selfplay.games.target_log import (
 from vecchess.store.inflight import SavedGames
 
 
-class Thinker(Mover):
+class SearchMover(Mover):
     """Plays games whose moves are searched; a row is a question of its game's tree."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Thinker(Mover):
         requests: Requests,
         first_row: int,
         num_games: int,
-        numbers: NumberPool,
+        numbers: GameIdPool,
         config: TreeConfig,
         plan: ForestPlan,
         cache: EvaluationCache | None,

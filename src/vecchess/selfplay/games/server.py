@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.mover import Mover
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.inflight import SavedGames, join_saved
@@ -27,12 +27,12 @@ from vecchess.store.records import GameRecords, concatenate
 
 Rows = NDArray[np.int32]
 IDLE_WAIT_S = 0.02
-MakeMover = Callable[[Requests, int, int, NumberPool], Mover]
+MakeMover = Callable[[Requests, int, int, GameIdPool], Mover]
 """Makes the mover of so many rows from a first one on."""
 
 
 @dataclass(frozen=True)
-class Turn:
+class MoverOutput:
     """What a mover hands back: rows with questions, rows without a game, games that ended."""
 
     mover: int
@@ -56,7 +56,7 @@ class SelfplayServer:
         num_planes: int,
         num_games: int,
         num_movers: int,
-        numbers: NumberPool,
+        numbers: GameIdPool,
         network: IntegerNet | None = None,
     ) -> None:
         """G = ``num_games`` seats, shared out among the movers that ``make_mover`` makes.
@@ -74,7 +74,7 @@ class SelfplayServer:
         ]
         self._vacant = [mover.rows for mover in self.movers]
         self._inboxes: list[SimpleQueue[Rows | None]] = [SimpleQueue() for _ in self.movers]
-        self._outbox: SimpleQueue[Turn | BaseException] = SimpleQueue()
+        self._outbox: SimpleQueue[MoverOutput | BaseException] = SimpleQueue()
         self._with_movers = [0] * num_movers
         self._finished: list[GameRecords] = []
         self._wanted = [0] * num_movers
@@ -265,6 +265,8 @@ class SelfplayServer:
                 glimpse = mover.glimpse(wanted) if wanted else None
                 finished, is_to_save = mover.take_finished(), self._is_to_save[index]
                 saved = mover.saved() if is_to_save else None
-                self._outbox.put(Turn(index, ready, vacant, finished, glimpse, is_to_save, saved))
+                self._outbox.put(
+                    MoverOutput(index, ready, vacant, finished, glimpse, is_to_save, saved)
+                )
         except BaseException as error:
             self._outbox.put(error)

@@ -7,11 +7,15 @@ from functools import partial
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
 from vecchess.runtime.devices import Device, Share, share_out
-from vecchess.selfplay.supervisor.game_ledger import Ledger
-from vecchess.selfplay.supervisor.pending_shards import Backlog
-from vecchess.selfplay.supervisor.worker_pool import Crew
-from vecchess.selfplay.supervisor.worker_process import WorkerHandle
-from vecchess.selfplay.supervisor.worker_throughput import Load, Meter, together
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.selfplay.supervisor.pending_shards import PendingShards
+from vecchess.selfplay.supervisor.worker_pool import WorkerPool
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.selfplay.supervisor.worker_throughput import (
+    Throughput,
+    ThroughputMeter,
+    combined_throughput,
+)
 from vecchess.selfplay.worker.messages import Message
 from vecchess.store.id_set import Range
 from vecchess.store.inflight import InflightFolder
@@ -22,7 +26,7 @@ MAX_FRUITLESS_DEATHS = 3
 """A worker may die so often in a row without a game recorded, or a ply saved, in between."""
 
 
-class Foreman:
+class WorkAssigner:
     """One generation after the other, as a campaign says. The only writer of the manifest."""
 
     def __init__(
@@ -34,9 +38,9 @@ class Foreman:
     ) -> None:
         """Nobody is started. ``note`` takes a line for people. Raises DataError for a damaged
         manifest."""
-        self.crew = Crew(config, run, devices)
-        self.ledger = Ledger(run.manifest())
-        self.backlog = Backlog(self.ledger, note)
+        self.crew = WorkerPool(config, run, devices)
+        self.ledger = GameLedger(run.manifest())
+        self.backlog = PendingShards(self.ledger, note)
         """Shards that wait for room on the disk."""
         self.inflight = InflightFolder(run.inflight)
         """What workers that are gone have saved of their games."""
@@ -47,18 +51,18 @@ class Foreman:
         self._devices = devices
         self._note = note
         self._net = ""
-        self._meters: dict[int, Meter] = {}
+        self._meters: dict[int, ThroughputMeter] = {}
         self._deaths: Counter[int] = Counter()
 
     @property
-    def workers(self) -> dict[int, WorkerHandle]:
+    def workers(self) -> dict[int, WorkerProcess]:
         """The workers there are, by the index of their device."""
         return self.crew.workers
 
     @property
-    def load(self) -> Load:
+    def load(self) -> Throughput:
         """Of all workers together, since the generation began."""
-        return together([meter.overall() for meter in self._meters.values()])
+        return combined_throughput([meter.overall() for meter in self._meters.values()])
 
     def begin(self, net: str, ranges: list[Range]) -> None:
         """Open the book of a new generation: games ``ranges``, played by ``net``."""
@@ -108,7 +112,7 @@ class Foreman:
         for worker in [worker for worker in self.workers.values() if not worker.is_alive]:
             self._let_go(worker, errors)
 
-    def heed(self, worker: WorkerHandle, message: Message) -> None:
+    def heed(self, worker: WorkerProcess, message: Message) -> None:
         """Do what a worker's message asks for."""
         kind, index = message["kind"], worker.plan.index
         if kind == "stats":
@@ -127,7 +131,7 @@ class Foreman:
         elif kind == "failed":
             worker.failure = message
 
-    def _replenish(self, worker: WorkerHandle, message: Message) -> None:
+    def _replenish(self, worker: WorkerProcess, message: Message) -> None:
         """Keep a few seconds of games with each worker, fewer towards the end."""
         wanted = max(self.share.games // 2, int(2 * worker.meter.games_per_s))
         if message["unstarted"] < wanted and not worker.is_told_to_stop:
@@ -145,14 +149,14 @@ class Foreman:
         self.inflight.drop(self.ledger.has_missing, alive)
         self.inflight.survey(alive)
 
-    def _replace(self, worker: WorkerHandle, reason: str) -> None:
+    def _replace(self, worker: WorkerProcess, reason: str) -> None:
         """Bury a worker, and let a new one play its share of what is open."""
         self._bury(worker, reason)
         self.crew.start(worker.plan.index, self._net, self.share)
         share = -(-self.ledger.num_open // len(self._devices))
         self._hand_out(worker.plan.index, min(share, 2 * self.share.games))
 
-    def _bury(self, worker: WorkerHandle, reason: str) -> None:
+    def _bury(self, worker: WorkerProcess, reason: str) -> None:
         """Take a dead worker's games back, or give up with its error.
 
         Raises DiskFull where its shards cannot be recorded: it is still there then.
@@ -184,7 +188,7 @@ class Foreman:
         self.restarts += 1
 
     def _heed_leaving(
-        self, worker: WorkerHandle, message: Message, errors: list[VecchessError]
+        self, worker: WorkerProcess, message: Message, errors: list[VecchessError]
     ) -> None:
         """As ``heed``; trouble with the book is kept in ``errors`` until everybody has left."""
         try:
@@ -192,7 +196,7 @@ class Foreman:
         except VecchessError as error:
             errors.append(error)
 
-    def _let_go(self, worker: WorkerHandle, errors: list[VecchessError]) -> None:
+    def _let_go(self, worker: WorkerProcess, errors: list[VecchessError]) -> None:
         """A worker that was told to stop has ended: record what it wrote and did not report."""
         for message in worker.pipe.receive() or []:
             self._heed_leaving(worker, message, errors)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.selfplay.games.game_ids import NumberPool, ranges_of
+from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
 from vecchess.store.id_set import NumberSet, Range, count_of, is_within
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import read_numbers, read_shard
@@ -14,7 +14,7 @@ MAX_RANGES = 256
 """Ranges handed out at a time: a pipe holds that many without anybody reading it."""
 
 
-class Ledger:
+class GameLedger:
     """Every number of the target is open, with a worker, or recorded in the manifest.
 
     The target is what ``open`` was given last: the games of a run, or of one generation.
@@ -31,7 +31,7 @@ class Ledger:
             self._mark(numbers)
         self._target: list[Range] = []
         self._num_missing = 0
-        self._open = NumberPool()
+        self._open = GameIdPool()
         self._with_worker: dict[int, set[int]] = {}
         self.num_target = 0
         """Games of the target."""

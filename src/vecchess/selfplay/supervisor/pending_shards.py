@@ -4,16 +4,16 @@ from collections.abc import Callable
 from time import monotonic
 
 from vecchess.errors import DiskFull
-from vecchess.selfplay.supervisor.game_ledger import Ledger
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.store.manifest import ShardEntry
 
 RETRY_S = 1.0
 
 
-class Backlog:
+class PendingShards:
     """Writes to the manifest in their order, as soon as there is room."""
 
-    def __init__(self, ledger: Ledger, note: Callable[[str], object]) -> None:
+    def __init__(self, ledger: GameLedger, note: Callable[[str], object]) -> None:
         """Empty. ``note`` hears when shards have to wait, and when no longer."""
         self._ledger, self._note = ledger, note
         self._waiting: list[tuple[int, ShardEntry]] = []
@@ -30,12 +30,12 @@ class Backlog:
         return sum(entry.stats.games for _, entry in self._waiting)
 
     def add(self, worker: int, entry: ShardEntry) -> None:
-        """Record a shard that ``worker`` reports; raises DataError as ``Ledger.record`` does."""
+        """Record a shard that ``worker`` reports; raises DataError, see ``GameLedger.record``."""
         self._waiting.append((worker, entry))
         self.record()
 
     def record(self) -> None:
-        """Record what waits, if it is time to try. Raises DataError as ``Ledger.record`` does."""
+        """Record what waits, if it is time to try. Raises DataError, see ``GameLedger.record``."""
         while self._waiting and self.attempt(lambda: self._ledger.record(*self._waiting[0])):
             del self._waiting[0]
 
@@ -59,5 +59,5 @@ class Backlog:
         return True
 
     def forget(self, worker: int) -> None:
-        """Leave what ``worker`` wrote to ``Ledger.release``, which finds it on the disk."""
+        """Leave what ``worker`` wrote to ``GameLedger.release``, which finds it on the disk."""
         self._waiting = [waiting for waiting in self._waiting if waiting[0] != worker]

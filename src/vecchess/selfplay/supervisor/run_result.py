@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.selfplay.supervisor.worker_throughput import Load
+from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.store.stats import GameStats
 
 
@@ -13,7 +13,7 @@ class RunResult:
 
     stats: GameStats
     """Counts over all recorded games of the generation, those recorded before included."""
-    load: Load
+    load: Throughput
     seconds: float
     stopped_by: str
     """Name of the signal, or other reason, that ended it early, or ""."""

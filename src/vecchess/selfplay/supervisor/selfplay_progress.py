@@ -8,9 +8,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from vecchess.selfplay.supervisor.supervisor import Campaign
-from vecchess.selfplay.supervisor.worker_process import WorkerHandle
-from vecchess.selfplay.supervisor.worker_throughput import Load
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.selfplay.supervisor.worker_throughput import Throughput
 
 PLAIN_INTERVAL_S = 10.0
 LIVE_INTERVAL_S = 0.25
@@ -23,7 +23,7 @@ class QuietWatcher:
         """Lines go to ``console``."""
         self._console = console
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         """Nothing to show."""
 
     def note(self, line: str) -> None:
@@ -39,7 +39,7 @@ class PlainWatcher(QuietWatcher):
         super().__init__(console)
         self._next = monotonic() + PLAIN_INTERVAL_S
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         """Print a line if one is due: not when a generation has just begun, nor when it is over."""
         if campaign.seconds < PLAIN_INTERVAL_S or campaign.ledger.is_complete:
             return
@@ -66,7 +66,7 @@ class LiveWatcher(QuietWatcher):
         """Give them back."""
         self._live.stop()
 
-    def update(self, campaign: Campaign) -> None:
+    def update(self, campaign: Supervisor) -> None:
         """Redraw if it is time; a generation that is over leaves nothing."""
         if campaign.ledger.is_complete:
             self._live.update("", refresh=True)
@@ -75,7 +75,7 @@ class LiveWatcher(QuietWatcher):
             self._live.update(_picture(campaign), refresh=True)
 
 
-def progress_line(campaign: Campaign) -> str:
+def progress_line(campaign: Supervisor) -> str:
     """Where the run stands, in one line."""
     load, done, target = campaign.load, campaign.num_finished, campaign.ledger.num_target
     workers = "  ".join(
@@ -92,14 +92,14 @@ def progress_line(campaign: Campaign) -> str:
     )
 
 
-def _search_figures(load: Load) -> str:
+def _search_figures(load: Throughput) -> str:
     """Simulations and what of them the cache knew, where moves are searched."""
     if not load.sims_per_s:
         return ""
     return f"{load.sims_per_s:,.0f} sims/s  cache {load.cache_hit_rate:.0%}  "
 
 
-def remaining(campaign: Campaign) -> str:
+def remaining(campaign: Supervisor) -> str:
     """Time left at the rate so far, as h:mm:ss."""
     seconds = campaign.remaining_s
     return "-:--:--" if seconds is None else as_clock(seconds)
@@ -111,7 +111,7 @@ def as_clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{whole:02d}"
 
 
-def _picture(campaign: Campaign) -> RenderableType:
+def _picture(campaign: Supervisor) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
     for title in (
         "worker",
@@ -134,13 +134,13 @@ def _picture(campaign: Campaign) -> RenderableType:
     return Group(table, _bar(campaign))
 
 
-def _row(name: str, worker: WorkerHandle) -> list[str]:
+def _row(name: str, worker: WorkerProcess) -> list[str]:
     seated = worker.meter.last.get("seated", 0)
     stage = f"playing {seated:,}" if worker.stage == "playing" and seated else worker.stage
     return [name, stage, f"{worker.games:,}", *_figures(worker.meter.recent())]
 
 
-def _figures(load: Load) -> list[str]:
+def _figures(load: Throughput) -> list[str]:
     return [
         f"{load.plies_per_s:,.0f}",
         f"{load.sims_per_s:,.0f}" if load.sims_per_s else "",
@@ -151,7 +151,7 @@ def _figures(load: Load) -> list[str]:
     ]
 
 
-def _bar(campaign: Campaign) -> RenderableType:
+def _bar(campaign: Supervisor) -> RenderableType:
     target, done = campaign.ledger.num_target, campaign.num_finished
     stats = campaign.ledger.stats
     results = f"+{stats.white_wins} ={stats.draws} -{stats.black_wins}" if stats.games else ""

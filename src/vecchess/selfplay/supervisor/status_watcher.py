@@ -4,9 +4,9 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from vecchess.runtime.gpu_stats import Telemetry
-from vecchess.selfplay.supervisor.supervisor import Campaign, Watcher
-from vecchess.selfplay.supervisor.worker_process import WorkerHandle
+from vecchess.runtime.gpu_stats import GpuStats
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.store.status_file import StatusWriter
 
 STATUS_INTERVAL_S = 1.0
@@ -15,22 +15,22 @@ Keep = Callable[[dict[str, Any]], object]
 """Takes a line about the load, ready for JSON."""
 
 
-class Chronicle:
+class StatusWatcher:
     """A watcher that tells a ``StatusWriter``, and in turn lets another watcher look on."""
 
-    def __init__(self, shown: Watcher, status: StatusWriter, keep: Keep) -> None:
+    def __init__(self, shown: SelfplayWatcher, status: StatusWriter, keep: Keep) -> None:
         """``keep`` gets the load every few seconds; ``shown`` is what people see."""
         self._shown, self._status, self._keep = shown, status, keep
-        self._telemetry = Telemetry()
+        self._telemetry = GpuStats()
         self._next_status = self._next_load = 0.0
 
     def note(self, line: str) -> None:
-        """See ``Watcher``."""
+        """See ``SelfplayWatcher``."""
         self._status.note(line)
         self._shown.note(line)
 
-    def update(self, campaign: Campaign) -> None:
-        """See ``Watcher``."""
+    def update(self, campaign: Supervisor) -> None:
+        """See ``SelfplayWatcher``."""
         self._shown.update(campaign)
         now = monotonic()
         if now < self._next_status and not campaign.ledger.is_complete:
@@ -44,7 +44,7 @@ class Chronicle:
             self._keep(line | _means([gpus[key] for key in gpus]))
 
 
-def facts_of(campaign: Campaign, gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def facts_of(campaign: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Where a generation stands, by the names of ``status.json``."""
     return {
         "state": "playing",
@@ -62,7 +62,7 @@ def facts_of(campaign: Campaign, gpus: dict[str, dict[str, Any]]) -> dict[str, A
 
 
 def _worker_facts(
-    index: int, worker: WorkerHandle, gpus: dict[str, dict[str, Any]]
+    index: int, worker: WorkerProcess, gpus: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
     facts = {
         "index": index,

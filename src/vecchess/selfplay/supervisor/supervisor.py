@@ -14,12 +14,12 @@ from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import VecchessError
 from vecchess.runtime.devices import Device, Share, share_out
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.assignment import Foreman
-from vecchess.selfplay.supervisor.game_ledger import Ledger
+from vecchess.selfplay.supervisor.assignment import WorkAssigner
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.run_result import RunResult
-from vecchess.selfplay.supervisor.worker_process import WorkerHandle
-from vecchess.selfplay.supervisor.worker_throughput import Load, together
-from vecchess.selfplay.worker.precompile import Warmup
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import Range
 from vecchess.store.run_folder import RunFolder
 
@@ -30,10 +30,10 @@ PULSE_S = 0.5
 """How often the caller hears that games are being played."""
 
 
-class Watcher(Protocol):
+class SelfplayWatcher(Protocol):
     """Somebody who looks on: the live display, or nobody."""
 
-    def update(self, campaign: "Campaign") -> None:
+    def update(self, campaign: "Supervisor") -> None:
         """Called many times a second."""
 
     def note(self, line: str) -> None:
@@ -45,7 +45,7 @@ def no_pulse() -> str:
     return ""
 
 
-class Campaign:
+class Supervisor:
     """Generations of one run. Nobody else may write its manifest; use it in a ``with``."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Campaign:
         config: SelfplayConfig,
         run: RunFolder,
         devices: list[Device],
-        watcher: Watcher,
+        watcher: SelfplayWatcher,
         stops: StopSignals | None = None,
     ) -> None:
         """No worker is started before ``play``. Raises DataError for a damaged manifest.
@@ -67,7 +67,7 @@ class Campaign:
         self.num_before = 0
         self._stops = stops or StopSignals()
         self._watcher = watcher
-        self._foreman = Foreman(config, run, devices, watcher.note)
+        self._foreman = WorkAssigner(config, run, devices, watcher.note)
         self._net = ""
         self._asked_to_stop = ""
         self._next_pulse = 0.0
@@ -86,7 +86,7 @@ class Campaign:
             self._foreman.crew.kill()
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> GameLedger:
         """Which games are open, with a worker, or recorded."""
         return self._foreman.ledger
 
@@ -96,7 +96,7 @@ class Campaign:
         return self._foreman.share
 
     @property
-    def workers(self) -> dict[int, WorkerHandle]:
+    def workers(self) -> dict[int, WorkerProcess]:
         """The workers there are, by the index of their device."""
         return self._foreman.workers
 
@@ -106,9 +106,9 @@ class Campaign:
         return monotonic() - self.started
 
     @property
-    def load(self) -> Load:
+    def load(self) -> Throughput:
         """Recent load of all workers together."""
-        return together([worker.meter.recent() for worker in self.workers.values()])
+        return combined_throughput([worker.meter.recent() for worker in self.workers.values()])
 
     @property
     def num_finished(self) -> int:
@@ -202,7 +202,7 @@ class Campaign:
             self._drain()
             self._foreman.share = share
             config = self.config.model_copy(update={"net": self._net})
-            with Warmup(config, self._watcher.note) as warmup:
+            with Precompiler(config, self._watcher.note) as warmup:
                 return warmup.finish(self._net, lambda: self._is_ended_by(pulse))
         return True
 
@@ -224,7 +224,7 @@ class Campaign:
             if not worker.has_played:  # it would listen only once it has imported and compiled
                 worker.kill()
         while self.workers:
-            if monotonic() > deadline or self._stops.must_leave_now:
+            if monotonic() > deadline or self._stops.must_exit_now:
                 self._foreman.crew.kill()
             self._foreman.dismiss(errors)
             self._heed_pulse(pulse)

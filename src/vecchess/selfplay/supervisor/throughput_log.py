@@ -9,7 +9,7 @@ from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.run_folder import RunFolder
 
 
-class LoadLog:
+class ThroughputLog:
     """``metrics.jsonl`` and TensorBoard of a run of games; use it in a ``with``."""
 
     def __init__(self, run: RunFolder, say: Callable[[str], None]) -> None:

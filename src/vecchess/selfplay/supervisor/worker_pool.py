@@ -9,7 +9,7 @@ from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.devices import CPU, Device, Share
-from vecchess.selfplay.supervisor.worker_process import WorkerHandle
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.selfplay.worker.messages import Message
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS
 from vecchess.selfplay.worker.worker import WorkerPlan
@@ -24,12 +24,12 @@ PAUSES, PAUSE_S = 25, 0.1
 """Between two rounds lies so many times what a round takes, but no more than these seconds."""
 
 
-class Crew:
+class WorkerPool:
     """At most one worker a device, by the device's index."""
 
     def __init__(self, config: SelfplayConfig, run: RunFolder, devices: list[Device]) -> None:
         """Nobody is started."""
-        self.workers: dict[int, WorkerHandle] = {}
+        self.workers: dict[int, WorkerProcess] = {}
         self._config = config
         self._run = run
         self._devices = devices
@@ -40,7 +40,7 @@ class Crew:
         self._session = _next_session(run)
         self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
 
-    def start(self, index: int, net: str, share: Share) -> WorkerHandle:
+    def start(self, index: int, net: str, share: Share) -> WorkerProcess:
         """Start the worker of device ``index``, which is to have ``share`` of the work."""
         prefix = f"{self._session:04d}-{index:03d}-{self._token}"
         self._session += 1
@@ -56,7 +56,7 @@ class Crew:
             shard_prefix=prefix,
             share=replace(share, slots=slots),
         )
-        self.workers[index] = WorkerHandle(plan)
+        self.workers[index] = WorkerProcess(plan)
         return self.workers[index]
 
     def lower_slots(self, plan: WorkerPlan) -> int:
@@ -65,7 +65,7 @@ class Crew:
         self._most_slots[plan.index] = slots
         return slots
 
-    def receive(self, timeout_s: float = POLL_S) -> Iterator[tuple[WorkerHandle, Message]]:
+    def receive(self, timeout_s: float = POLL_S) -> Iterator[tuple[WorkerProcess, Message]]:
         """Messages that have come; waits for one, or for a death, which closes the pipe.
 
         Where many come, rounds that took long are followed by a pause, in which more of them come:
@@ -83,7 +83,7 @@ class Crew:
                 for message in worker.pipe.receive() or []:
                     yield worker, message
 
-    def dead(self) -> list[tuple[WorkerHandle, str]]:
+    def dead(self) -> list[tuple[WorkerProcess, str]]:
         """Workers that have ended, or were silent for too long and are ended now, and why."""
         found = []
         listens = monotonic() >= self._next_listening
@@ -98,7 +98,7 @@ class Crew:
                 found.append((worker, reason))
         return found
 
-    def patience(self, worker: WorkerHandle) -> float:
+    def patience(self, worker: WorkerProcess) -> float:
         """Seconds that ``worker`` may be silent."""
         is_compiling = worker.stage == "loading the network" and worker.plan.device != CPU
         return max(self._config.stall_timeout_s, LOADING_S if is_compiling else 0.0)

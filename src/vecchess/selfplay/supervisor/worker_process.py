@@ -7,9 +7,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from time import monotonic
 
-from vecchess.runtime.child_process import start_shielded
+from vecchess.runtime.child_process import start_with_signals_blocked
 from vecchess.runtime.signals import stop_signals
-from vecchess.selfplay.supervisor.worker_throughput import Meter
+from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.selfplay.worker.messages import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 
@@ -18,14 +18,14 @@ UNATTENDED_S = 2.0
 """A parent that looks less often than this was held up itself."""
 
 
-class WorkerHandle:
+class WorkerProcess:
     """A running worker. Making one starts the process."""
 
     def __init__(self, plan: WorkerPlan) -> None:
         """Start ``plan`` in a process of its own (spawned: torch and numba do not survive fork)."""
         context = get_context("spawn")
         self.plan = plan
-        self.meter = Meter()
+        self.meter = ThroughputMeter()
         self.failure: Message | None = None
         self.gpu = ""
         """UUID of its GPU, once it has said so."""
@@ -51,7 +51,7 @@ class WorkerHandle:
             name=f"vecchess-worker-{plan.index}",
             daemon=True,
         )
-        start_shielded(process, stop_signals())
+        start_with_signals_blocked(process, stop_signals())
         return process
 
     @property

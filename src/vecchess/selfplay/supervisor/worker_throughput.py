@@ -16,7 +16,7 @@ STARVED_BELOW = 0.5
 
 
 @dataclass(frozen=True)
-class Load:
+class Throughput:
     """What one worker, or several together, did in a stretch of time."""
 
     plies_per_s: float = 0.0
@@ -50,7 +50,7 @@ class Load:
         return "device-bound" if self.device_busy >= self.mover_busy else "mover-bound"
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Load":
+    def from_dict(cls, values: dict[str, Any]) -> "Throughput":
         """The same from ``to_dict``'s values."""
         return cls(**{field.name: values[field.name] for field in fields(cls)})
 
@@ -61,7 +61,7 @@ class Load:
         }
 
 
-def load_between(first: Message, last: Message, seconds: float) -> Load:
+def throughput_between(first: Message, last: Message, seconds: float) -> Throughput:
     """The load between two ``stats`` messages of one worker, ``seconds`` apart."""
 
     def grown(key: str) -> int:
@@ -74,7 +74,7 @@ def load_between(first: Message, last: Message, seconds: float) -> Load:
     batches, positions = grown("batches"), grown("positions")
     before = first.get("steps", {})
     steps = sum(int(t) * (n - before.get(t, 0)) for t, n in last["steps"].items())
-    return Load(
+    return Throughput(
         plies_per_s=grown("plies") / seconds,
         games_per_s=grown("games") / seconds,
         evals_per_s=positions / seconds,
@@ -90,17 +90,17 @@ def load_between(first: Message, last: Message, seconds: float) -> Load:
     )
 
 
-def together(loads: list[Load]) -> Load:
+def combined_throughput(loads: list[Throughput]) -> Throughput:
     """Rates add up, shares and times are averaged; the longest wait counts."""
     if not loads:
-        return Load()
+        return Throughput()
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(load, name) for load in loads]))
 
     evals = sum(load.evals_per_s for load in loads)
     steps = sum(load.mean_time_steps * load.evals_per_s for load in loads)
-    return Load(
+    return Throughput(
         plies_per_s=sum(load.plies_per_s for load in loads),
         games_per_s=sum(load.games_per_s for load in loads),
         evals_per_s=evals,
@@ -116,7 +116,7 @@ def together(loads: list[Load]) -> Load:
     )
 
 
-class Meter:
+class ThroughputMeter:
     """Readings of one worker's counters: the recent load, and the load since it began to play."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Meter:
         self._readings: deque[tuple[float, Message]] = deque()
         self._first: tuple[float, Message] | None = None
         self._games_before = 0
-        self._recent: Load | None = None
+        self._recent: Throughput | None = None
 
     def begin(self) -> None:
         """Count from now on: what was done before belongs to an earlier generation."""
@@ -161,21 +161,21 @@ class Meter:
         (since, first), (now, last) = self._readings[0], self._readings[-1]
         return float(last["games"] - first["games"]) / max(now - since, 1e-9)
 
-    def recent(self) -> Load:
-        """Load over the last seconds."""
+    def recent(self) -> Throughput:
+        """Throughput over the last seconds."""
         if self._recent is None:
             self._recent = self._load(self._readings[0] if self._readings else None)
         return self._recent
 
-    def overall(self) -> Load:
-        """Load since the first message."""
+    def overall(self) -> Throughput:
+        """Throughput since the first message."""
         return self._load(self._first)
 
-    def _load(self, since: tuple[float, Message] | None) -> Load:
+    def _load(self, since: tuple[float, Message] | None) -> Throughput:
         if since is None or len(self._readings) < 2:
-            return Load()
+            return Throughput()
         now, message = self._readings[-1]
-        return load_between(since[1], message, now - since[0])
+        return throughput_between(since[1], message, now - since[0])
 
 
 def _queue_age_p99_ms(first: dict[str, int], last: dict[str, int]) -> float:

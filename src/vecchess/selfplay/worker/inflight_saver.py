@@ -11,7 +11,7 @@ from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.store.inflight import SavedGames
 
 
-class Stage(Enum):
+class SaveStage(Enum):
     """What a keeper waits for."""
 
     TIME = auto()
@@ -23,7 +23,7 @@ class Stage(Enum):
     beginnings until they are on the disk."""
 
 
-class Keeper:
+class InflightSaver:
     """One worker's file of ``store/inflight.py``."""
 
     def __init__(self, path: Path, interval_s: float, say: Callable[[str], object]) -> None:
@@ -31,28 +31,28 @@ class Keeper:
         self._file = LatestFile(path, SavedGames.to_bytes, durably=True, complain=say)
         self._interval_s = interval_s
         self._next_time = monotonic() + interval_s
-        self._stage = Stage.TIME
+        self._stage = SaveStage.TIME
         self._told: SavedGames | None = None
         self._ended_plies = 0
 
     def look_after(self, server: SelfplayServer, writer: ShardWriter) -> None:
         """Called when ``writer`` has what a turn of the central loop finished."""
-        if self._stage is Stage.TIME and monotonic() >= self._next_time:
+        if self._stage is SaveStage.TIME and monotonic() >= self._next_time:
             self._next_time = monotonic() + self._interval_s
-            self._stage = Stage.MOVERS
+            self._stage = SaveStage.MOVERS
             server.ask_to_save()
-        elif self._stage is Stage.MOVERS and server.is_saved:
-            self._stage = Stage.WRITER
+        elif self._stage is SaveStage.MOVERS and server.is_saved:
+            self._stage = SaveStage.WRITER
             self._told, self._ended_plies = server.saved, writer.plies_put
             writer.flush()
-        elif self._stage is Stage.WRITER and writer.plies_written >= self._ended_plies:
-            self._stage = Stage.TIME
+        elif self._stage is SaveStage.WRITER and writer.plies_written >= self._ended_plies:
+            self._stage = SaveStage.TIME
             self._file.put(self._told)
             self._told = None
 
     def rest(self) -> None:
         """No game is in progress until further notice."""
-        self._stage, self._told = Stage.TIME, None
+        self._stage, self._told = SaveStage.TIME, None
         self._file.put(None)
 
     def close(self, server: SelfplayServer) -> None:

@@ -24,7 +24,7 @@ ENDED_S = 5.0
 CLOSE_WAIT_S = 2.0
 
 
-class Showcase:
+class LiveGames:
     """Keeps the file of one worker up to date."""
 
     def __init__(self, folder: Path, worker: int) -> None:

@@ -39,7 +39,7 @@ def _is_new(net: str) -> bool:
     return is_recipe(net) and not (net in PRESETS and Path(net).is_file())
 
 
-def keep_net(network: IntegerNet, run: RunFolder) -> Path:
+def store_net(network: IntegerNet, run: RunFolder) -> Path:
     """Put ``network`` into the run's folder, named by its hash, and make it the latest."""
     file = run.nets / f"{network.sha256[:16]}.safetensors"
     if not file.exists():
@@ -48,7 +48,7 @@ def keep_net(network: IntegerNet, run: RunFolder) -> Path:
     return file
 
 
-def kept_net(run: RunFolder) -> IntegerNet | None:
+def stored_net(run: RunFolder) -> IntegerNet | None:
     """The network the run was played with so far, None for one that is built in.
 
     Raises NetworkError where the run's own copy is missing or is not what was kept.
@@ -66,11 +66,11 @@ def kept_net(run: RunFolder) -> IntegerNet | None:
     return network
 
 
-def obtain_net(config: SelfplayConfig, network: IntegerNet | None, run: RunFolder) -> str:
+def store_configured_net(config: SelfplayConfig, network: IntegerNet | None, run: RunFolder) -> str:
     """What workers are told to load: the file kept in the run, or the name of a built-in one."""
-    return config.net if network is None else str(keep_net(network, run))
+    return config.net if network is None else str(store_net(network, run))
 
 
-def network_of(config: SelfplayConfig) -> IntegerNet | None:
+def configured_network(config: SelfplayConfig) -> IntegerNet | None:
     """The network ``config`` asks for, None for one that is built in."""
     return None if config.net in BUILT_IN_NETS else load_or_create(config.net, config.seed)

@@ -24,12 +24,16 @@ from vecchess.errors import VecchessError
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
-from vecchess.runtime.child_process import end_with_parent, ignore, start_shielded
+from vecchess.runtime.child_process import (
+    exit_with_parent,
+    ignore_signals,
+    start_with_signals_blocked,
+)
 from vecchess.runtime.devices import CPU, Share
 from vecchess.runtime.signals import stop_signals
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import assemble_server, open_net
+from vecchess.selfplay.worker.setup import build_server, open_net
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.inflight import SavedGames
 
@@ -40,7 +44,7 @@ LOOK_S = 0.2
 _SHARE = Share(slots=2, games=2, movers=1, threads=1)
 
 
-class Warmup:
+class Precompiler:
     """Compiling on the way: made as early as possible, finished once the network is there.
 
     Use it in a ``with``: whoever is stopped meanwhile leaves no helper behind.
@@ -95,7 +99,7 @@ class Warmup:
             target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
         )
         try:
-            start_shielded(helper, stop_signals())
+            start_with_signals_blocked(helper, stop_signals())
             self._helpers.append(helper)
         except BaseException:  # a signal, as soon as it is let in
             if helper.pid is not None:
@@ -106,8 +110,8 @@ class Warmup:
 
 def _help(work: Callable[..., None], *arguments: object) -> None:
     """Body of a helper."""
-    ignore(stop_signals())
-    end_with_parent()
+    ignore_signals(stop_signals())
+    exit_with_parent()
     try:
         work(*arguments)
     except VecchessError as error:  # workers meet it too, and tell it
@@ -116,10 +120,10 @@ def _help(work: Callable[..., None], *arguments: object) -> None:
 
 def _compile_movers(searches: bool) -> None:
     """Play very short games with the constant network: runs every kernel of the movers."""
-    numbers = NumberPool()
+    numbers = GameIdPool()
     tree = TreeConfig(search="puct", sims=2, cache_mb=1) if searches else TreeConfig()
     config = SelfplayConfig(game=GameConfig(max_plies=2), tree=tree)
-    server = assemble_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
+    server = build_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
     server.start()
     _play_two(server)
     finished = server.take_finished()[0]

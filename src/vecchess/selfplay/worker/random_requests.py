@@ -9,7 +9,7 @@ from vecchess.chess.sample import random_games
 from vecchess.inference.requests import Requests
 
 
-def random_questions(num: int, seed: int, history: int = 1) -> Requests:
+def random_requests(num: int, seed: int, history: int = 1) -> Requests:
     """R = ``num`` rows, each from its own random game; the same for the same seed.
 
     ``history``: positions that the network sees.

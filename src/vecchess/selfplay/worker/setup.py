@@ -20,12 +20,12 @@ from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree_limits import TreeLimits
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import make_rules
 from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.games.ply_log import MAX_STEPS
-from vecchess.selfplay.games.search_mover import Thinker
+from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
@@ -37,12 +37,12 @@ Say = Callable[[str], object]
 """Hears lines for people."""
 
 
-def assemble_server(
+def build_server(
     config: SelfplayConfig,
     net: str,
     device: Device,
     share: Share,
-    numbers: NumberPool,
+    numbers: GameIdPool,
     say: Say = lambda line: None,
 ) -> SelfplayServer:
     """A server that plays ``numbers`` with the network file ``net`` (or "constant").
@@ -55,13 +55,13 @@ def assemble_server(
         backend, sha256 = open_net(config, net, device, share, say)
     else:
         backend, sha256 = open_network(config, network, net, device, share, say)
-    make_mover = mover_maker(config, backend, sha256, share)
+    make_mover = mover_factory(config, backend, sha256, share)
     num_planes = NUM_PLANES if network is None else network.config.num_planes
     games, movers = share.games, share.movers
     return SelfplayServer(backend, make_mover, num_planes, games, movers, numbers, network)
 
 
-def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
+def mover_factory(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
     """What makes the movers of a server: those that draw moves, or those that search them.
 
     Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
@@ -78,8 +78,8 @@ def mover_maker(config: SelfplayConfig, backend: Backend, sha256: str, share: Sh
     plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
 
-    def make(requests: Requests, first: int, num_games: int, numbers: NumberPool) -> Mover:
-        return Thinker(rules, sha256, requests, first, num_games, numbers, tree, plan, cache)
+    def make(requests: Requests, first: int, num_games: int, numbers: GameIdPool) -> Mover:
+        return SearchMover(rules, sha256, requests, first, num_games, numbers, tree, plan, cache)
 
     return make
 

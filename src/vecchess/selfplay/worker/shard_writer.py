@@ -27,7 +27,7 @@ RETRY_S = 1.0
 """A full disk is tried again so often."""
 
 
-class Order(Enum):
+class WriterCommand(Enum):
     """What the writer is told between records."""
 
     FLUSH = auto()
@@ -55,7 +55,7 @@ class ShardWriter:
         self._shard_games = shard_games
         self._interval_s = interval_s
         self._report, self._say = report, say
-        self._queue: SimpleQueue[GameRecords | Order] = SimpleQueue()
+        self._queue: SimpleQueue[GameRecords | WriterCommand] = SimpleQueue()
         self._waiting: list[GameRecords] = []
         self._games_waiting = self._plies_waiting = 0
         self.plies_put = self.plies_written = 0  # each changed by one thread alone
@@ -82,11 +82,11 @@ class ShardWriter:
 
     def flush(self) -> None:
         """Write what is waiting soon, however little it is."""
-        self._queue.put(Order.FLUSH)
+        self._queue.put(WriterCommand.FLUSH)
 
     def close(self) -> None:
         """Write all that is left; raises what writing raised."""
-        self._queue.put(Order.CLOSE)
+        self._queue.put(WriterCommand.CLOSE)
         self._thread.join()
         self._raise_error()
 
@@ -114,8 +114,8 @@ class ShardWriter:
             self._games_waiting += records.num_games
             self._plies_waiting += len(records.action)
         elif self._waiting:
-            self._write(is_last=records is Order.CLOSE)
-        return records is not Order.CLOSE
+            self._write(is_last=records is WriterCommand.CLOSE)
+        return records is not WriterCommand.CLOSE
 
     def _is_due(self) -> bool:
         if not self._waiting:

@@ -22,7 +22,7 @@ from vecchess.inference.tune.slot_search import (
 )
 from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
-from vecchess.selfplay.worker.random_requests import random_questions
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
@@ -88,7 +88,7 @@ def tune(
 
     sizes = CPU_LADDER if device == CPU else GPU_LADDER
     history = history_of(network.config.num_planes)
-    questions = random_questions(NUM_QUESTIONS, QUESTION_SEED, history)
+    questions = random_requests(NUM_QUESTIONS, QUESTION_SEED, history)
     rungs = measure_counts(open_with, questions, sizes, limits, tell, _held(device))
     chosen = choose_count(rungs, limits)
     place = _place(config, network.config, device, share)

@@ -11,15 +11,15 @@ from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
-from vecchess.runtime.child_process import ignore
+from vecchess.runtime.child_process import ignore_signals
 from vecchess.runtime.devices import Device, Share, gpu_uuid
 from vecchess.runtime.signals import stop_signals
-from vecchess.selfplay.games.game_ids import NumberPool
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.inflight_saver import Keeper
-from vecchess.selfplay.worker.live_games import INTERVAL_S, SHOWN_GAMES, Showcase
+from vecchess.selfplay.worker.inflight_saver import InflightSaver
+from vecchess.selfplay.worker.live_games import INTERVAL_S, SHOWN_GAMES, LiveGames
 from vecchess.selfplay.worker.messages import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
-from vecchess.selfplay.worker.setup import assemble_server
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
 from vecchess.selfplay.worker.swap_network import swap_network
@@ -51,7 +51,7 @@ class WorkerPlan:
 
 def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
     """Body of the worker process. Imports torch only after the device has been chosen."""
-    ignore(stop_signals())  # the parent decides when to stop
+    ignore_signals(stop_signals())  # the parent decides when to stop
     os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
     pipe = Pipe(connection)
@@ -78,7 +78,7 @@ class Worker:
         self._plan = plan
         self._pipe = pipe
         self._pulse = pulse
-        self._numbers = NumberPool()
+        self._numbers = GameIdPool()
         self._stopping = False
         self._resting = False
         self._next_stats = self._next_look = 0.0
@@ -93,9 +93,7 @@ class Worker:
         plan = self._plan
         self._stage("loading the network")
         share = self._share()
-        server = assemble_server(
-            plan.config, plan.net, plan.device, share, self._numbers, self._say
-        )
+        server = build_server(plan.config, plan.net, plan.device, share, self._numbers, self._say)
         if uuid := gpu_uuid():
             self._pipe.send("gpu", uuid=uuid)
         writer = ShardWriter(
@@ -106,8 +104,8 @@ class Worker:
             lambda entry: self._pipe.send("shard", entry=entry.to_dict()),
             self._say,
         )
-        showcase = Showcase(plan.live_folder, plan.index)
-        keeper = Keeper(
+        showcase = LiveGames(plan.live_folder, plan.index)
+        keeper = InflightSaver(
             plan.inflight_folder / f"{plan.shard_prefix}.npz",
             plan.config.inflight_interval_s,
             self._say,
@@ -170,7 +168,7 @@ class Worker:
             self._report(server)
         return finished
 
-    def _show(self, server: SelfplayServer, showcase: Showcase) -> None:
+    def _show(self, server: SelfplayServer, showcase: LiveGames) -> None:
         if monotonic() >= self._next_look:
             self._next_look = monotonic() + INTERVAL_S
             showcase.show(server.look(SHOWN_GAMES))

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from vecchess.errors import WorkerDied
-from vecchess.runtime.child_process import ignore, start_shielded
+from vecchess.runtime.child_process import ignore_signals, start_with_signals_blocked
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_process import KILL_WAIT_S, UNATTENDED_S
 from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, BatchRequest
@@ -109,7 +109,7 @@ class LoaderProcess:
             name="vecchess-loader",
             daemon=True,
         )
-        start_shielded(self._process, stop_signals())
+        start_with_signals_blocked(self._process, stop_signals())
         theirs.close()
 
     @property
@@ -168,7 +168,7 @@ class LoaderProcess:
 
 def run_maker(maker: BatchBuilder, places: SharedBuffers, pipe: Connection) -> None:
     """Body of a process: makes what is ordered, until nobody orders any more."""
-    ignore(stop_signals())  # the parent alone decides when to stop
+    ignore_signals(stop_signals())  # the parent alone decides when to stop
     while True:
         try:
             order = BatchRequest.from_bytes(pipe.recv_bytes())

@@ -19,7 +19,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vecchess.errors import RankLost, VecchessError
-from vecchess.runtime.child_process import end_with_parent, ignore, start_shielded
+from vecchess.runtime.child_process import (
+    exit_with_parent,
+    ignore_signals,
+    start_with_signals_blocked,
+)
 from vecchess.runtime.devices import CPU, Device, num_cores
 from vecchess.runtime.signals import stop_signals
 from vecchess.train.distributed.environment import Cluster, RankInfo, device_of, local_ranks
@@ -119,7 +123,7 @@ def _start(plan: RankPlan[Any]) -> SpawnProcess:
         target=run_rank, args=(plan,), name=f"vecchess-rank-{plan.place.rank}"
     )
     with _environment(plan):
-        start_shielded(process, stop_signals())
+        start_with_signals_blocked(process, stop_signals())
     return process
 
 
@@ -180,8 +184,8 @@ def _end(processes: list[SpawnProcess], wait_s: float) -> None:
 
 def run_rank(plan: RankPlan[Any]) -> None:
     """Body of a spawned rank."""
-    ignore(stop_signals())  # local rank 0 decides when to stop
-    end_with_parent()
+    ignore_signals(stop_signals())  # local rank 0 decides when to stop
+    exit_with_parent()
     code = 0
     try:
         _run_here(plan, None)
