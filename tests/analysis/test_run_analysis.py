@@ -192,7 +192,7 @@ def test_castling_is_written_as_asked() -> None:
 def test_a_new_network_is_called_new() -> None:
     said: list[str] = []
     config = build(AnalyseConfig, {"net": "tiny", "gpus": "cpu", "tree": {"sims": 20}})
-    found, judge = analyse(config, say=said.append)
+    found, judge = analyse(config, report_line=said.append)
     assert "it has learnt nothing yet" in " ".join(said)
     assert len(judge["sha256"]) == 64
     assert found.mean_time_steps > 1

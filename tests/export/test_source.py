@@ -78,7 +78,7 @@ def test_numbers_that_are_none(text: str) -> None:
 def test_a_shard_with_an_illegal_move_is_left_out(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", *with_a_bad_shard())
     said: list[str] = []
-    assert numbers_of(ExportSource(run.path, say=said.append)) == [0, 2]
+    assert numbers_of(ExportSource(run.path, report_line=said.append)) == [0, 2]
     assert len(said) == 1
     assert "1.npz: game 1: the move recorded at ply 0 is illegal" in said[0]
     with pytest.raises(DataError, match="illegal"):
@@ -94,4 +94,4 @@ def test_places_without_games(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", played(), [[0]])
     (run.games / "0.npz").write_bytes(b"damaged")
     with pytest.raises(DataError, match="no recorded games that can be read"):
-        ExportSource(run.path, say=lambda line: None)
+        ExportSource(run.path, report_line=lambda line: None)

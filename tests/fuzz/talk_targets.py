@@ -19,8 +19,8 @@ from tests.fuzz.text_targets import FEN_WORDS
 from vecchess.config import UciConfig
 from vecchess.ray_launcher.node_process import Post
 from vecchess.ray_launcher.wait import watch
+from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.worker.messages import Pipe
 from vecchess.train.distributed import control as hub
 from vecchess.train.distributed.connection import Wire
 from vecchess.train.distributed.control import Hub, Spoke
@@ -116,7 +116,7 @@ def read_pipe(data: bytes) -> None:
     with mine:
         os.write(theirs.fileno(), data[: 1 << 16])
         theirs.close()
-        pipe = Pipe(mine)
+        pipe = JsonPipe(mine)
         while (messages := pipe.receive()) is not None:
             for message in messages:
                 assert isinstance(message["kind"], str)

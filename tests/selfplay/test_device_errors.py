@@ -14,12 +14,12 @@ from tests.store.test_shards import shard
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
 from vecchess.runtime.devices import CPU, Device, Share, share_out
+from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.supervisor import worker_pool as crew
 from vecchess.selfplay.supervisor.assignment import WorkAssigner
 from vecchess.selfplay.worker import worker
-from vecchess.selfplay.worker.messages import Pipe
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS, build_server
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
@@ -92,7 +92,7 @@ def test_a_worker_reports_its_device_in_one_line(
     with pytest.raises(SystemExit) as left:
         run_worker(plan, theirs, [0, 0])
     assert left.value.code == 1
-    (message,) = Pipe(mine).receive() or []
+    (message,) = JsonPipe(mine).receive() or []
     assert message == {
         "kind": "failed",
         "error": str(error),

@@ -100,10 +100,10 @@ def test_tensorboard_shows_the_run_once(tmp_path: Path) -> None:
     def fail(line: str) -> None:
         raise AssertionError(line)
 
-    log = MetricsLog(tmp_path, say=fail)
+    log = MetricsLog(tmp_path, report_line=fail)
     fill(log)
     log.close()
-    log = MetricsLog(tmp_path, after=(1, 20), say=fail)
+    log = MetricsLog(tmp_path, after=(1, 20), report_line=fail)
     log.write("learn", 2, 30, 0, {"loss_policy": 7.0})
     log.write("play", 2, 30, 0, {"games_per_s": 9.0})
     log.close()

@@ -75,7 +75,7 @@ def test_damaged_shards_are_left_out(run: RunFolder, records: GameRecords, place
 def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> None:
     before, said = files_of(run), []
     out = tmp_path / "games.pgn"
-    assert export_pgn(ExportSource(run.path, say=said.append), out) == 2
+    assert export_pgn(ExportSource(run.path, report_line=said.append), out) == 2
     require_both_told(said)
     assert [line for line in out.read_text().splitlines() if line.startswith("[Round")] == [
         '[Round "4"]',
@@ -92,7 +92,7 @@ def test_export_and_calibrate_leave_them_out(run: RunFolder, tmp_path: Path) -> 
 def test_learning_from_such_a_run_leaves_them_out(run: RunFolder) -> None:
     before, said = files_of(run), []
     shelf = GivenShards([run.path])
-    window = ReplayWindow(shelf, say=said.append)
+    window = ReplayWindow(shelf, report_line=said.append)
     window.update(len(shelf))
     assert window.num_shards == 1
     require_both_told(said)

@@ -190,7 +190,7 @@ def test_a_trainer_that_was_stopped_itself_blames_nobody(folder) -> None:
 def test_what_is_wrong_with_the_games_crosses_over(folder) -> None:
     (folder / "2.npz").write_bytes(b"no shard")
     said: list[str] = []
-    with LoaderPool(GivenShards([folder]), SharedBuffers(32, 2), say=said.append) as loader:
+    with LoaderPool(GivenShards([folder]), SharedBuffers(32, 2), report_line=said.append) as loader:
         assert len(list(loader.batches(plans(6)))) == 6
         assert len(said) == 1
         assert "2.npz" in said[0]

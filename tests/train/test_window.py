@@ -89,7 +89,7 @@ def test_bad_shards_are_set_aside(folder, parts) -> None:
     (folder / "1.npz").write_bytes(b"no shard")
     (folder / "3.npz").unlink()
     said: list[str] = []
-    window = ReplayWindow(ManifestShards(folder), say=said.append)
+    window = ReplayWindow(ManifestShards(folder), report_line=said.append)
     window.update(SHARDS)
     good = [parts[i] for i in (0, 2, 4, 5)]
     assert np.array_equal(planes_of(window), planes_in(good))
@@ -100,7 +100,7 @@ def test_bad_shards_are_set_aside(folder, parts) -> None:
     window.update(5)
     window.update(SHARDS)
     assert len(said) == 2
-    again = ReplayWindow(ManifestShards(folder), say=said.append)
+    again = ReplayWindow(ManifestShards(folder), report_line=said.append)
     again.update(SHARDS)
     assert np.array_equal(planes_of(again), planes_in(good))
     assert sum("1.npz" in line for line in said) == 1
@@ -113,7 +113,7 @@ def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
     sha256 = write_shard(folder / "bad.npz", bad)
     manifest.append(ShardEntry("bad.npz", sha256, GameStats.of(bad)))
     said: list[str] = []
-    window = ReplayWindow(ManifestShards(folder), say=said.append)
+    window = ReplayWindow(ManifestShards(folder), report_line=said.append)
     window.update(SHARDS + 1)
     assert window.num_shards == SHARDS
     assert "game 0: the move recorded at ply 4 is illegal" in said[0]
@@ -142,7 +142,7 @@ def test_places_of_a_user(folder, parts, tmp_path) -> None:
     (single / "b.npz").write_bytes(b"no shard")
     shelf, said = GivenShards([folder, single, single / "a.npz"]), []
     assert len(shelf) == SHARDS + 3
-    window = ReplayWindow(shelf, say=said.append)
+    window = ReplayWindow(shelf, report_line=said.append)
     window.update(len(shelf))
     assert np.array_equal(planes_of(window)[: len(planes_in(parts))], planes_in(parts))
     rest = planes_of(window)[len(planes_in(parts)) :]

@@ -19,11 +19,11 @@ from vecchess.analysis.search_progress import AnalysisObserver, OnProgress
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig
 from vecchess.jit import cache_dir
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree_limits import TreeLimits
-from vecchess.selfplay.worker.setup import Say
 
 SIMS_A_LANE, MOST_LANES = 100, 32
 _MARK = "analyse-{}.compiled"
@@ -33,13 +33,13 @@ def analyse(
     config: AnalyseConfig,
     fen: str = STARTPOS,
     moves: Sequence[str] = (),
-    say: Say = lambda line: None,
+    report_line: ReportLine = no_report,
     look: OnProgress | None = None,
 ) -> tuple[Analysis, dict[str, Any]]:
     """Search the position after ``moves`` (UCI) from ``fen``; returns what was found, and facts
     about what judged.
 
-    ``say`` hears lines for people, ``look`` sees the state of things a few times a second. The
+    ``report_line`` gets lines for people, ``look`` the state of things a few times a second. The
     first Ctrl-C ends the search, the second everything. Raises ConfigError where the position is
     none to search, and where settings, memory or tablebases will not do; NetworkError for a
     network that will not do.
@@ -50,8 +50,8 @@ def analyse(
     if config.tree.cache_mb:
         EvaluationCache(config.tree.cache_mb)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
-    judge = open_evaluator(config, lanes, say)
-    _compile(judge, config, say)
+    judge = open_evaluator(config, lanes, report_line)
+    _compile(judge, config, report_line)
     tree = TreeConfig(**config.tree.model_dump())
     search = BatchSearch(tree, judge.backend, 1, config.seed, lanes, tablebase, judge.history)
     observer = AnalysisObserver(config, search, positions, look)
@@ -73,17 +73,17 @@ def lanes_for(sims: int) -> int:
     return min(MOST_LANES, max(1, sims // SIMS_A_LANE))
 
 
-def _compile(judge: PositionEvaluator, config: AnalyseConfig, say: Say) -> None:
+def _compile(judge: PositionEvaluator, config: AnalyseConfig, report_line: ReportLine) -> None:
     """Search once from the start position, so that the time of a search is its own."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark = cache_dir("search") / _MARK.format(kind)
     start = monotonic()
     if not mark.exists():
-        say("compiling the search and its network (once per version) ...")
+        report_line("compiling the search and its network (once per version) ...")
     tree = TreeConfig(search="puct", sims=2, cache_mb=1)
     BatchSearch(tree, judge.backend, 1, history=judge.history).run(start_positions(1))
     if not mark.exists():
-        say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
+        report_line(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
         mark.touch()
 
 

@@ -14,13 +14,13 @@ from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Device, parse_gpus, share_out
+from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import throughput_between
-from vecchess.selfplay.worker.messages import Message
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots

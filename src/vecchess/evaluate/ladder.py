@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from vecchess.errors import ConfigError
 from vecchess.importers.find_engine import find_engine, start_engine
+from vecchess.runtime.reporting import ReportLine
 
 LADDER = "ladder"
 """Stands for all of them where opponents are named."""
@@ -19,7 +20,6 @@ ELO_STEP = 500
 """From the lowest limited strength to the other."""
 ELO_NODES = 2000, 5000
 """Of the lowest strength and of the other."""
-Say = Callable[[str], object]
 
 
 def simple_ladder() -> list[str]:
@@ -27,12 +27,12 @@ def simple_ladder() -> list[str]:
     return list(SIMPLE_RUNGS)
 
 
-def whole_ladder(say: Say) -> list[str]:
-    """All of it, as far as it can play here; ``say`` hears what is left out and why."""
+def whole_ladder(report_line: ReportLine) -> list[str]:
+    """All of it, as far as it can play here; ``report_line`` gets what is left out and why."""
     try:
         return [*SIMPLE_RUNGS, *_engine_rungs()]
     except ConfigError as error:
-        say(f"the ladder ends at {SIMPLE_RUNGS[-1]}: {error}")
+        report_line(f"the ladder ends at {SIMPLE_RUNGS[-1]}: {error}")
         return simple_ladder()
 
 

@@ -14,9 +14,10 @@ from vecchess.config import PlayConfig, build, read_toml
 from vecchess.errors import ConfigError, DataError
 from vecchess.export.export_game import RecordedGame, open_game
 from vecchess.export.game_walk import Walk, walk
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import Say, ShardFile, read_numbers, read_shards
+from vecchess.store.shard import ShardFile, read_numbers, read_shards
 from vecchess.store.sources import check_source, find_shards
 
 OnExported = Callable[[int, int], object]
@@ -26,18 +27,20 @@ OnExported = Callable[[int, int], object]
 class ExportSource:
     """The games of a run, a folder of shards or a shard."""
 
-    def __init__(self, place: Path, wanted: range | None = None, say: Say | None = None) -> None:
+    def __init__(
+        self, place: Path, wanted: range | None = None, report_line: ReportLine | None = None
+    ) -> None:
         """Look into ``place`` for the games ``wanted``, None for all; no game is read yet.
 
-        ``say`` hears of shards that cannot be read, and are left out; without it they raise
+        Shards that cannot be read are reported and left out; without ``report_line`` they raise
         DataError. Raises ConfigError where there is nothing of what is wanted, DataError where
         nothing can be read.
         """
         check_source(place)
-        self._say = say
+        self._report_line = report_line
         self._shards = find_shards([place])
         self._seed, self._chess960 = _played_with(RunFolder(place))
-        numbers = [_numbers(shard, say) for shard in self._shards]
+        numbers = [_numbers(shard, report_line) for shard in self._shards]
         self._order = _ordered(numbers, wanted)
         if not any(map(len, numbers)):
             raise DataError(f"{place} has no recorded games that can be read")
@@ -69,15 +72,15 @@ class ExportSource:
                 del held[shard]
 
     def _read(self, shard: ShardFile) -> tuple[GameRecords, Walk] | None:
-        records = next(read_shards([shard], self._say), None)
+        records = next(read_shards([shard], self._report_line), None)
         if records is None:
             return None
         try:
             return records, walk(records)
         except DataError as error:
-            if self._say is None:
+            if self._report_line is None:
                 raise
-            self._say(f"a shard is left out: {shard.path}: {error}")
+            self._report_line(f"a shard is left out: {shard.path}: {error}")
             return None
 
 
@@ -101,12 +104,12 @@ def _played_with(run: RunFolder) -> tuple[int | None, bool]:
     return config.seed, config.game.chess960
 
 
-def _numbers(shard: ShardFile, say: Say | None) -> NDArray[np.int64]:
-    """int64[G] of a shard; none of one that cannot be read, of which ``say`` then has heard."""
+def _numbers(shard: ShardFile, report_line: ReportLine | None) -> NDArray[np.int64]:
+    """int64[G] of a shard; none where it cannot be read, which is reported."""
     try:
         return read_numbers(shard.path)
     except DataError:  # reading all of it finds better words
-        records = next(read_shards([shard], say), None)
+        records = next(read_shards([shard], report_line), None)
         return np.zeros(0, np.int64) if records is None else records.numbers
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
+from vecchess.runtime.progress import as_clock
 from vecchess.runtime.signals import stopped_text
-from vecchess.selfplay.supervisor.selfplay_progress import as_clock
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.stats import GameStats
 

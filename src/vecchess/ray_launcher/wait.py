@@ -1,12 +1,13 @@
 """Looks after the commands of a fleet until all have ended, and what their exit codes come to."""
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import sleep
 from typing import NamedTuple, Protocol
 
 from vecchess.errors import WorkerDied
 from vecchess.ray_launcher.node_process import News
+from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals
 
 OK, RESUMABLE, INTERRUPTED = 0, 75, 130
@@ -32,11 +33,11 @@ class Ending(NamedTuple):
     """The last line on its stdout: its summary, with ``--json``."""
 
 
-def watch(posts: Sequence[Posted], stop: StopSignals, say: Callable[[str], None]) -> list[Ending]:
+def watch(posts: Sequence[Posted], stop: StopSignals, report_line: ReportLine) -> list[Ending]:
     """Until all commands have ended; the first to end comes first.
 
-    Where one fails or is lost, or a signal comes, all others are asked to stop. ``say`` hears
-    every line for people, with the node's name before it.
+    Where one fails or is lost, or a signal comes, all others are asked to stop. ``report_line``
+    gets every line for people, with the node's name before it.
     """
     endings: dict[str, Ending] = {}
     output: dict[str, str] = {}
@@ -45,17 +46,17 @@ def watch(posts: Sequence[Posted], stop: StopSignals, say: Callable[[str], None]
         for post in left:
             for kind, what in post.news():
                 if kind == "err":
-                    say(f"{post.name} | {what}")
+                    report_line(f"{post.name} | {what}")
                 elif kind == "out":
                     output[post.name] = what
                 else:
                     code, words = _judged(kind, what, is_stopping)
                     endings[post.name] = Ending(post.name, code, output.get(post.name, ""))
                     if words:
-                        say(f"{post.name} {words}")
+                        report_line(f"{post.name} {words}")
         if not is_stopping and (stop.reason or any(end.exit_code for end in endings.values())):
             is_stopping = True
-            _stop([post for post in left if post.name not in endings], say)
+            _stop([post for post in left if post.name not in endings], report_line)
         sleep(POLL_S)
     return list(endings.values())
 
@@ -75,9 +76,9 @@ def joined_code(endings: list[Ending], stopped_by: str) -> int:
     return INTERRUPTED if stopped_by == "SIGINT" else RESUMABLE
 
 
-def _stop(posts: list[Posted], say: Callable[[str], None]) -> None:
+def _stop(posts: list[Posted], report_line: ReportLine) -> None:
     if posts:
-        say(f"stopping {', '.join(post.name for post in posts)}")
+        report_line(f"stopping {', '.join(post.name for post in posts)}")
     for post in posts:
         post.stop()
 

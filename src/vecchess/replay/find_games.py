@@ -6,28 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError, DataError
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import Say, ShardFile, read_numbers, read_shards
+from vecchess.store.shard import ShardFile, read_numbers, read_shards
 
 
 class RecordedGames:
     """Which game lies in which shard of a run, those of its other machines included."""
 
-    def __init__(self, run: RunFolder, say: Say) -> None:
-        """Look into every shard. ``say`` hears of those that cannot be read; they are left out.
+    def __init__(self, run: RunFolder, report_line: ReportLine) -> None:
+        """Look into every shard. Those that cannot be read are reported and left out.
 
         Raises DataError where the run has no game that can be read.
         """
-        self._run, self._say = run, say
+        self._run, self._report_line = run, report_line
         self._shards: list[tuple[ShardFile, NDArray[np.int64]]] = []
         listed = [shard for folder in folders_of(run) for shard in folder.manifest().shards]
         for shard in listed:
             try:
                 self._shards.append((shard, read_numbers(shard.path)))
             except DataError as error:
-                say(f"a shard is left out: {error}")
+                report_line(f"a shard is left out: {error}")
         if not self._shards:
             lack = "no recorded games that can be read" if listed else "no recorded games yet"
             raise DataError(f"{run.path} has {lack}")
@@ -58,7 +59,7 @@ class RecordedGames:
         holding = [shard for shard, held in self._shards if np.isin(held, numbers).any()]
         parts = [
             records.take(np.flatnonzero(np.isin(records.numbers, numbers)))
-            for records in read_shards(holding, self._say)
+            for records in read_shards(holding, self._report_line)
         ]
         if not parts:
             raise DataError(f"{self._run.path}: no shard with these games can be read")

@@ -8,8 +8,9 @@ import numpy as np
 from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.replay.find_networks import by_network, find_networks
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
+from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
-from vecchess.selfplay.worker.setup import Say, build_server, check_search
+from vecchess.selfplay.worker.setup import build_server, check_search
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -36,7 +37,7 @@ class GameReplayer:
     """Recorded games that are about to be played again."""
 
     def __init__(
-        self, run: RunFolder, recorded: GameRecords, means: ReplaySettings, say: Say
+        self, run: RunFolder, recorded: GameRecords, means: ReplaySettings, report_line: ReportLine
     ) -> None:
         """Find their networks among those that ``run`` has kept.
 
@@ -46,7 +47,7 @@ class GameReplayer:
         self.by_network = by_network(recorded)
         """The games of each network: indices, int64[K], by its sha256 or name."""
         self.device = means.device()
-        self._recorded, self._say = recorded, say
+        self._recorded, self._report_line = recorded, report_line
         self._files = find_networks(run, self.by_network)
 
     def games(self) -> Iterator[GameRecords]:
@@ -54,7 +55,7 @@ class GameReplayer:
         for net, indices in self.by_network.items():
             numbers = self._recorded.numbers[indices].tolist()
             for ended in replay_games(
-                self.config, self._files[net], numbers, self.device, self._say
+                self.config, self._files[net], numbers, self.device, self._report_line
             ):
                 yield from (ended.take(np.array([index])) for index in range(ended.num_games))
 
@@ -71,7 +72,7 @@ def settings_of(run: RunFolder, means: ReplaySettings) -> SelfplayConfig:
 
 
 def replay_games(
-    config: SelfplayConfig, net: str, numbers: list[int], device: Device, say: Say
+    config: SelfplayConfig, net: str, numbers: list[int], device: Device, report_line: ReportLine
 ) -> Iterator[GameRecords]:
     """The games with ``numbers``, ascending, as they end. ``net``: a file or a built-in name.
 
@@ -82,7 +83,7 @@ def replay_games(
     pool.add(ranges_of(numbers))
     share = share_out(config, [device], len(numbers))
     check_search(config.tree, share, 1)
-    server = build_server(config, net, device, share, pool, say)
+    server = build_server(config, net, device, share, pool, report_line)
     server.start()
     try:
         while not server.is_idle:

@@ -14,7 +14,7 @@ from vecchess.replay.compare_records import GameDifference, first_difference, is
 from vecchess.replay.find_games import RecordedGames, existing_run
 from vecchess.replay.move_text import move_texts
 from vecchess.replay.replayer import GameReplayer, ReplaySettings
-from vecchess.selfplay.worker.setup import Say
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.records import VALUE_UNIT, GameRecords
 
 SCHEMA = 1
@@ -35,7 +35,9 @@ OnReplayProgress = Callable[[ReplayProgress], object]
 """Hears how the comparison goes, several times a second."""
 
 
-def replay_game(run_path: Path, number: int, means: ReplaySettings, say: Say) -> dict[str, Any]:
+def replay_game(
+    run_path: Path, number: int, means: ReplaySettings, report_line: ReportLine
+) -> dict[str, Any]:
     """Play game ``number`` of a run again; the moves and the verdict, ready for JSON.
 
     Raises ConfigError where there is no such run or game, DataError where it cannot be read,
@@ -43,8 +45,8 @@ def replay_game(run_path: Path, number: int, means: ReplaySettings, say: Say) ->
     """
     start = perf_counter()
     run = existing_run(run_path)
-    recorded = RecordedGames(run, say).one(number)
-    again = GameReplayer(run, recorded, means, say)
+    recorded = RecordedGames(run, report_line).one(number)
+    again = GameReplayer(run, recorded, means, report_line)
     (now,) = again.games()
     difference = first_difference(recorded, now)
     chess960 = again.config.game.chess960
@@ -65,7 +67,12 @@ def replay_game(run_path: Path, number: int, means: ReplaySettings, say: Say) ->
 
 
 def verify_games(
-    run_path: Path, count: int, seed: int, means: ReplaySettings, say: Say, tell: OnReplayProgress
+    run_path: Path,
+    count: int,
+    seed: int,
+    means: ReplaySettings,
+    report_line: ReportLine,
+    tell: OnReplayProgress,
 ) -> dict[str, Any]:
     """Play ``count`` games of a run again, drawn by ``seed``, all if there are no more; the facts.
 
@@ -73,9 +80,9 @@ def verify_games(
     """
     start = perf_counter()
     run = existing_run(run_path)
-    games = RecordedGames(run, say)
+    games = RecordedGames(run, report_line)
     recorded = games.some(count, seed)
-    again = GameReplayer(run, recorded, means, say)
+    again = GameReplayer(run, recorded, means, report_line)
     tally = ReplayProgress(recorded.num_games)
     tell(tally)
     for now in again.games():

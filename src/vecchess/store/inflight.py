@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.runtime.reporting import ReportLine
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import Range, is_within
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
-from vecchess.store.shard import Say, read_lengths, read_shard_and_columns, shard_bytes
+from vecchess.store.shard import read_lengths, read_shard_and_columns, shard_bytes
 
 Numbers = NDArray[np.int64]
 MORE_COLUMNS = {"low_turns": np.dtype(np.uint8), "level_plies": np.dtype(np.uint8)}
@@ -150,19 +151,19 @@ class InflightFolder:
 
 
 def read_saved_games(
-    folder: Path, names: list[str], ranges: list[Range], net: str, say: Say
+    folder: Path, names: list[str], ranges: list[Range], net: str, report_line: ReportLine
 ) -> SavedGames | None:
     """What the files ``names`` of ``folder`` hold of games out of ``ranges``, each number once.
 
     ``net``: sha256 of the network that plays; beginnings by another are left out, and so are files
-    that cannot be read: ``say`` hears of these. None where nothing is left.
+    that cannot be read: these are reported. None where nothing is left.
     """
     parts = list[SavedGames]()
     for name in names:
         try:
             parts.append(_wanted(read_saved(folder / name), ranges, net))
         except DataError as error:
-            say(f"saved games are left out, and played from the start: {error}")
+            report_line(f"saved games are left out, and played from the start: {error}")
     joined = join_saved(parts).longest() if parts else None
     return joined if joined is not None and joined.num_games else None
 

@@ -14,12 +14,13 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import append_line, path_write_error, write_atomically
+from vecchess.runtime.reporting import ReportLine
 from vecchess.safe_parse import open_regular, parse_json_object
 from vecchess.store.tensorboard_file import TensorboardFile
 
@@ -45,23 +46,23 @@ class MetricsLog:
         self,
         run_path: Path,
         after: tuple[int, int] | None = None,
-        say: Callable[[str], None] | None = None,
+        report_line: ReportLine | None = None,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         """Open the log in ``run_path``, an existing folder, and cut a torn last line.
 
         ``after``: (iteration, step) of the checkpoint that the run goes on from; lines of a later
-        iteration or step are cut, None keeps all. ``say`` hears why there is no TensorBoard, and
-        without it there is none. ``most_bytes``: where older lines are thinned out, see above.
-        Raises DataError where the disk refuses.
+        iteration or step are cut, None keeps all. ``report_line`` gets the reason why there is no
+        TensorBoard; without it there is none. ``most_bytes``: where older lines are thinned out,
+        see above. Raises DataError where the disk refuses.
         """
         self.path = run_path / METRICS_FILE
         self._most_bytes = most_bytes
         self._points: Counter[str] = Counter()
         self._cut(after)
         self._tensorboard: TensorboardFile | None = None
-        if say is not None:
-            self._tensorboard = _open_tensorboard(run_path / TENSORBOARD_FOLDER, after, say)
+        if report_line is not None:
+            self._tensorboard = _open_tensorboard(run_path / TENSORBOARD_FOLDER, after, report_line)
 
     def write(
         self,
@@ -186,12 +187,12 @@ def _is_later(line: bytes, after: tuple[int, int]) -> bool:
 
 
 def _open_tensorboard(
-    folder: Path, after: tuple[int, int] | None, say: Callable[[str], None]
+    folder: Path, after: tuple[int, int] | None, report_line: ReportLine
 ) -> TensorboardFile | None:
     """A file for TensorBoard that says which steps are void; None, and a line, where there is no
     TensorBoard."""
     try:
         return TensorboardFile(folder, None if after is None else after[1] + 1)
     except ImportError as error:
-        say(f"no TensorBoard ({error}): {METRICS_FILE} has the same figures")
+        report_line(f"no TensorBoard ({error}): {METRICS_FILE} has the same figures")
         return None

@@ -15,9 +15,10 @@ from typing import Any
 
 from vecchess.errors import ConfigError, DataError, write_error
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
-from vecchess.store.shard import Say, read_shards
+from vecchess.store.shard import read_shards
 
 
 class RunFolder:
@@ -82,14 +83,14 @@ class RunFolder:
         """The recorded shards."""
         return Manifest(self.games)
 
-    def records(self, say: Say | None = None) -> GameRecords:
+    def records(self, report_line: ReportLine | None = None) -> GameRecords:
         """All recorded games in the order of their numbers; raises DataError if there are none.
 
-        A shard that cannot be read, or was set aside, is left out, and ``say`` hears of it; without
-        ``say`` it raises DataError.
+        A shard that cannot be read, or was set aside, is left out and reported; without
+        ``report_line`` it raises DataError.
         """
         shards = self.manifest().shards
-        parts = list(read_shards(shards, say))
+        parts = list(read_shards(shards, report_line))
         if not parts:
             lack = "no recorded games that can be read" if shards else "no recorded games yet"
             raise DataError(f"{self.path} has {lack}")

@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.reporting import ReportLine
 from vecchess.safe_parse import open_regular
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
@@ -25,8 +26,6 @@ SET_ASIDE_SUFFIX = ".set-aside"
 """A file of this name is a shard that could not be read, or whose games were there already."""
 _HEADERS_BYTES = 1 << 16
 """More than the headers of all columns take."""
-Say = Callable[[str], object]
-"""Takes a line for people."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +51,18 @@ class ShardFile:
         raise DataError(f"{self.path} was set aside, for it could not be read")
 
 
-def read_shards(shards: Iterable[ShardFile], say: Say | None) -> Iterator[GameRecords]:
-    """The games of one shard after the other. One that cannot be read is left out, and ``say``
-    hears of it; where nobody listens that raises DataError."""
+def read_shards(
+    shards: Iterable[ShardFile], report_line: ReportLine | None
+) -> Iterator[GameRecords]:
+    """The games of one shard after the other. One that cannot be read is left out and
+    reported; without ``report_line`` it raises DataError."""
     for shard in shards:
         try:
             records = shard.read()
         except DataError as error:
-            if say is None:
+            if report_line is None:
                 raise
-            say(f"a shard is left out: {error}")
+            report_line(f"a shard is left out: {error}")
         else:
             yield records
 

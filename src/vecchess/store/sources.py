@@ -5,20 +5,21 @@ from pathlib import Path
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import Say, ShardFile, read_shards
+from vecchess.store.shard import ShardFile, read_shards
 
 
-def read_games(places: Sequence[Path], say: Say | None = None) -> GameRecords:
+def read_games(places: Sequence[Path], report_line: ReportLine | None = None) -> GameRecords:
     """The games of all ``places``, one after another; needs at least one place.
 
     Raises ConfigError where there is nothing to read. A shard of a run or folder that cannot be
-    read is left out, and ``say`` hears of it; without ``say`` it raises DataError, as a place does
+    read is left out and reported; without ``report_line`` it raises DataError, as a place does
     of which nothing can be read.
     """
-    return concatenate([part for place in places for part in _parts(place, say)])
+    return concatenate([part for place in places for part in _parts(place, report_line)])
 
 
 def find_shards(places: Sequence[Path]) -> list[ShardFile]:
@@ -61,13 +62,13 @@ def _some(shards: list[ShardFile], place: Path, lack: str) -> list[ShardFile]:
     return shards
 
 
-def _parts(place: Path, say: Say | None) -> list[GameRecords]:
+def _parts(place: Path, report_line: ReportLine | None) -> list[GameRecords]:
     if RunFolder(place).config.is_file():
-        return [RunFolder(place).records(say)]
+        return [RunFolder(place).records(report_line)]
     shards = _shards(place)
     if not place.is_dir():
         return [_named(shards[0])]
-    parts = list(read_shards(shards, say))
+    parts = list(read_shards(shards, report_line))
     if not parts:
         raise DataError(f"{place} has no shard that can be read")
     return parts

@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from vecchess.errors import VecchessError
+from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import Stopped, StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.torture import processes
@@ -80,15 +81,15 @@ class Torture:
     def __init__(
         self,
         seed: int,
-        say: Callable[[str], object],
+        report_line: ReportLine,
         settings: tuple[Setting, ...] = SETTINGS,
         folder: Path | None = None,
         longest_s: float = LONGEST_S,
     ) -> None:
-        """``say`` hears how it goes. ``folder``: where runs lie; None: a temporary one.
+        """``report_line`` gets progress lines. ``folder``: where runs lie; None: a temporary one.
         longest_s: for each run."""
         self._random = random.Random(seed)
-        self._seed, self._say, self._settings = seed, say, settings
+        self._seed, self._report_line, self._settings = seed, report_line, settings
         self._folder, self._longest_s = folder, longest_s
         self._digests: dict[str, str] = {}
         self._count: Counter[str] = Counter()
@@ -109,7 +110,9 @@ class Torture:
         ):
             while not self._broken and (time.monotonic() - start < 60 * minutes):
                 self._cycle(Path(folder))
-                self._say(f"{self._count['runs']} runs, {self._count['kills']} kills: {self}")
+                self._report_line(
+                    f"{self._count['runs']} runs, {self._count['kills']} kills: {self}"
+                )
                 if kills is not None and kills <= self._count["kills"]:
                     break
         kinds = sorted({*self._count, *FAULTS}.difference(TOTALS))

@@ -61,7 +61,7 @@ def open_loader(
         trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
         pin_memory=ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,
-        say=reporter.say,
+        report_line=reporter.report_line,
         reference=supply.reference,
     )
 
@@ -104,6 +104,6 @@ def _given(
     folder = run.path / "data"
     with ranks.timeout(GATHER_S):
         if ranks.is_local_main:
-            shards_of(config.data, folder, reporter.say, gathers=True)
+            shards_of(config.data, folder, reporter.report_line, gathers=True)
         ranks.barrier()
-    return GivenShards(shards_of(config.data, folder, reporter.say, gathers=False))
+    return GivenShards(shards_of(config.data, folder, reporter.report_line, gathers=False))

@@ -114,7 +114,9 @@ def train_rank(
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status)
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
         if obstacle := obstacle_to_neurons(ranks.device):
-            reporter.say(f"neurons learn in torch's own operators, which is slower: {obstacle}")
+            reporter.report_line(
+                f"neurons learn in torch's own operators, which is slower: {obstacle}"
+            )
         supply = find_supply(config, run, ranks, reporter)
         loader = stack.enter_context(open_loader(config, supply, places, ranks, reporter))
         matches = ProgressMatches(config, run, ranks, devices[0])
@@ -128,7 +130,9 @@ def train_rank(
             _refuse_fewer_iterations(trainer)
             write_atomically(run.config, to_toml(config).encode())
             since = trainer.mark if has_gone_on else None
-            reporter.keep(stack.enter_context(closing(MetricsLog(run.path, since, reporter.say))))
+            reporter.keep(
+                stack.enter_context(closing(MetricsLog(run.path, since, reporter.report_line)))
+            )
         trainer.train(source, memory.save)
         summary = _summary(trainer, folder) if ranks.is_local_main else {}
         if status is not None:
@@ -195,7 +199,7 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
     if wanted < done:
         raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
     if wanted == done:
-        trainer.reporter.say(f"all {done} iterations are done: --iterations asks for more")
+        trainer.reporter.report_line(f"all {done} iterations are done: --iterations asks for more")
 
 
 def _require_even(config: TrainConfig, num_ranks: int) -> None:

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from vecchess.config import TrainConfig
-from vecchess.selfplay.supervisor.selfplay_progress import as_clock
+from vecchess.runtime.progress import as_clock
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.progress_matches import OPPONENTS, player_name, queries
@@ -74,7 +74,7 @@ class LearningDisplay:
         if self._live:
             self._live.update(Text(text), refresh=True)
         else:
-            self._reporter.say(text)
+            self._reporter.report_line(text)
 
     def facts(self, step: int) -> dict[str, Any]:
         """Where the stretch stands, for ``status.json``."""
@@ -125,7 +125,7 @@ class TrainReporter:
         """Write facts to ``log`` from here on."""
         self._log = log
 
-    def say(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         """A line for people."""
         if self._console is not None and not self._quiet:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -148,7 +148,7 @@ class TrainReporter:
 
     def note(self, line: str) -> None:
         """A line that people may want to find again."""
-        self.say(line)
+        self.report_line(line)
         if self.status is not None:
             self.status.note(line)
 
@@ -159,7 +159,7 @@ class TrainReporter:
     def played(self, stage: IterationPlan) -> None:
         """The positions of an iteration are there."""
         if "games" in stage.told:
-            self.say(play_line(self.title, stage.told))
+            self.report_line(play_line(self.title, stage.told))
         self._write("play", stage.told)
 
     @contextmanager
@@ -173,7 +173,7 @@ class TrainReporter:
         else:
             yield (line := LearningDisplay(self, stage, first, None))
         samples = (stage.num_steps - first) * self.config.batch_size
-        self.say(
+        self.report_line(
             f"{self.title}  learnt {samples:,} samples in {as_clock(line.seconds)} "
             f"({samples / line.seconds:,.0f}/s)  {figures(line.last)}"
         )
@@ -195,12 +195,12 @@ class TrainReporter:
     def examined(self, facts: dict[str, Any]) -> None:
         """Positions held out were asked about."""
         if facts:
-            self.say(examined_line(self.title, facts))
+            self.report_line(examined_line(self.title, facts))
             self._write("examine", facts)
 
     def matched(self, match: dict[str, Any]) -> None:
         """A match for progress is over."""
-        self.say(match_line(self.title, match))
+        self.report_line(match_line(self.title, match))
         facts = {key: match[key] for key in match if key != "iteration"}
         self._write("eval", facts, plotted_match(match, player_name(queries(self.config)[-1])))
 

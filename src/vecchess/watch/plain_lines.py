@@ -1,7 +1,7 @@
 """A run as plain lines, for logs, pipes and terminals that can do no better."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from vecchess.monitor.charts import interval_of
@@ -9,7 +9,8 @@ from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import number
 from vecchess.monitor.timestamps import format_time
-from vecchess.selfplay.supervisor.selfplay_progress import as_clock
+from vecchess.runtime.progress import as_clock
+from vecchess.runtime.reporting import ReportLine
 from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5
@@ -19,10 +20,9 @@ LOSSES = (
     ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("top-1", "top1"),
     ("spikes", "spike_rate"),
 )  # fmt: skip
-Say = Callable[[str], object]
 
 
-def watch_lines(follower: RunFollower, interval_s: float, say: Say) -> int:
+def watch_lines(follower: RunFollower, interval_s: float, report_line: ReportLine) -> int:
     """Say where the run stands every ``interval_s`` seconds, and what happens meanwhile, until it
     is over; returns 0 where it was done, 3 where it ended otherwise."""
     news, due, has_waited = _News(), 0.0, False
@@ -30,15 +30,15 @@ def watch_lines(follower: RunFollower, interval_s: float, say: Say) -> int:
         follower.refresh()
         view = follower.view
         if view is None and not has_waited:
-            say(f"no run in {follower.runs} yet: waiting for one")
+            report_line(f"no run in {follower.runs} yet: waiting for one")
             has_waited = True
         if view is not None:
             for line in news.of(view):
-                say(line)
+                report_line(line)
             if view.status.is_over:
-                return _say_the_end(view, say)
+                return _say_the_end(view, report_line)
             if time.monotonic() >= due:
-                say(status_line(view.status))
+                report_line(status_line(view.status))
                 due = time.monotonic() + interval_s
         time.sleep(min(LOOK_S, interval_s))
 
@@ -99,17 +99,17 @@ def match_line(match: dict[str, Any]) -> str:
     )
 
 
-def _say_the_end(view: RunView, say: Say) -> int:
+def _say_the_end(view: RunView, report_line: ReportLine) -> int:
     now, stats = view.status, view.stats
-    say(f"{view.path}: {now.why}")
+    report_line(f"{view.path}: {now.why}")
     if stats.games:
-        say(
+        report_line(
             f"{stats.games:,} games  White {stats.white_wins / stats.games:.0%} "
             f"draws {stats.draws / stats.games:.0%} Black {stats.black_wins / stats.games:.0%}  "
             f"mean {stats.mean_length:.0f} plies"
         )
     if now.resume_command:
-        say(f"resume with: {now.resume_command}")
+        report_line(f"resume with: {now.resume_command}")
     return EXIT_DONE if now.state == "done" else EXIT_NOT_DONE
 
 

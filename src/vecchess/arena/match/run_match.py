@@ -17,26 +17,24 @@ from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import MatchConfig
 from vecchess.runtime.devices import CPU, num_cores, parse_gpus
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.tablebase import Tablebase
 
 GPU_LANES = 2048
 """Games at a time on a GPU, where nobody says."""
-
-Say = Callable[[str], object]
-"""Hears lines for people."""
 
 
 def run_match(
     first: str,
     second: str,
     config: MatchConfig,
-    say: Say = lambda line: None,
+    report_line: ReportLine = no_report,
     look: MatchObserver = lambda standing: False,
     begin: Callable[[], object] = lambda: None,
 ) -> MatchResult:
     """Play a match between the players that two texts spell, see ``players``.
 
-    ``say`` hears what people should know; ``begin`` is called when the players are there. Raises
+    ``report_line`` gets lines for people; ``begin`` is called when the players are there. Raises
     ConfigError and NetworkError for players, openings or settings that will not do, before
     anything is played.
     """
@@ -46,16 +44,16 @@ def run_match(
         Tablebase(config.adjudication.syzygy)
     num_openings = len(match_openings(config))
     if num_openings < config.games // 2:
-        say(
+        report_line(
             f"there are {num_openings:,} openings for {config.games // 2:,} pairs: some are played "
             "again, and players without chance repeat their games"
         )
     with opened([first, second], config) as players:
         for player in players:
             if isinstance(player, UciPlayer):
-                say(f"{player.name} is {player.engine_name}")
+                report_line(f"{player.name} is {player.engine_name}")
         begin()
-        say(f"{num_lanes(config, *players):,} games at a time")
+        report_line(f"{num_lanes(config, *players):,} games at a time")
         return play_match(players[0], players[1], config, look)
 
 

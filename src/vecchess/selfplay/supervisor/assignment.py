@@ -7,6 +7,7 @@ from functools import partial
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
 from vecchess.runtime.devices import Device, Share, share_out
+from vecchess.runtime.json_pipe import Message
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.pending_shards import PendingShards
 from vecchess.selfplay.supervisor.worker_pool import WorkerPool
@@ -16,7 +17,6 @@ from vecchess.selfplay.supervisor.worker_throughput import (
     ThroughputMeter,
     combined_throughput,
 )
-from vecchess.selfplay.worker.messages import Message
 from vecchess.store.id_set import Range
 from vecchess.store.inflight import InflightFolder
 from vecchess.store.manifest import ShardEntry

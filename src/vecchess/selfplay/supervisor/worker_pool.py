@@ -9,8 +9,8 @@ from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.devices import CPU, Device, Share
+from vecchess.runtime.json_pipe import Message
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
-from vecchess.selfplay.worker.messages import Message
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store.run_folder import RunFolder

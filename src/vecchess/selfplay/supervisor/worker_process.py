@@ -8,9 +8,10 @@ from multiprocessing.process import BaseProcess
 from time import monotonic
 
 from vecchess.runtime.child_process import start_with_signals_blocked
+from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
-from vecchess.selfplay.worker.messages import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 
 KILL_WAIT_S = 5.0
@@ -37,7 +38,7 @@ class WorkerProcess:
         self.is_told_to_stop = False
         self._pulse: MutableSequence[int] = context.RawArray("q", 2)
         mine, theirs = context.Pipe()
-        self.pipe = Pipe(mine)
+        self.pipe = JsonPipe(mine)
         self._process = self._start(plan, theirs)
         theirs.close()
         self._last_beats = 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.inference.engine import NUM_AGE_BUCKETS, age_percentile_ms
-from vecchess.selfplay.worker.messages import Message
+from vecchess.runtime.json_pipe import Message
 
 WINDOW_S = 5.0
 """Recent figures are taken over about so many seconds."""

@@ -1,11 +1,11 @@
 """Saves a worker's games in progress: at intervals, and when it ends."""
 
-from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 from time import monotonic
 
 from vecchess.runtime.async_file import LatestFile
+from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.store.inflight import SavedGames
@@ -26,9 +26,9 @@ class SaveStage(Enum):
 class InflightSaver:
     """One worker's file of ``store/inflight.py``."""
 
-    def __init__(self, path: Path, interval_s: float, say: Callable[[str], object]) -> None:
-        """``say`` hears when the disk refuses: games go on all the same."""
-        self._file = LatestFile(path, SavedGames.to_bytes, durably=True, complain=say)
+    def __init__(self, path: Path, interval_s: float, report_line: ReportLine) -> None:
+        """``report_line`` gets a line when the disk refuses: games go on all the same."""
+        self._file = LatestFile(path, SavedGames.to_bytes, durably=True, complain=report_line)
         self._interval_s = interval_s
         self._next_time = monotonic() + interval_s
         self._stage = SaveStage.TIME

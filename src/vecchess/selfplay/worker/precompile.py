@@ -30,6 +30,7 @@ from vecchess.runtime.child_process import (
     start_with_signals_blocked,
 )
 from vecchess.runtime.devices import CPU, Share
+from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
@@ -50,18 +51,18 @@ class Precompiler:
     Use it in a ``with``: whoever is stopped meanwhile leaves no helper behind.
     """
 
-    def __init__(self, config: SelfplayConfig, say: Callable[[str], object]) -> None:
+    def __init__(self, config: SelfplayConfig, report_line: ReportLine) -> None:
         """Start a helper if there is anything to compile, and say so: it takes seconds."""
         backend = behind(config.backend)
         self._config = config.model_copy(update={"backend": backend})
-        self._say = say
+        self._report_line = report_line
         self._start = monotonic()
         kind = config.net if config.net in BUILT_IN_NETS else backend
         searches = config.tree.search != "none"
         self._mark = cache_dir("selfplay") / _MARK.format(kind, "trees" if searches else "policy")
         self._helpers: list[SpawnProcess] = []
         if not self._mark.exists():
-            say("compiling the rules, the movers and the network (once per version) ...")
+            report_line("compiling the rules, the movers and the network (once per version) ...")
             self._start_helper(_compile_movers, searches)
 
     def __enter__(self) -> Self:
@@ -91,7 +92,7 @@ class Precompiler:
         if all(helper.exitcode == 0 for helper in self._helpers):
             self._mark.touch()
         spent = monotonic() - self._start
-        self._say(f"compiled in {spent:.1f} s, kept in {cache_dir('selfplay')}")
+        self._report_line(f"compiled in {spent:.1f} s, kept in {cache_dir('selfplay')}")
         return True
 
     def _start_helper(self, work: Callable[..., None], *arguments: object) -> None:

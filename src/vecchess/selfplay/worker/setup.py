@@ -16,6 +16,7 @@ from vecchess.inference.builtin.material import MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Device, Share
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
@@ -33,9 +34,6 @@ from vecchess.snn.integer.net_file import load_net
 FEWEST_SLOTS = 16
 """Where the device has no memory for so many, it is of no use."""
 
-Say = Callable[[str], object]
-"""Hears lines for people."""
-
 
 def build_server(
     config: SelfplayConfig,
@@ -43,7 +41,7 @@ def build_server(
     device: Device,
     share: Share,
     numbers: GameIdPool,
-    say: Say = lambda line: None,
+    report_line: ReportLine = no_report,
 ) -> SelfplayServer:
     """A server that plays ``numbers`` with the network file ``net`` (or "constant").
 
@@ -52,9 +50,9 @@ def build_server(
     """
     network = None if net in BUILT_IN_NETS else load_net(Path(net))
     if network is None:
-        backend, sha256 = open_net(config, net, device, share, say)
+        backend, sha256 = open_net(config, net, device, share, report_line)
     else:
-        backend, sha256 = open_network(config, network, net, device, share, say)
+        backend, sha256 = open_network(config, network, net, device, share, report_line)
     make_mover = mover_factory(config, backend, sha256, share)
     num_planes = NUM_PLANES if network is None else network.config.num_planes
     games, movers = share.games, share.movers
@@ -105,19 +103,19 @@ def open_net(
     net: str,
     device: Device,
     share: Share,
-    say: Say = lambda line: None,
+    report_line: ReportLine = no_report,
 ) -> tuple[Backend, str]:
     """The backend that computes ``net``, and the network's sha256, or name. Raises as above.
 
-    ``say`` hears when the backend is not the one to be expected, or has fewer slots.
+    ``report_line`` gets a line when the backend is not the one to be expected, or has fewer slots.
     """
     if net not in BUILT_IN_NETS:
-        return open_network(config, load_net(Path(net)), net, device, share, say)
+        return open_network(config, load_net(Path(net)), net, device, share, report_line)
 
     def open_with(slots: int) -> Backend:
         return behind_fake(config.backend, _built_in(net, slots))
 
-    return open_what_fits(open_with, share.slots, say), net
+    return open_what_fits(open_with, share.slots, report_line), net
 
 
 def _built_in(net: str, slots: int) -> Backend:
@@ -132,19 +130,19 @@ def open_network(
     name: str,
     device: Device,
     share: Share,
-    say: Say = lambda line: None,
+    report_line: ReportLine = no_report,
 ) -> tuple[Backend, str]:
     """The same for a network that is loaded, or new; messages call it ``name``."""
     require_playable(network, name)
     rule = exit_rule_of(config, network)
     choice = choose_backend(config.backend, network.config, device.name)
     if choice.reason:
-        say(choice.reason)
+        report_line(choice.reason)
 
     def open_with(slots: int) -> Backend:
         return open_backend(choice.name, network, slots, rule, device.name, share.threads)
 
-    return open_what_fits(open_with, share.slots, say), network.sha256
+    return open_what_fits(open_with, share.slots, report_line), network.sha256
 
 
 def exit_rule_of(config: SelfplayConfig, network: IntegerNet) -> ExitRule:
@@ -152,7 +150,9 @@ def exit_rule_of(config: SelfplayConfig, network: IntegerNet) -> ExitRule:
     return ExitRule.from_metadata(network.exit_rule) if config.exits else ExitRule.never()
 
 
-def open_what_fits(open_with: Callable[[int], Backend], slots: int, say: Say) -> Backend:
+def open_what_fits(
+    open_with: Callable[[int], Backend], slots: int, report_line: ReportLine
+) -> Backend:
     """``open_with(slots)``, with half as many and half again where the device has no memory."""
     while True:
         try:
@@ -161,7 +161,7 @@ def open_what_fits(open_with: Callable[[int], Backend], slots: int, say: Say) ->
             if not error.out_of_memory or slots // 2 < FEWEST_SLOTS:
                 raise
         gc.collect()  # what was allocated before memory ran out
-        say(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
+        report_line(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
         slots //= 2
 
 

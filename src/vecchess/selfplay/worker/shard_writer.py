@@ -14,6 +14,7 @@ from threading import Thread
 from time import monotonic
 
 from vecchess.errors import DiskFull
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import write_shard
@@ -44,17 +45,17 @@ class ShardWriter:
         shard_games: int,
         interval_s: float,
         report: Report,
-        say: Callable[[str], object],
+        report_line: ReportLine,
     ) -> None:
         """Files are named ``prefix-NNNNNN.npz``; ``report(entry)`` follows each write.
 
-        ``say`` hears when games wait for a full disk.
+        ``report_line`` gets a line when games wait for a full disk.
         """
         self._folder = folder
         self._prefix = prefix
         self._shard_games = shard_games
         self._interval_s = interval_s
-        self._report, self._say = report, say
+        self._report, self._report_line = report, report_line
         self._queue: SimpleQueue[GameRecords | WriterCommand] = SimpleQueue()
         self._waiting: list[GameRecords] = []
         self._games_waiting = self._plies_waiting = 0
@@ -135,11 +136,11 @@ class ShardWriter:
             if is_last:
                 raise
             if not self._lacks_room:
-                self._say(f"{error}: {self._games_waiting:,} finished games wait for room")
+                self._report_line(f"{error}: {self._games_waiting:,} finished games wait for room")
             self._lacks_room = True
             return
         if self._lacks_room:
-            self._say("there is room on the disk again: the games go on")
+            self._report_line("there is room on the disk again: the games go on")
         self._lacks_room = False
         return_freed_memory()
 

@@ -22,6 +22,7 @@ from vecchess.inference.tune.slot_search import (
 )
 from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
+from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -115,13 +116,13 @@ def tuned_share(
     net: str,
     device: Device,
     share: Share,
-    say: Callable[[str], object],
+    report_line: ReportLine,
     tell: Tell,
 ) -> Share:
     """A GPU worker's share with the number of slots that suits its device and network.
 
-    Takes the count that is remembered, else measures, which takes seconds: ``say`` hears of it,
-    ``tell`` of every rung. A share that was chosen by the user, or that is smaller than usual
+    Takes the count that is remembered, else measures, which takes seconds: this is reported, and
+    ``tell`` gets every rung. A share that was chosen by the user, or that is smaller than usual
     because there are few games or little memory, stays as it is.
     """
     if device == CPU or config.slots or share.slots < GPU_SLOTS or not Path(net).is_file():
@@ -129,10 +130,10 @@ def tuned_share(
     network = load_net(Path(net))
     slots = load_tuned(_place(config, network.config, device, share))
     if slots is None:
-        say("trying how many slots suit this device and network (once) ...")
+        report_line("trying how many slots suit this device and network (once) ...")
         tuned = tune(config, network, [device], None, tell)
         slots, speed = tuned.chosen.slots, tuned.chosen.positions_per_s
-        say(f"{slots:,} slots, {speed:,.0f} positions/s on {tuned.device}")
+        report_line(f"{slots:,} slots, {speed:,.0f} positions/s on {tuned.device}")
     games = config.concurrent_games or 2 * slots
     return replace(share, slots=min(slots, games), games=games)
 

@@ -8,8 +8,9 @@ from vecchess.errors import NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin.constant import ConstantBackend
 from vecchess.runtime.devices import Device, Share
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import Say, exit_rule_of, open_network, require_playable
+from vecchess.selfplay.worker.setup import exit_rule_of, open_network, require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
 
@@ -20,7 +21,7 @@ def swap_network(
     net: str,
     device: Device,
     threads: int,
-    say: Say = lambda line: None,
+    report_line: ReportLine = no_report,
 ) -> None:
     """Let ``server`` play the games to come with the network file ``net``.
 
@@ -46,7 +47,7 @@ def swap_network(
         del backend  # its memory is wanted for the one that follows
         gc.collect()
         share = Share(slots, server.requests.num_rows, len(server.movers), threads)
-        backend, _ = open_network(config, network, net, device, share, say)
+        backend, _ = open_network(config, network, net, device, share, report_line)
     server.take_network(backend, network)
 
 

@@ -13,12 +13,13 @@ from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
 from vecchess.runtime.child_process import ignore_signals
 from vecchess.runtime.devices import Device, Share, gpu_uuid
+from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.inflight_saver import InflightSaver
 from vecchess.selfplay.worker.live_games import INTERVAL_S, SHOWN_GAMES, LiveGames
-from vecchess.selfplay.worker.messages import PULSE_BEATS, PULSE_STAGE, STAGES, Message, Pipe
+from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
@@ -54,7 +55,7 @@ def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[
     ignore_signals(stop_signals())  # the parent decides when to stop
     os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
-    pipe = Pipe(connection)
+    pipe = JsonPipe(connection)
     try:
         Worker(plan, pipe, pulse).run()
     except DeviceError as error:  # a new process may be luckier, with fewer slots perhaps
@@ -73,7 +74,7 @@ def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[
 class Worker:
     """Plays what the parent hands out until it is told to stop."""
 
-    def __init__(self, plan: WorkerPlan, pipe: Pipe, pulse: MutableSequence[int]) -> None:
+    def __init__(self, plan: WorkerPlan, pipe: JsonPipe, pulse: MutableSequence[int]) -> None:
         """Nothing is loaded before ``run``."""
         self._plan = plan
         self._pipe = pipe

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 from vecchess import __version__
 from vecchess.errors import ConfigError, DataError
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, sync_directory
+from vecchess.runtime.reporting import ReportLine
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object, read_bytes
 from vecchess.train.checkpoint.state_dict import packed, unpacked
 from vecchess.train.checkpoint.state_file import read_state, state_bytes
@@ -93,21 +94,21 @@ class CheckpointFolder:
         self._prune()
         return path
 
-    def latest(self, say: Callable[[str], None]) -> Loaded | None:
+    def latest(self, report_line: ReportLine) -> Loaded | None:
         """The newest checkpoint that is whole; None where there is none at all.
 
-        ``say`` hears a line about each damaged one that was passed over. Raises DataError where
-        there are checkpoints but none is whole: to begin anew then is not ours to decide.
+        ``report_line`` gets a line about each damaged one that was passed over. Raises DataError
+        where there are checkpoints but none is whole: to begin anew then is not ours to decide.
         """
         self._clear_partials()
         entries, damaged = self._entries()
         for line in damaged:
-            say(f"{line}; passing it over")
+            report_line(f"{line}; passing it over")
         for entry in reversed(entries):
             try:
                 return load(entry.path)
             except DataError as error:
-                say(f"{error}; taking the one before it")
+                report_line(f"{error}; taking the one before it")
                 damaged.append(str(error))
         if damaged:
             raise DataError(

@@ -57,7 +57,7 @@ class TrainerState:
         Raises ConfigError where it is of another network.
         """
         ranks = self._trainer.ranks
-        loaded = self._folder.latest(self._trainer.reporter.say) if self._folder else None
+        loaded = self._folder.latest(self._trainer.reporter.report_line) if self._folder else None
         if not ranks.broadcast_object({"found": loaded is not None})["found"]:
             return False
         data = ranks.broadcast_bytes(_to_bytes(loaded.state) if loaded else b"")

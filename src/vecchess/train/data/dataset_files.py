@@ -1,12 +1,13 @@
 """What a user names as ``--data``, as places with shards: PGN files are gathered into the run."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from vecchess.errors import ConfigError
 from vecchess.importers.pgn_import import import_pgn
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.runtime.reporting import ReportLine
 from vecchess.store.sources import check_source
 
 PGN_SUFFIX = ".pgn"
@@ -24,7 +25,7 @@ def check_data(places: Sequence[Path]) -> None:
 
 
 def shards_of(
-    places: Sequence[Path], folder: Path, say: Callable[[str], object], gathers: bool
+    places: Sequence[Path], folder: Path, report_line: ReportLine, gathers: bool
 ) -> list[Path]:
     """``places``, each PGN file replaced by a folder of shards in ``folder``.
 
@@ -39,7 +40,7 @@ def shards_of(
         out = folder / f"{index}-{place.stem}"
         if gathers and not out.exists():
             counts = _gather(place, out)
-            say(f"{place}: {counts} games gathered into {out}")
+            report_line(f"{place}: {counts} games gathered into {out}")
         found.append(out)
     return found
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess import errors
-from vecchess.store.shard import Say
+from vecchess.runtime.reporting import ReportLine
 from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, BatchRequest
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.loader_process import LoaderProcesses
@@ -37,7 +37,7 @@ class LoaderPool:
         trace: float = 1.0,
         pin_memory: bool = False,
         stall_timeout_s: float = STALL_TIMEOUT_S,
-        say: Say = print,
+        report_line: ReportLine = print,
         reference: GivenShards | None = None,
     ) -> None:
         """Processes start with the first batch; without any, batches are made here, when asked for.
@@ -47,7 +47,7 @@ class LoaderPool:
         line for each shard that cannot be read. reference: games that specs may mix in.
         """
         self._places = places
-        self._say = say
+        self._report_line = report_line
         self._said: set[str] = set()
         self._pin_memory = pin_memory
         self._maker = BatchBuilder(shelf, trace, places.num_planes, reference)
@@ -98,7 +98,7 @@ class LoaderPool:
         for note in packet.notes:
             if note not in self._said:
                 self._said.add(note)
-                self._say(note)
+                self._report_line(note)
         if packet.error is not None:
             name, line = packet.error
             raise getattr(errors, name)(line)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
+from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.shard_writer import return_freed_memory
 from vecchess.store.manifest import Manifest
-from vecchess.store.shard import Say, ShardFile
+from vecchess.store.shard import ShardFile
 from vecchess.store.sources import find_shards
 from vecchess.train.data.game_index import GameIndex
 from vecchess.train.data.shard_block import ShardBlock, address_table
@@ -89,11 +90,13 @@ class ReplayWindow:
     shard a game ended up, which is a matter of time, does not matter.
     """
 
-    def __init__(self, shelf: ShardSource, trace: float = 1.0, say: Say = print) -> None:
-        """An empty window. ``trace``: lambda of the returns. ``say`` is told of bad shards."""
+    def __init__(
+        self, shelf: ShardSource, trace: float = 1.0, report_line: ReportLine = print
+    ) -> None:
+        """An empty window. ``trace``: lambda of the returns. Bad shards are reported."""
         self._shelf = shelf
         self._trace = trace
-        self._say = say
+        self._report_line = report_line
         self._asked_for = (0, 0)
         self._is_bad: set[int] = set()
         self._blocks: dict[int, ShardBlock] = {}
@@ -156,7 +159,7 @@ class ReplayWindow:
             self._is_bad.add(index)
             line = self._shelf.set_aside(shard, _named(shard, error))
             if line:
-                self._say(line)
+                self._report_line(line)
             return None
 
     def _hold(self, blocks: dict[int, ShardBlock], shards: list[ShardFile]) -> None:

@@ -1,0 +1,93 @@
+"""Messages between processes: JSON objects with a "kind", one on a line.
+
+The same lines go through a multiprocessing connection (``JsonPipe``), a socket (``LineDecoder``) or
+the standard streams of a helper process (``encode_message``, ``decode_message``).
+"""
+
+import json
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from threading import Lock
+from typing import Any
+
+from vecchess.safe_parse import parse_json_object
+
+Message = dict[str, Any]
+MOST_BYTES = 1 << 20
+"""Longest message that is accepted by default."""
+
+
+def encode_message(kind: str, **values: Any) -> bytes:
+    """One line with its line end."""
+    return json.dumps({"kind": kind} | values).encode() + b"\n"
+
+
+def decode_message(line: bytes | str, most_bytes: int = MOST_BYTES) -> Message:
+    """The message on one line. Raises ValueError where it is none, or has more than
+    ``most_bytes``."""
+    message = parse_json_object(line, most_bytes)
+    if not isinstance(message.get("kind"), str):
+        raise ValueError('a message needs a "kind"')
+    return message
+
+
+class LineDecoder:
+    """Joins pieces of a byte stream to messages."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        """``most_bytes``: longest line that is accepted; may be changed later."""
+        self.most_bytes = most_bytes
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """The messages that end within ``data``; the rest is kept.
+
+        Raises ValueError for a line that is no message or too long.
+        """
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += rest
+        if len(self._rest) > self.most_bytes:
+            raise ValueError(f"a line has more than {self.most_bytes} bytes")
+        return [decode_message(line, self.most_bytes) for line in lines]
+
+
+class JsonPipe:
+    """One end of a multiprocessing pipe. Several threads may call ``send``."""
+
+    def __init__(self, connection: Connection, most_bytes: int = MOST_BYTES) -> None:
+        """A peer that sends a message of more than ``most_bytes`` counts as gone."""
+        self.connection = connection
+        self._most_bytes = most_bytes
+        self._lock = Lock()
+
+    def send(self, kind: str, **values: Any) -> bool:
+        """Send one message; False where the other end is closed."""
+        data = encode_message(kind, **values)
+        try:
+            with self._lock:
+                self.connection.send_bytes(data)
+        except OSError:
+            return False
+        return True
+
+    def wait(self) -> None:
+        """Return once there is a message, or the other end is closed."""
+        with suppress(OSError):
+            self.connection.poll(None)
+
+    def receive(self) -> list[Message] | None:
+        """All messages that are there, without waiting; None once the other end is closed.
+
+        A peer that sends anything but messages counts as gone.
+        """
+        messages: list[Message] = []
+        try:
+            while self.connection.poll():
+                data = self.connection.recv_bytes(self._most_bytes)
+                messages.append(decode_message(data, self._most_bytes))
+        except (EOFError, OSError, ValueError):
+            return messages or None
+        return messages

@@ -1,0 +1,19 @@
+"""What parent and worker send each other: JSON messages of a few hundred bytes, and a pulse.
+
+    worker -> parent   stats     counters, every half second
+                       note      a line for people
+                       gpu       UUID of the GPU it works on
+                       shard     a shard was written: name, sha256 and counts
+                       failed    the worker ends: its error, with the traceback
+    parent -> worker   net       network file to play with from now on
+                       games     ranges of game ids to play, and files with saved beginnings
+                       rest      nothing to play until further notice
+                       stop      start no game, write finished games, save the others, end
+
+Positions, policies and games never go through a pipe.
+"""
+
+STAGES = ("starting", "loading the network", "playing", "resting", "writing games", "done")
+"""What a worker is doing; the index is written into the pulse it shares with the parent."""
+PULSE_STAGE, PULSE_BEATS = range(2)
+"""Places of the pulse, int64[2]: stage, and turns of the central loop so far."""

@@ -1,0 +1,45 @@
+"""Messages of two processes: whole, in pieces, and none at all."""
+
+from multiprocessing import Pipe
+
+import pytest
+
+from vecchess.runtime.json_pipe import JsonPipe, LineDecoder, decode_message, encode_message
+
+pytestmark = pytest.mark.plain
+
+
+def test_messages_arrive_in_order_and_the_end_is_none() -> None:
+    one, other = Pipe()
+    pipe, peer = JsonPipe(one), JsonPipe(other)
+    assert pipe.receive() == []
+    assert peer.send("games", ranges=[(0, 3)])
+    assert peer.send("stop")
+    pipe.wait()
+    assert pipe.receive() == [{"kind": "games", "ranges": [[0, 3]]}, {"kind": "stop"}]
+    other.close()
+    assert pipe.receive() is None
+    assert not pipe.send("note", line="nobody reads")
+
+
+@pytest.mark.parametrize("data", [b"[1]\n", b'{"kind": 1}\n', b"{}\n", b"x" * 101])
+def test_a_peer_that_sends_something_else_counts_as_gone(data: bytes) -> None:
+    one, other = Pipe()
+    pipe = JsonPipe(one, most_bytes=100)
+    other.send_bytes(data)
+    assert pipe.receive() is None
+
+
+def test_lines_are_joined_from_pieces() -> None:
+    decoder = LineDecoder(most_bytes=40)
+    data = encode_message("out", line="a") + encode_message("ended", code=-9)
+    found = [message for byte in data for message in decoder.feed(bytes([byte]))]
+    assert found == [{"kind": "out", "line": "a"}, {"kind": "ended", "code": -9}]
+    with pytest.raises(ValueError, match="40"):
+        decoder.feed(b"x" * 41)
+
+
+def test_a_message_needs_a_kind() -> None:
+    assert decode_message('{"kind": "a"}') == {"kind": "a"}
+    with pytest.raises(ValueError, match="kind"):
+        decode_message(b'{"type": "a"}')
