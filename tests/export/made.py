@@ -13,11 +13,11 @@ from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.export.export_game import RecordedGame, recorded_games
-from vecchess.export.game_walk import walk
 from vecchess.importers.move_records import ImportedGame, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.replay_positions import replay_moves
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
@@ -39,7 +39,7 @@ def searched(chess960: bool = False) -> GameRecords:
     records = played(chess960)
     draw = np.random.default_rng(3)
     kind = draw.integers(0, 4, len(records.action))
-    moves, num_moves = legal_moves(walk(records).positions)
+    moves, num_moves = legal_moves(replay_moves(records).positions)
     targets = [
         _target(draw, row[:count]) if chosen == 3 else {}
         for row, count, chosen in zip(moves, num_moves, kind, strict=True)

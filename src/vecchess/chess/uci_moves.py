@@ -1,9 +1,12 @@
 """Moves as UCI writes them, to and from the mover's view."""
 
+from functools import cache
+
 import chess
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.bitboards.directions import UNDERPROMOTION_PLANE, action_moves
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, OWN
 from vecchess.errors import ConfigError
@@ -31,6 +34,25 @@ def to_chess_move(board: chess.Board, move: int) -> chess.Move:
     if not board.chess960 and board.occupied_co[board.turn] & chess.BB_SQUARES[goal]:
         goal = chess.square(6 if goal > start else 2, chess.square_rank(start))
     return chess.Move(start, goal, promotion)
+
+
+def action_to_chess_move(board: chess.Board, action: int) -> chess.Move | None:
+    """The legal move on ``board`` that an action code means, mover's view; None where there is
+    none. Plain Python: no kernel has to be compiled for it."""
+    codes = _codes()
+    code = codes[action] if action < len(codes) else 0
+    turned = 0 if board.turn else 56
+    is_pawn = board.piece_type_at(code & 63 ^ turned) == chess.PAWN
+    if is_pawn and code >> 6 & 63 >= 56 and action < UNDERPROMOTION_PLANE * 64:
+        code |= _PROMOTIONS.index(chess.QUEEN) << 12
+    move = to_chess_move(board, code)
+    return move if board.is_legal(move) else None
+
+
+@cache
+def _codes() -> list[int]:
+    codes: list[int] = action_moves().tolist()
+    return codes
 
 
 def uci_to_move(position: NDArray[np.uint64], uci: str) -> int:

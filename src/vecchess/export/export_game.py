@@ -13,16 +13,16 @@ from vecchess.chess.fen import to_board
 from vecchess.chess.pgn import start_board
 from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination
-from vecchess.export.game_walk import Walk, walk
 from vecchess.store.records import VALUE_UNIT, GameRecords
+from vecchess.store.replay_positions import ReplayedMoves, replay_moves
 
 
 @dataclass(frozen=True)
 class RecordedGame:
-    """Game ``index`` of ``records``, whose games ``walk`` has played again."""
+    """Game ``index`` of ``records``, whose moves are ``replayed``."""
 
     records: GameRecords
-    walk: Walk
+    replayed: ReplayedMoves
     index: int
     seed: int | None
     """The run's; None for games that no run of ours played."""
@@ -48,12 +48,12 @@ class RecordedGame:
     @property
     def positions(self) -> Positions:
         """uint64[plies, 8]: before each ply, mover's view."""
-        return self.walk.positions[self.plies]
+        return self.replayed.positions[self.plies]
 
     @property
     def moves(self) -> NDArray[np.uint16]:
         """uint16[plies]: played, mover's view."""
-        return self.walk.moves[self.plies]
+        return self.replayed.moves[self.plies]
 
     @property
     def result(self) -> int:
@@ -96,14 +96,14 @@ def recorded_games(
     records: GameRecords, seed: int | None = None, chess960: bool = False
 ) -> Iterator[RecordedGame]:
     """The games of ``records`` in their order; see ``open_game``. Raises DataError."""
-    walked = walk(records)
+    replayed = replay_moves(records)
     for index in range(records.num_games):
-        yield open_game(records, walked, index, seed, chess960)
+        yield open_game(records, replayed, index, seed, chess960)
 
 
 def open_game(
-    records: GameRecords, walked: Walk, index: int, seed: int | None, chess960: bool
+    records: GameRecords, replayed: ReplayedMoves, index: int, seed: int | None, chess960: bool
 ) -> RecordedGame:
     """Game ``index``; its castling is Chess960's where ``chess960`` says so, or its start does."""
     own = to_board(records.start[index]).has_chess960_castling_rights()
-    return RecordedGame(records, walked, index, seed, chess960 or own)
+    return RecordedGame(records, replayed, index, seed, chess960 or own)

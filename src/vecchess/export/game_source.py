@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from vecchess.config import PlayConfig, build, read_toml
 from vecchess.errors import ConfigError, DataError
 from vecchess.export.export_game import RecordedGame, open_game
-from vecchess.export.game_walk import Walk, walk
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.records import GameRecords
+from vecchess.store.replay_positions import ReplayedMoves, replay_moves
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import ShardFile, read_numbers, read_shards
 from vecchess.store.sources import check_source, find_shards
@@ -59,7 +59,7 @@ class ExportSource:
     def games(self, watch: OnExported = lambda done, total: None) -> Iterator[RecordedGame]:
         """One after the other, by number; ``watch`` is told after each. Raises DataError."""
         left = np.bincount([shard for shard, _ in self._order], minlength=len(self._shards))
-        held: dict[int, tuple[GameRecords, Walk] | None] = {}
+        held: dict[int, tuple[GameRecords, ReplayedMoves] | None] = {}
         for done, (shard, row) in enumerate(self._order, start=1):
             if shard not in held:
                 held[shard] = self._read(self._shards[shard])
@@ -71,12 +71,12 @@ class ExportSource:
             if left[shard] == 0:
                 del held[shard]
 
-    def _read(self, shard: ShardFile) -> tuple[GameRecords, Walk] | None:
+    def _read(self, shard: ShardFile) -> tuple[GameRecords, ReplayedMoves] | None:
         records = next(read_shards([shard], self._report_line), None)
         if records is None:
             return None
         try:
-            return records, walk(records)
+            return records, replay_moves(records)
         except DataError as error:
             if self._report_line is None:
                 raise

@@ -6,21 +6,17 @@ only new ones are decoded.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bitboards.directions import UNDERPROMOTION_PLANE, action_moves
 from vecchess.chess.pgn import RESULTS, start_board
 from vecchess.chess.rules import Termination
-from vecchess.chess.uci_moves import to_chess_move
+from vecchess.chess.uci_moves import action_to_chess_move
 from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
-
-_QUEEN_PROMOTION = 4 << 12
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,9 @@ class DecodedMoves:
     def extend(self, actions: list[int]) -> None:
         """Decode all after those known. Raises DataError at one that is not legal."""
         for action in actions[len(self._actions) :]:
-            move = _move(self.board, action)
+            move = action_to_chess_move(self.board, action)
+            if move is None:
+                raise DataError(f"action {action} is no legal move in {self.board.fen()}")
             self.ucis.append(self.board.uci(move))
             self.sans.append(self.board.san(move))
             self.board.push(move)
@@ -185,22 +183,3 @@ def _decoded(
         known = DecodedMoves(records.start[row], chess960)
     known.extend(actions)
     return known
-
-
-def _move(board: chess.Board, action: int) -> chess.Move:
-    codes = _codes()
-    code = codes[action] if action < len(codes) else 0
-    turn = 0 if board.turn else 56
-    is_pawn = board.piece_type_at(code & 63 ^ turn) == chess.PAWN
-    if is_pawn and code >> 6 & 63 >= 56 and action < UNDERPROMOTION_PLANE * 64:
-        code |= _QUEEN_PROMOTION
-    move = to_chess_move(board, code)
-    if not board.is_legal(move):
-        raise DataError(f"action {action} is no legal move in {board.fen()}")
-    return move
-
-
-@cache
-def _codes() -> list[int]:
-    codes: list[int] = action_moves().tolist()
-    return codes

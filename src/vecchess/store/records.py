@@ -158,6 +158,11 @@ class GameRecords:
             **columns,
         )
 
+    def locate(self, ply: int) -> tuple[int, int]:
+        """Number of the game, and ply in it, of an index into the ply columns."""
+        game = int(np.searchsorted(self.offsets, ply, side="right")) - 1
+        return int(self.numbers[game]), ply - int(self.offsets[game])
+
     def by_number(self) -> "GameRecords":
         """The same games in the order of their numbers."""
         return self.take(np.argsort(self.numbers, kind="stable"))

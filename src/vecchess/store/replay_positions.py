@@ -1,8 +1,8 @@
-"""Recorded games played again, up to the positions that are wanted: questions for a network.
+"""Positions of recorded games, brought back by playing the games again.
 
-Records hold moves, not positions; the rules bring the positions back, with their legal moves,
-repetitions and input planes, those of earlier positions among them, exactly as self-play had put
-them to the network.
+Records hold actions, not positions. ``replay_positions`` rebuilds the requests that self-play sent
+to the network: legal moves, repetitions and input planes, those of earlier positions among them.
+``replay_moves`` rebuilds positions and moves alone.
 """
 
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import action_to_move, write_actions
+from vecchess.chess.action import action_to_move
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.bitboards.bits import load16
-from vecchess.chess.history import PAST_WORDS, clear_past, push_position
-from vecchess.chess.make import make_move
-from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
-from vecchess.chess.planes import (
-    history_length,
-    num_planes,
-    write_past_planes,
-    write_planes,
+from vecchess.chess.game_cursor import (
+    begin_game,
+    cursor_memory,
+    cursor_of,
+    move_index,
+    play_action,
+    write_question,
 )
-from vecchess.chess.position import colour_of
-from vecchess.chess.rules import KEY_HISTORY, push_key
+from vecchess.chess.movegen import generate_moves
+from vecchess.chess.planes import history_length, num_planes
+from vecchess.chess.position import Positions, colour_of, copy_position
+from vecchess.chess.rules import push_key
 from vecchess.errors import DataError
 from vecchess.inference.requests import LEGAL_BYTES, Requests
 from vecchess.jit import inline, kernel
@@ -32,6 +32,7 @@ from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import GameRecords
 
 _ALL_LEGAL = -1
+_POSITION_BYTES = 8 * POSITION_WORDS
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,18 @@ class ReplayedPositions:
     outcome: NDArray[np.int8]
 
 
+@dataclass(frozen=True)
+class ReplayedMoves:
+    """All games of some records ply by ply, in the order of their ply columns, mover's view.
+
+    positions: uint64[plies, 8]   before each ply
+    moves: uint16[plies]          played there
+    """
+
+    positions: Positions
+    moves: NDArray[np.uint16]
+
+
 def replay_positions(
     records: GameRecords, plies: NDArray[np.int64], history: int = 1
 ) -> ReplayedPositions:
@@ -64,83 +77,96 @@ def replay_positions(
     plies = np.ascontiguousarray(plies, np.int64)
     played = np.zeros(len(plies), np.int64)
     is_black = np.zeros(len(plies), np.bool_)
-    illegal = _replay(
-        lookup.address(),
-        np.ascontiguousarray(records.start),
-        records.offsets,
-        records.action,
-        plies,
-        (
-            np.empty(POSITION_WORDS, np.uint64),
-            np.empty(KEY_HISTORY, np.uint64),
-            np.empty(PAST_WORDS, np.uint64),
-        ),
-        np.empty(MOVE_BUFFER, np.uint16),
-        (requests.planes, requests.legal, requests.num_legal, played, is_black),
-    )
+    rows = (requests.planes, requests.legal, requests.num_legal, played, is_black)
+    illegal = _write_requests(*_columns(records), plies, cursor_memory(), rows)
     if illegal != _ALL_LEGAL:
-        index = int(np.searchsorted(records.offsets, illegal, side="right")) - 1
-        ply = illegal - int(records.offsets[index])
-        raise DataError(f"game {records.numbers[index]}: the move recorded at ply {ply} is illegal")
+        raise illegal_move_error(records, illegal)
     game = np.searchsorted(records.offsets, plies, side="right") - 1
     outcome = records.result[game] * np.where(is_black, -1, 1).astype(np.int8)
     return ReplayedPositions(requests, plies, game, played, outcome)
 
 
+def replay_moves(records: GameRecords) -> ReplayedMoves:
+    """All positions and moves of all games. Raises DataError where a recorded move is not legal."""
+    num_plies = len(records.action)
+    replayed = ReplayedMoves(
+        np.empty((num_plies, POSITION_WORDS), np.uint64), np.empty(num_plies, np.uint16)
+    )
+    illegal = _write_moves(*_columns(records), cursor_memory(), replayed.positions, replayed.moves)
+    if illegal != _ALL_LEGAL:
+        raise illegal_move_error(records, illegal)
+    return replayed
+
+
+def illegal_move_error(records: GameRecords, ply: int) -> DataError:
+    """The error of an illegal recorded move; ``ply`` is an index into the ply columns."""
+    number, ply = records.locate(ply)
+    return DataError(f"game {number}: the move recorded at ply {ply} is illegal")
+
+
+def _columns(records: GameRecords) -> tuple[Any, ...]:
+    """What both kernels read: lookup tables, start positions, offsets and actions."""
+    return (
+        lookup.address(),
+        np.ascontiguousarray(records.start),
+        records.offsets,
+        records.action,
+    )
+
+
 @kernel
-def _replay(tables, starts, offsets, actions, wanted, board, moves, rows):  # type: ignore[no-untyped-def]
+def _write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # type: ignore[no-untyped-def]
     """Fill one of ``rows`` for each of ``wanted``; returns the ply of an illegal move, or -1."""
     planes, legal, num_legal, played, is_black = rows
-    position, keys = np.int64(board[0].ctypes.data), np.int64(board[1].ctypes.data)
-    past, history = np.int64(board[2].ctypes.data), history_length(planes.shape[1])
-    listed = np.int64(moves.ctypes.data)
+    cursor, history = cursor_of(memory), history_length(planes.shape[1])
     row = 0
     for game in range(len(offsets) - 1):
         if row == len(wanted):
             break
         if wanted[row] >= offsets[game + 1]:
             continue
-        _set_up(starts, game, board)
+        begin_game(cursor, np.int64(starts.ctypes.data) + game * _POSITION_BYTES, history)
         for ply in range(offsets[game], offsets[game + 1]):
-            packed = generate_moves(tables, position, listed)
-            repetitions = push_key(position, keys)
-            count = np.int64(packed & 0xFFFF)
-            move = action_to_move(tables, position, actions[ply])
-            index = _find(listed, count, move)
+            generated, index = _generate(tables, cursor, actions[ply])
+            count = np.int64(generated & 0xFFFF)
             if index == count:
                 return ply
             if ply == wanted[row]:
-                write_actions(
-                    tables, listed, count, np.int64(legal.ctypes.data) + row * LEGAL_BYTES
+                row_planes = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
+                row_legal = np.int64(legal.ctypes.data) + row * LEGAL_BYTES
+                repetitions = push_key(cursor[0], cursor[1])
+                write_question(
+                    tables, cursor, generated, repetitions, history, (row_planes, row_legal)
                 )
-                seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
-                write_planes(position, repetitions, packed >> 16, seen)
-                write_past_planes(position, past, history, seen)
                 num_legal[row] = count
                 played[row] = index
-                is_black[row] = colour_of(position) != np.uint64(0)
+                is_black[row] = colour_of(cursor[0]) != np.uint64(0)
                 row += 1
                 if row == len(wanted) or wanted[row] >= offsets[game + 1]:
                     break
-            push_position(position, past)
-            make_move(tables, position, move)
+            play_action(tables, cursor, actions[ply], history > 1)
+    return _ALL_LEGAL
+
+
+@kernel
+def _write_moves(tables, starts, offsets, actions, memory, positions, moves):  # type: ignore[no-untyped-def]
+    """Write the position and move of every ply; returns the ply of an illegal move, or -1."""
+    cursor = cursor_of(memory)
+    for game in range(len(offsets) - 1):
+        begin_game(cursor, np.int64(starts.ctypes.data) + game * _POSITION_BYTES, 1)
+        for ply in range(offsets[game], offsets[game + 1]):
+            generated, index = _generate(tables, cursor, actions[ply])
+            if index == np.int64(generated & 0xFFFF):
+                return ply
+            copy_position(cursor[0], np.int64(positions.ctypes.data) + ply * _POSITION_BYTES)
+            moves[ply] = memory.moves[index]
+            play_action(tables, cursor, actions[ply], False)
     return _ALL_LEGAL
 
 
 @inline
-def _set_up(starts: Any, game: Any, board: Any) -> None:
-    """The start position of a game on the board, without a history."""
-    for word in range(POSITION_WORDS):
-        board[0][word] = starts[game, word]
-    for index in range(KEY_HISTORY):
-        board[1][index] = np.uint64(0)
-    clear_past(np.int64(board[2].ctypes.data))
-
-
-@inline
-def _find(listed: Any, count: Any, move: Any) -> Any:
-    """Index of ``move`` among ``count`` moves at the address ``listed``; ``count`` if missing."""
-    for index in range(count):
-        if load16(listed, index) == move:
-            return index
-    return count
+def _generate(tables: Any, cursor: Any, action: Any) -> Any:
+    """The answer of ``generate_moves``, and the index of ``action`` among the legal moves."""
+    generated = generate_moves(tables, cursor[0], cursor[3])
+    move = action_to_move(tables, cursor[0], action)
+    return generated, move_index(cursor, np.int64(generated & 0xFFFF), move)

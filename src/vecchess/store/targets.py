@@ -104,6 +104,5 @@ def lay_out_targets(
 
 def target_error(records: GameRecords, ply: int) -> DataError:
     """The error of a target that does not fit; ``ply`` is an index into the ply columns."""
-    game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
-    place = f"game {records.numbers[game]}, ply {ply - records.offsets[game]}"
-    return DataError(f"{place}: the recorded target does not fit the legal moves")
+    number, ply = records.locate(ply)
+    return DataError(f"game {number}, ply {ply}: the recorded target does not fit the legal moves")

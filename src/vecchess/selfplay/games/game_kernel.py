@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import action_to_move, write_actions
+from vecchess.chess.action import action_to_move
+from vecchess.chess.game_cursor import write_question
 from vecchess.chess.history import PAST_BYTES, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.planes import (
-    history_length,
-    write_past_planes,
-    write_planes,
-)
+from vecchess.chess.planes import history_length
 from vecchess.chess.position import colour_of, ply_of
 from vecchess.chess.rules import (
     KEY_HISTORY,
@@ -138,18 +135,18 @@ def ask_unbatched(tables: Any, games: Any, requests: Any, rules: Any, seat: Any,
     moves_list = np.int64(moves.ctypes.data)
     packed = generate_moves(tables, position, moves_list)
     num_moves, in_check = packed & 0xFFFF, packed >> 16
-    repetitions = push_key(position, np.int64(games.keys.ctypes.data) + seat * KEYS_BYTES)
+    keys = np.int64(games.keys.ctypes.data) + seat * KEYS_BYTES
+    repetitions = push_key(position, keys)
     cap = ply_of(position) + rules.max_plies - games.ply[seat]
     code = termination_of(position, num_moves, in_check, repetitions, cap)
     if code == ONGOING:
-        legal = np.int64(requests.legal.ctypes.data) + seat * LEGAL_BYTES
-        write_actions(tables, moves_list, num_moves, legal)
-        requests.num_legal[seat] = num_moves
         num_planes = requests.planes.shape[1]
         planes = np.int64(requests.planes.ctypes.data) + seat * 8 * num_planes
-        write_planes(position, repetitions, in_check, planes)
+        legal = np.int64(requests.legal.ctypes.data) + seat * LEGAL_BYTES
+        cursor = (position, keys, past_of(games, seat), moves_list)
         history = history_length(num_planes)
-        write_past_planes(position, past_of(games, seat), history, planes)
+        write_question(tables, cursor, packed, repetitions, history, (planes, legal))
+        requests.num_legal[seat] = num_moves
     return code
 
 

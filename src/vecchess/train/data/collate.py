@@ -10,27 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import action_to_move, write_actions
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.bitboards.bits import load, load_f32, load_i32, load_u8, load_u16, store
-from vecchess.chess.history import PAST_WORDS, clear_past, push_position
-from vecchess.chess.make import make_move
-from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
-from vecchess.chess.planes import (
-    history_length,
-    write_past_planes,
-    write_planes,
+from vecchess.chess.bitboards.bits import load_f32, load_i32, load_u8, load_u16
+from vecchess.chess.game_cursor import (
+    begin_game,
+    cursor_memory,
+    cursor_of,
+    play_action,
+    write_question,
 )
-from vecchess.chess.position import clock_of, colour_of, position_key
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, push_key
+from vecchess.chess.movegen import generate_moves
+from vecchess.chess.planes import history_length
+from vecchess.chess.position import colour_of
+from vecchess.chess.rules import push_key
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 from vecchess.store.records import GameRecords
-from vecchess.store.targets import (
-    action_index,
-    index_actions,
-    target_weight,
-)
+from vecchess.store.targets import action_index, index_actions, target_weight
 from vecchess.train.data.returns import wdl_value
 from vecchess.train.data.samples import Samples, empty_samples
 from vecchess.train.data.shard_block import (
@@ -67,14 +63,8 @@ def collate(
         (rows.outcome, rows.value, rows.has_value, rows.prob, rows.steps),
         (rows.advantage, rows.returned),
     )
-    room = (
-        np.empty(POSITION_WORDS, np.uint64),
-        np.empty(KEY_HISTORY, np.uint64),
-        np.empty(MOVE_BUFFER, np.uint16),
-        np.empty(NUM_ACTIONS, np.uint16),
-        np.empty(PAST_WORDS, np.uint64),
-    )
-    _fill(lookup.address(), table, which, plies, room, columns)
+    places = np.empty(NUM_ACTIONS, np.uint16)
+    _fill(lookup.address(), table, which, plies, cursor_memory(), places, columns)
 
 
 def make_samples(
@@ -94,19 +84,18 @@ def make_samples(
 
 
 @kernel
-def _fill(tables, blocks, which, plies, room, columns):  # type: ignore[no-untyped-def]
-    board, keys = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
-    moves, places = np.int64(room[2].ctypes.data), np.int64(room[3].ctypes.data)
-    past, history = np.int64(room[4].ctypes.data), history_length(columns[0][0].shape[1])
+def _fill(tables, blocks, which, plies, memory, places, columns):  # type: ignore[no-untyped-def]
+    cursor, history = cursor_of(memory), history_length(columns[0][0].shape[1])
+    index = np.int64(places.ctypes.data)
     for row in range(len(plies)):
         block, ply = blocks[which[row]], plies[row]
         game = _game_of(block[_OFFSETS], block[NUM_GAMES_PLACE], ply)
         first = load_i32(block[_OFFSETS], game)
-        _play_up_to(tables, block, game, first, ply, (board, keys, past), history)
-        _ask(tables, block[_ACTION], ply, (board, keys, moves, places, past), columns[0], row)
-        _set_target(block, ply, places, columns[0], row)
+        _play_up_to(tables, block, game, first, ply, cursor, history)
+        _ask(tables, block[_ACTION], ply, cursor, index, columns[0], row)
+        _set_target(block, ply, index, columns[0], row)
         outcome = np.int64(np.int8(load_u8(block[_RESULT], game)))
-        is_black = colour_of(board) != np.uint64(0)
+        is_black = colour_of(cursor[0]) != np.uint64(0)
         _judge(block, ply, -outcome if is_black else outcome, columns[1], columns[2], row)
 
 
@@ -125,40 +114,28 @@ def _game_of(offsets: Any, num_games: Any, ply: Any) -> Any:
 
 @inline
 def _play_up_to(
-    tables: Any, block: Any, game: Any, first: Any, last: Any, room: Any, history: Any
+    tables: Any, block: Any, game: Any, first: Any, last: Any, cursor: Any, history: Any
 ) -> None:
-    """Set up the game and make its moves ``first`` .. ``last`` - 1, noting keys on the way, and the
-    last ``history`` - 1 positions."""
-    board, keys, past = room
-    for word in range(POSITION_WORDS):
-        store(board, word, load(block[_START], game * POSITION_WORDS + word))
-    for index in range(KEY_HISTORY):
-        store(keys, index, np.uint64(0))
-    if history > 1:
-        clear_past(past)
+    """Set up the game and make its moves ``first`` .. ``last`` - 1; of the positions on the way
+    only the last ``history`` - 1 are remembered."""
+    begin_game(cursor, block[_START] + game * 8 * POSITION_WORDS, history)
     for ply in range(first, last):
-        if last - ply < history:
-            push_position(board, past)
-        clock = clock_of(board)
-        if clock <= FIFTY_MOVES_PLIES:
-            store(keys, clock, position_key(board))
-        action = load_u16(block[_ACTION], ply)
-        make_move(tables, board, action_to_move(tables, board, action))
+        play_action(tables, cursor, load_u16(block[_ACTION], ply), last - ply < history)
 
 
 @inline
-def _ask(tables: Any, actions: Any, ply: Any, room: Any, columns: Any, row: Any) -> None:
+def _ask(
+    tables: Any, actions: Any, ply: Any, cursor: Any, places: Any, columns: Any, row: Any
+) -> None:
     """The question: planes, legal moves, and which of them was played."""
     planes, legal, num_legal, played, _, _ = columns
-    board, keys, moves, places, past = room
-    packed = generate_moves(tables, board, moves)
-    repetitions = push_key(board, keys)
-    count = np.int64(packed & 0xFFFF)
+    position, keys, _, moves = cursor
+    generated = generate_moves(tables, position, moves)
+    count = np.int64(generated & 0xFFFF)
     listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
-    write_actions(tables, moves, count, listed)
     seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
-    write_planes(board, repetitions, packed >> 16, seen)
-    write_past_planes(board, past, history_length(planes.shape[1]), seen)
+    history = history_length(planes.shape[1])
+    write_question(tables, cursor, generated, push_key(position, keys), history, (seen, listed))
     index_actions(listed, count, places)
     num_legal[row] = count
     played[row] = action_index(listed, count, places, load_u16(actions, ply))

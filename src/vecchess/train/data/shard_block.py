@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import action_to_move, write_actions
 from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.game_cursor import begin_game, cursor_memory, cursor_of
 from vecchess.chess.make import make_move
-from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
+from vecchess.chess.movegen import generate_moves
 from vecchess.errors import DataError
 from vecchess.jit import kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 from vecchess.store.records import TARGET_COLUMNS, GameRecords
+from vecchess.store.replay_positions import illegal_move_error
 from vecchess.store.targets import (
     NOT_LEGAL,
     action_index,
@@ -153,7 +155,7 @@ def _check(records: GameRecords) -> None:
         records.offsets,
         records.action,
         (records.target_offsets, records.target_action, records.target_prob),
-        (np.empty(POSITION_WORDS, np.uint64), np.empty(MOVE_BUFFER, np.uint16)),
+        cursor_memory(),
         (np.empty(MAX_MOVES, np.uint16), np.empty(NUM_ACTIONS, np.uint16)),
         found,
     )
@@ -161,23 +163,19 @@ def _check(records: GameRecords) -> None:
     if verdict == _MISFIT:
         raise target_error(records, ply)
     if verdict == _ILLEGAL:
-        game = int(np.searchsorted(records.offsets, ply, side="right")) - 1
-        raise DataError(
-            f"game {records.numbers[game]}: the move recorded at ply "
-            f"{ply - records.offsets[game]} is illegal"
-        )
+        raise illegal_move_error(records, ply)
 
 
 @kernel
-def _play_through(tables, starts, offsets, actions, targets, board, room, found):  # type: ignore[no-untyped-def]
+def _play_through(tables, starts, offsets, actions, targets, memory, room, found):  # type: ignore[no-untyped-def]
     """Write the verdict and the ply of the first fault into ``found``: int64[2]."""
     target_offsets, target_actions, target_probs = targets
-    position, moves = np.int64(board[0].ctypes.data), np.int64(board[1].ctypes.data)
+    cursor = cursor_of(memory)
+    position, _, _, moves = cursor
     legal, places = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
     codes, weights = np.int64(target_actions.ctypes.data), np.int64(target_probs.ctypes.data)
     for game in range(len(offsets) - 1):
-        for word in range(POSITION_WORDS):
-            board[0][word] = starts[game, word]
+        begin_game(cursor, np.int64(starts.ctypes.data) + game * 8 * POSITION_WORDS, 1)
         for ply in range(offsets[game], offsets[game + 1]):
             found[1] = ply
             count = np.int64(generate_moves(tables, position, moves) & 0xFFFF)
