@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
+from textual_plotext.plot import Plot
 
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
 from tests.fuzz.target import Read, Shape, Target
@@ -23,9 +24,8 @@ from vecchess.monitor.run_view import RunView
 from vecchess.report.write_report import page_of
 from vecchess.store.metrics import MetricsLog, read_metrics
 from vecchess.watch import game_panels, panels, worker_table
-from vecchess.watch.braille_plot import plot
+from vecchess.watch.chart_box import draw, labels
 from vecchess.watch.plain_lines import _News, status_line
-from vecchess.watch.plot_box import labels
 
 Opened = Callable[[Path], AbstractContextManager[Read]]
 
@@ -103,8 +103,9 @@ def watch(view: RunView) -> None:
     shown += [panels.totals(view), panels.notes_short(view), panels.notes_page(view)]
     shown += [panels.newest_note(now), *(worker_table.workers(now, width) for width in (90, 120))]
     shown += [game_panels.results(view, 40), game_panels.games_page(view, 90)]
+    plot = Plot()
     for chart in charts(view):
-        shown += [plot(chart, 40, 8), *labels(chart)]
+        shown += [draw(plot, chart, 40, 8), *labels(chart)]
     with io.TextIOWrapper(io.BytesIO(), encoding="utf-8") as file:
         for one in shown:
             if isinstance(one, Text):

@@ -20,7 +20,6 @@ from vecchess.monitor.run_view import RunView
 from vecchess.report.compare_runs import common_charts
 from vecchess.report.examples import examples, movetext
 from vecchess.report.facts import differences, facts
-from vecchess.report.scale import Scale, bounds, figure
 from vecchess.report.svg import bar_chart, heat_map, line_chart
 from vecchess.report.write_report import page_of, write_report
 
@@ -72,7 +71,7 @@ def test_a_training_is_told(tmp_path: Path) -> None:
         assert words in found.text
     for words in ("policy against random 70", "[3] policy against greedy: 70.0% [62.0%, 78.0%]"):
         assert words in found.text
-    for words in ("spike rate of each layer", "block0.first", "heads", "best move foretold"):
+    for words in ("spike rate of each layer", "block0.first", "heads", "best move predicted"):
         assert words in found.text
     for words in ("drawn 24 (100%)", "ply cap 24", "lengths of games", "time steps of a position"):
         assert words in found.text
@@ -216,30 +215,6 @@ def test_text_can_be_read_in_every_scheme() -> None:
                 assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground, colours)
             for place in range(6):
                 assert contrast(colours[f"s{place}"], colours[ground]) >= 3
-
-
-def test_axes_have_round_figures() -> None:
-    assert bounds([0.3, 0.87], True) == (0.0, 1.0)
-    assert bounds([2.36, 3.1], False) == pytest.approx((2.2, 3.2))
-    assert bounds([5.0], False) == (0.0, 10.0)
-    assert bounds([0.0, 5e-324], False) == (-1.0, 1.0)
-    low, high = bounds([-147.0, 192.0], False)
-    assert low <= -147
-    assert high >= 192
-    assert Scale(0, 100, 10, 20).place(50) == 15
-    assert Scale(0.0, 1.0, 0, 1).ticks(4) == [0, 0.25, 0.5, 0.75, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (0.66, "share", "66\u202f%"), (0.078, "share", "7.8\u202f%"), (0, "share", "0\u202f%"),
-        (408_112, "", "408k"), (6.1e6, "", "6.1M"), (3180.2, "", "3180"), (2.047, "", "2.05"),
-        (5e-4, "", "0.0005"), (2e-5, "", "2.0e-05"), (-49.0, "", "-49"), (0.0, "", "0"),
-    ],
-)  # fmt: skip
-def test_figures_are_short(value: float, unit: str, text: str) -> None:
-    assert figure(value, unit) == text
 
 
 def test_charts_are_drawn_whatever_they_hold() -> None:

@@ -77,7 +77,7 @@ def test_a_large_screen_uses_its_room_and_follows_its_size(tmp_path: Path) -> No
         assert len(re.findall("╭", text)) == 10, "workers, six charts, three boxes"
         terminal.resize(80, 24)
         text = terminal.wait_for("Limited by the GPU", "q quit")
-        terminal.wait_until(lambda text: text.count("╭") == 6, "fewer boxes")
+        terminal.wait_until(lambda text: text.count("╭") == 5, "fewer boxes")
         terminal.wait_for("all", "1 gpu 1")
         terminal.press("\x1b[B" * 6)
         terminal.wait_for("7 gpu 7")

@@ -1,4 +1,4 @@
-"""What of a run's measurements belongs together in a chart, whoever draws it."""
+"""The charts of a run: which measurements they show, whichever program draws them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
 
+from vecchess.monitor.axis import bounds, ticks
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Line
 from vecchess.monitor.status_reader import MOST as LARGEST
@@ -14,7 +15,30 @@ from vecchess.monitor.status_reader import number
 MOST = 400
 """Points of a curve at most."""
 GAP = 3
-"""A gap between lines that is so many times the usual one is none of playing."""
+"""A pause between two lines that is longer than this many usual ones counts as one usual one."""
+MINUTES = "minutes of play"
+LEARNING: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("loss", "loss", "", {"total": "loss", "policy": "loss_policy", "value": "loss_value"}),
+    ("top1", "best move predicted", "share", {"top 1": "top1"}),
+    ("spikes", "spike rate", "share", {"all layers": "spike_rate"}),
+    ("entropy", "entropy of the policy", "", {"nats": "entropy"}),
+    ("lr", "learning rate", "", {"rate": "lr"}),
+)
+"""Charts of updates: key, title, unit, fields of metrics by the names of their curves."""
+LOAD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("speed", "speed", "", {"plies/s": "plies_per_s"}),
+    ("batches", "batches", "share",
+     {"fill": "batch_fill", "network": "device_busy", "movers": "mover_busy"}),
+    ("steps", "time steps a position", "", {"mean": "mean_time_steps"}),
+    ("searches", "searches", "", {"simulations/s": "sims_per_s"}),
+    ("gpu", "GPU", "share", {"in use": "gpu_util"}),
+    ("power", "power of the GPUs", "", {"watts": "gpu_power_w"}),
+)  # fmt: skip
+"""Charts of play, in the same way."""
+ALWAYS_ABOVE_0 = ("steps", "searches")
+"""Charts that are left out where all figures are 0: no network, or no search, was at work."""
+FROM_ZERO = ("speed", "searches", "power")
+"""Charts whose vertical axis begins at 0 though no share is drawn."""
 Points = list[tuple[float, float]]
 
 
@@ -31,7 +55,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves over one axis. Those without points are not there."""
+    """Curves over one axis; each has points."""
 
     key: str
     title: str
@@ -41,9 +65,29 @@ class Chart:
     """ "share" of 1, or "" for plain numbers."""
     curves: list[Curve]
 
+    def x_bounds(self) -> tuple[float, float]:
+        """First and last place on the horizontal axis; they differ."""
+        places = [x for curve in self.curves for x, _ in curve.points]
+        first, last = min(places), max(places)
+        return first, last if last > first else first + 1
+
+    def x_ticks(self, most: int) -> list[float]:
+        """About ``most`` round places on the horizontal axis, whole where it counts something."""
+        found = ticks(*self.x_bounds(), most)
+        return [tick for tick in found if self.x == MINUTES or tick == round(tick)]
+
+    def y_bounds(self) -> tuple[float, float]:
+        """Round bounds of the vertical axis. Shares and rates begin at 0, or a ripple would look
+        like a fall; scores go from 0 to 1."""
+        values = [y for curve in self.curves for _, y in curve.points]
+        values += [y for curve in self.curves for band in curve.bands or [] for y in band]
+        if self.key == "score":
+            values += [0.0, 1.0]
+        return bounds(values, self.unit == "share" or self.key in FROM_ZERO)
+
 
 def charts(view: RunView, most: int = MOST) -> list[Chart]:
-    """All charts that the run has figures for, what it is about first."""
+    """All charts that the run has figures for, those of its purpose first."""
     found = [*_learning(view, most), *_strength(view, most)]
     found += [*_playing(view, most), *_generations(view, most)]
     return [chart for chart in found if chart.curves]
@@ -51,18 +95,9 @@ def charts(view: RunView, most: int = MOST) -> list[Chart]:
 
 def _learning(view: RunView, most: int) -> Iterable[Chart]:
     lines = view.series.lines("learn", most)
-
-    def chart(key: str, title: str, unit: str = "", **names: str) -> Chart:
-        curves = [
-            _curve(name.replace("_", " "), lines, "step", _at(k)) for name, k in names.items()
-        ]
-        return Chart(key, title, "updates", unit, _drawn(curves))
-
-    yield chart("loss", "loss", total="loss", policy="loss_policy", value="loss_value")
-    yield chart("top1", "best move foretold", "share", top_1="top1")
-    yield chart("spikes", "spike rate", "share", all_layers="spike_rate")
-    yield chart("entropy", "entropy of the policy", nats="entropy")
-    yield chart("lr", "learning rate", rate="lr")
+    for key, title, unit, names in LEARNING:
+        curves = [_curve(name, lines, "step", _at(field)) for name, field in names.items()]
+        yield Chart(key, title, "updates", unit, _drawn(curves))
 
 
 def _strength(view: RunView, most: int) -> Iterable[Chart]:
@@ -96,7 +131,7 @@ def _playing(view: RunView, most: int) -> Iterable[Chart]:
 
 
 def _minutes_of_play(times: list[float]) -> list[float]:
-    """Times without the gaps in which nothing was played: those far longer than others."""
+    """Minutes since the first time, with pauses (gaps far longer than the median) cut short."""
     if len(times) < 2:
         return [0.0] * len(times)
     gaps = [max(later - time, 0.0) for time, later in pairwise(times)]
@@ -119,24 +154,13 @@ def _generations(view: RunView, most: int) -> Iterable[Chart]:
 
 
 def _load_charts(
-    lines: list[Line], x: str, of: Callable[[str], Callable[[Line], Any]]
+    lines: list[Line], x: str, figure: Callable[[str], Callable[[Line], Any]]
 ) -> Iterable[Chart]:
-    axis = "iterations" if x == "iteration" else "minutes of play"
-
-    def chart(key: str, title: str, unit: str, **names: str) -> Chart:
-        curves = [_curve(name.replace("_", " "), lines, x, of(key)) for name, key in names.items()]
-        return Chart(key, title, axis, unit, _drawn(curves))
-
-    yield chart("speed", "speed", "", plies_per_s="plies_per_s")
-    yield chart(
-        "batches", "batches", "share", fill="batch_fill", network="device_busy", movers="mover_busy"
-    )
-    yield chart("steps", "time steps a position", "", mean="mean_time_steps")
-    searches = chart("searches", "searches", "", simulations_per_s="sims_per_s")
-    if any(y for curve in searches.curves for _, y in curve.points):
-        yield searches
-    yield chart("gpu", "GPU", "share", in_use="gpu_util")
-    yield chart("power", "power of the GPUs", "", watts="gpu_power_w")
+    axis = "iterations" if x == "iteration" else MINUTES
+    for key, title, unit, names in LOAD:
+        curves = [_curve(name, lines, x, figure(field)) for name, field in names.items()]
+        if key not in ALWAYS_ABOVE_0 or any(y for curve in curves for _, y in curve.points):
+            yield Chart(key, title, axis, unit, _drawn(curves))
 
 
 def _curve(
@@ -162,7 +186,7 @@ def _drawn(curves: Iterable[Curve]) -> list[Curve]:
 
 
 def _at(key: str) -> Callable[[Line], Any]:
-    """A figure of a line, the mean of several."""
+    """The field ``key`` of a line; of a list, the mean."""
 
     def value(line: Line) -> Any:
         found = line.get(key)
@@ -175,7 +199,7 @@ def _at(key: str) -> Callable[[Line], Any]:
 
 
 def _share(key: str) -> Callable[[Line], Any]:
-    """A count of games as part of all of them."""
+    """A count of games as a share of the line's games."""
 
     def value(line: Line) -> Any:
         part, games = line.get(key), line.get("games")
@@ -185,7 +209,7 @@ def _share(key: str) -> Callable[[Line], Any]:
 
 
 def _in_loads(key: str) -> Callable[[Line], Any]:
-    """A figure of a generation's machines: rates added up, others averaged."""
+    """A field of a generation's machines: rates added up, others averaged."""
 
     def value(line: Line) -> Any:
         loads = line.get("loads")
@@ -212,7 +236,7 @@ def _interval(key: str) -> Callable[[Line], tuple[float, float] | None]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it can be drawn."""
+    """Whether ``value`` can be drawn."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= LARGEST

@@ -9,28 +9,37 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
-from vecchess.monitor.charts import Chart, Curve
-from vecchess.report.scale import Scale, bounds, figure
+from vecchess.monitor.axis import bounds, format_figure, ticks
+from vecchess.monitor.charts import MINUTES, Chart, Curve
 
 WIDTH, HEIGHT = 440, 220
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 34
 NUM_COLOURS = 6
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Figures from ``low`` to ``high``, laid out from ``start`` to ``end`` in a picture's units."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def place(self, value: float) -> float:
+        """Where ``value`` is drawn."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+
 def line_chart(chart: Chart) -> str:
     """The curves of a chart, with bands of intervals, axes and a legend."""
-    values = [y for curve in chart.curves for _, y in curve.points]
-    values += [y for curve in chart.curves for band in curve.bands or [] for y in band]
-    if chart.key == "score":
-        values += [0.0, 1.0]
-    places = [x for curve in chart.curves for x, _ in curve.points]
-    low, high = bounds(values, chart.unit == "share")
-    first, last = min(places), max(places)
-    x = Scale(first, last if last > first else first + 1, LEFT, WIDTH - RIGHT)
-    y = Scale(low, high, HEIGHT - BOTTOM, TOP)
-    parts = [_axes(x, y, chart.unit, chart.x)]
+    x = Scale(*chart.x_bounds(), LEFT, WIDTH - RIGHT)
+    y = Scale(*chart.y_bounds(), HEIGHT - BOTTOM, TOP)
+    parts = [_axes(x, y, chart)]
     parts += [_band(curve, place, x, y) for place, curve in enumerate(chart.curves)]
     parts += [_line(curve, place, x, y) for place, curve in enumerate(chart.curves)]
     return _figure(chart.title, picture(parts, chart.title), _legend(chart))
@@ -77,7 +86,7 @@ def heat_map(title: str, rows: Sequence[tuple[str, list[float | None]]], x_name:
     parts.append(_text(left, height - 18, "first", "start"))
     parts.append(_text(WIDTH - RIGHT, height - 18, f"last {x_name}", "end"))
     scale = '<span class="key"><i class="heat-low"></i>0</span><span class="key">'
-    scale += f'<i class="heat-high"></i>{figure(most, "share")}</span>'
+    scale += f'<i class="heat-high"></i>{format_figure(most, "share")}</span>'
     return _figure(title, picture(parts, title, height), scale)
 
 
@@ -106,10 +115,12 @@ def picture(parts: Sequence[str], title: str, height: float = HEIGHT) -> str:
     )
 
 
-def _axes(x: Scale, y: Scale, unit: str, x_name: str) -> str:
-    ticks = [tick for tick in x.ticks(5) if x_name == "minutes of play" or tick == round(tick)]
-    names = [_text(x.place(tick), HEIGHT - BOTTOM + 14, figure(tick), "middle") for tick in ticks]
-    return _rules(y, unit) + "".join(names) + _text(WIDTH - RIGHT, HEIGHT - 4, x_name, "end")
+def _axes(x: Scale, y: Scale, chart: Chart) -> str:
+    names = [
+        _text(x.place(tick), HEIGHT - BOTTOM + 14, format_figure(tick), "middle")
+        for tick in chart.x_ticks(5)
+    ]
+    return _rules(y, chart.unit) + "".join(names) + _text(WIDTH - RIGHT, HEIGHT - 4, chart.x, "end")
 
 
 def _rules(y: Scale, unit: str) -> str:
@@ -117,8 +128,8 @@ def _rules(y: Scale, unit: str) -> str:
     return "".join(
         f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y.place(tick):.1f}" '
         f'y2="{y.place(tick):.1f}"/>'
-        + _text(LEFT - 6, y.place(tick) + 4, figure(tick, unit), "end")
-        for tick in y.ticks(4)
+        + _text(LEFT - 6, y.place(tick) + 4, format_figure(tick, unit), "end")
+        for tick in ticks(y.low, y.high, 4)
     )
 
 
@@ -161,10 +172,10 @@ def _legend(chart: Chart) -> str:
     keys = []
     for place, curve in enumerate(chart.curves):
         x, y = curve.points[-1]
-        early = f" at {figure(x)}" if x < last and chart.x != "minutes of play" else ""
+        early = f" at {format_figure(x)}" if x < last and chart.x != MINUTES else ""
         keys.append(
             f'<span class="key"><i class="s{place % NUM_COLOURS}"></i>{escape(curve.name)} '
-            f"<b>{figure(y, chart.unit)}</b>{early}</span>"
+            f"<b>{format_figure(y, chart.unit)}</b>{early}</span>"
         )
     return "".join(keys)
 

@@ -6,3 +6,9 @@ STATE_STYLE = {
     "starting": LIVE, "playing": GOOD, "learning": LIVE, "evaluating": LIVE, "done": GOOD,
     "stopped": WARM, "failed": BAD, "gone": BAD, "unknown": QUIET,
 }  # fmt: skip
+AXIS = (139, 152, 165)
+CURVES = (
+    (108, 182, 255), (240, 179, 94), (141, 219, 140), (220, 189, 251), (246, 157, 157),
+    (150, 208, 255),
+)  # fmt: skip
+"""Colours of curves, as red, green and blue."""

@@ -80,13 +80,13 @@ def waiting(now: RunStatus) -> Text:
 
 
 def ending(now: RunStatus) -> Text:
-    """That a run is over, why, and how to go on."""
+    """Why a run is over, since when, and how to resume it."""
     style = STATE_STYLE.get(now.state, QUIET)
-    text = Text.assemble((f"{now.why}\n", f"bold {style}"))
+    text = Text.assemble((now.why, f"bold {style}"))
     if now.age_s is not None and now.state not in ("gone", "unknown"):
-        text.append(f"{rounded_duration(now.age_s)} ago\n", style=QUIET)
+        text.append(f"  {rounded_duration(now.age_s)} ago", style=QUIET)
     if now.resume_command:
-        text.append("\nresume with:\n", style=QUIET).append(now.resume_command, style=LIVE)
+        text.append("\n\nresume with:\n", style=QUIET).append(now.resume_command, style=LIVE)
     return text
 
 
