@@ -14,7 +14,7 @@ def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
     made = training_run(tmp_path, 1, 1)
     made.status(machine=1, updated_unix=time.time() - 18_000, pid=2**22 + 1)
     notes = RunView(tmp_path).status.notes
-    assert [note["line"] for note in notes] == ["machine 1 was last heard of 5 h ago"]
+    assert [note["line"] for note in notes] == ["machine 1: last update 5 h ago"]
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,14 @@ def test_a_run_that_ended_says_how(
     assert view.status.resume_command == ("" if state == "done" else resume_command)
 
 
+def test_games_of_a_self_play_that_is_over_are_those_recorded(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    assert RunView(tmp_path).status.games == 120, "as it is played: recording comes later"
+    made.status(state="stopped", why="SIGINT", games=661)
+    view = RunView(tmp_path)
+    assert view.status.games == view.stats.games == view.status.stats.games == 12
+
+
 def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path)
     made.killed(0.0)
@@ -50,7 +58,7 @@ def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None
     assert view.status.state == "playing", "we saw it change just now, whatever its clock says"
     status = RunView(tmp_path).status
     assert (status.state, status.is_over) == ("gone", True)
-    assert status.why == "killed, or its machine went down; last heard of 5 h ago"
+    assert status.why == "killed, or its machine went down; last update 5 h ago"
     assert status.resume_command.endswith("--resume")
 
 

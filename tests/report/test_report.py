@@ -96,7 +96,7 @@ def test_any_run_has_a_report(tmp_path: Path) -> None:
     unfinished.killed(18_000.0)
     text = page(unfinished.path).text
     assert "unfinished gone" in text
-    assert "killed, or its machine went down; last heard of 5 h ago" in text
+    assert "killed, or its machine went down; last update 5 h ago" in text
     assert f"Resume with: vecchess selfplay --run-dir {unfinished.path} --resume" in text
     damaged = selfplay_run(tmp_path / "damaged")
     (damaged.path / "games" / "w1.npz").write_bytes(b"PK")

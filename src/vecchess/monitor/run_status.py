@@ -1,15 +1,16 @@
-"""Where a run stands: what its machines say of themselves, as one."""
+"""The status of a run, put together from the status files of its machines."""
 
 import shlex
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
+from vecchess.monitor.timestamps import rounded_duration
 from vecchess.runtime.progress import as_clock
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
@@ -17,7 +18,8 @@ from vecchess.store.stats import GameStats
 
 KINDS = ("selfplay", "train")
 SILENT_S = 60.0
-"""A run that never told its state, and in whose folder nothing changed for so long, is over."""
+"""A run without a status, in whose folder nothing changed for so long, counts as over."""
+RESUMABLE = ("stopped", "failed", "gone")
 NUM_NOTES = 20
 
 
@@ -29,35 +31,35 @@ class RunStatus:
     """ "selfplay" or "train"."""
     state: str = "unknown"
     """ "starting", "playing", "learning", "evaluating", "done", "stopped", "failed", "gone", or
-    "unknown" of a run that does not say, as those of earlier versions."""
+    "unknown" where there is no status that can be read."""
     is_over: bool = False
-    """Nothing more will happen, unless somebody goes on with the run."""
+    """Whether nothing more will happen unless the run is resumed."""
     why: str = ""
-    """One line for people on how it ended, or why little is known; "" while it goes on."""
+    """One line on how the run ended, or why little is known; "" while it goes on."""
     resume_command: str = ""
-    """The command that goes on with a run which ended before it was done."""
+    """The command that resumes a run which ended before it was done, else ""."""
     age_s: float | None = None
-    """Seconds since the run was last heard of."""
+    """Seconds since the status was last written."""
     host: str = ""
     machines: int = 1
     started_unix: float = 0.0
     updated_unix: float = 0.0
     seconds: float = 0.0
-    """From the start to the last word."""
+    """From the start to the last status."""
     net: str = ""
     iteration: int = 0
     iterations: int = 0
     """Both 0 in self-play."""
     games: int = 0
     target: int = 0
-    """Finished games of this generation, or run; wanted ones."""
+    """Finished and wanted games of this generation, or of the run."""
     eta_s: float | None = None
     load: Values = field(default_factory=dict)
     """As ``selfplay.meter.Throughput.to_dict``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
     """Each with its "machine"."""
     devices: list[str] = field(default_factory=list)
-    """What plays, or played last: "cpu", "gpu 3 (NVIDIA H200)"."""
+    """Devices that play, or played last: "cpu", "gpu 3 (NVIDIA H200)"."""
     learning: Values = field(default_factory=dict)
     """step, steps, samples_per_s, eta_s, losses; {} while nothing learns."""
     stats: GameStats = field(default_factory=GameStats)
@@ -67,7 +69,7 @@ class RunStatus:
     notes: list[Values] = field(default_factory=list)
     """The last ones: "time_unix", "line", "machine"."""
     summary: Values = field(default_factory=dict)
-    """What the run printed with --json, once it ended."""
+    """The object that --json prints, once the run ended."""
 
     @property
     def progress(self) -> float | None:
@@ -89,83 +91,93 @@ class RunStatus:
 
 
 def run_status_of(
-    path: Path, statuses: Sequence[StatusReader], config: Values, changed_unix: float
+    path: Path,
+    statuses: Sequence[StatusReader],
+    config: Values,
+    recorded: GameStats,
+    changed_unix: float,
 ) -> RunStatus:
-    """The run at ``path``; ``statuses`` of its machines, the first one's first.
+    """The status of the run at ``path`` from those of its machines, the first machine's first.
 
-    config: the run's settings. changed_unix: when its folder last changed, for runs that do not
-    say.
+    config: the run's settings. recorded: counts over all recorded games, which are what a
+    self-play that is over came to: its last status may be older. changed_unix: time of the
+    folder's last change, for runs without a status.
     """
     first = statuses[0]
     kind = first.text("kind")
     if kind not in KINDS:
         kind = "train" if "objective" in config else "selfplay"
-    state, age = first.state, first.age_s
-    is_over = state in OVER
-    if state == "unknown":
-        age = max(time.time() - changed_unix, 0.0)
-        is_over = age > SILENT_S
-    load = {} if is_over else _load(statuses)
-    games, target = (int(_sum(statuses, key)) for key in ("games", "target"))
-    workers = [] if is_over else list(_workers(statuses))
-    return RunStatus(
+    state, age, is_over = _state(first, changed_unix)
+    counts_records = is_over and kind == "selfplay"
+    common = RunStatus(
         kind=kind,
         state=state,
         is_over=is_over,
         why=_why(first, state, age, path),
-        resume_command=_go_on(path, kind) if state in ("stopped", "failed", "gone") else "",
+        resume_command=_resume_command(path, kind) if state in RESUMABLE else "",
         age_s=age,
         host=first.text("host"),
         machines=len(statuses),
         started_unix=first.number("started_unix"),
         updated_unix=first.number("updated_unix"),
-        seconds=max(first.number("updated_unix") - first.number("started_unix"), 0.0),
+        seconds=_seconds(first),
         net=first.text("net"),
         iteration=int(first.number("iteration")),
         iterations=int(first.number("iterations")),
-        games=games,
-        target=target,
-        eta_s=None if is_over else _eta(statuses),
-        load=load,
-        workers=workers,
+        games=recorded.games if counts_records else int(_sum(statuses, "games")),
+        target=int(_sum(statuses, "target")),
         devices=[_device(worker) for worker in _workers(statuses)],
-        learning={} if is_over else first.mapping("learning"),
-        stats=_stats(statuses),
-        bottleneck=_bottleneck(state, load, workers, target - games),
+        stats=recorded if counts_records else _stats(statuses),
         restarts=int(_sum(statuses, "restarts")),
         notes=_notes(statuses, is_over),
         summary=first.mapping("summary"),
     )
+    return common if is_over else _with_activity(common, statuses)
 
 
-def rounded_duration(seconds: float) -> str:
-    """40 s, 12 min, 5 h, 3 days: about how long ago."""
-    for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
-        if seconds < most * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86400:.0f} days"
+def _with_activity(status: RunStatus, statuses: Sequence[StatusReader]) -> RunStatus:
+    """``status`` with what is going on now: load, workers, updates, and when it will be done."""
+    load, workers = _load(statuses), list(_workers(statuses))
+    return replace(
+        status,
+        eta_s=_eta(statuses),
+        load=load,
+        workers=workers,
+        learning=statuses[0].mapping("learning"),
+        bottleneck=_bottleneck(status.state, load, workers, status.target - status.games),
+    )
+
+
+def _state(status: StatusReader, changed_unix: float) -> tuple[str, float | None, bool]:
+    """State, seconds since the last sign of life, and whether the run is over."""
+    if status.state != "unknown":
+        return status.state, status.age_s, status.state in OVER
+    age = max(time.time() - changed_unix, 0.0)
+    return "unknown", age, age > SILENT_S
+
+
+def _seconds(status: StatusReader) -> float:
+    return max(status.number("updated_unix") - status.number("started_unix"), 0.0)
 
 
 def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> str:
-    """How it ended, in one line."""
-    reason = status.text("why")
-    heard = "" if age_s is None else f"; last heard of {rounded_duration(age_s)} ago"
-    took = max(status.number("updated_unix") - status.number("started_unix"), 0)
+    """One line on how the run ended, or why little is known."""
+    reason, took = status.text("why"), _seconds(status)
+    ago = "" if age_s is None else f"{rounded_duration(age_s)} ago"
     if state == "unknown":
         if not path.is_dir():
             return f"{path} is gone"
-        return "it does not say how it stands (no status.json that can be read)" + heard.replace(
-            "heard of", "changed"
-        )
+        changed = f"; last changed {ago}" if ago else ""
+        return f"status.json is missing or cannot be read{changed}"
     return {
         "done": "all done" + (f" in {as_clock(took)}" if took else ""),
         "stopped": stopped_text(reason) if reason else "stopped",
         "failed": f"failed: {reason}" if reason else "failed",
-        "gone": f"killed, or its machine went down{heard}",
+        "gone": "killed, or its machine went down" + (f"; last update {ago}" if ago else ""),
     }.get(state, "")
 
 
-def _go_on(path: Path, kind: str) -> str:
+def _resume_command(path: Path, kind: str) -> str:
     return f"vecchess {kind} --run-dir {shlex.quote(str(path))} --resume"
 
 
@@ -174,13 +186,13 @@ def _sum(statuses: Iterable[StatusReader], key: str) -> float:
 
 
 def _eta(statuses: Iterable[StatusReader]) -> float | None:
-    """Of the slowest machine; None where none knows."""
+    """The slowest machine's; None where none is known."""
     known = [one.number("eta_s") for one in statuses if one.values.get("eta_s") is not None]
     return max(known, default=None)
 
 
 def _load(statuses: Sequence[StatusReader]) -> Values:
-    """Of all machines that play."""
+    """Throughput of all machines that play, as one."""
     loads = [load for status in statuses if (load := status.mapping("load"))]
     if len(loads) < 2:
         return loads[0] if loads else {}
@@ -217,7 +229,7 @@ def _stats(statuses: Iterable[StatusReader]) -> GameStats:
 
 
 def _counts(values: Values) -> GameStats:
-    """The counts among ``values``; what is no count is left out."""
+    """The counts among ``values``; fields that are no counts are left out."""
     found = GameStats()
     for name in vars(found):
         with suppress(ValueError):
@@ -226,7 +238,7 @@ def _counts(values: Values) -> GameStats:
 
 
 def _notes(statuses: Sequence[StatusReader], is_over: bool) -> list[Values]:
-    """The newest of all machines; one that fell silent while the others go on is worth one."""
+    """The newest notes of all machines, with one for each that stopped writing its status."""
     found: list[Values] = [
         {"time_unix": number(note, "time_unix"), "line": str(note.get("line", "")), "machine": nr}
         for nr, status in enumerate(statuses)
@@ -235,7 +247,7 @@ def _notes(statuses: Sequence[StatusReader], is_over: bool) -> list[Values]:
     if not is_over:
         for nr, status in enumerate(statuses[1:], start=1):
             if status.state == "gone":
-                line = f"machine {nr} was last heard of {rounded_duration(status.age_s or 0)} ago"
+                line = f"machine {nr}: last update {rounded_duration(status.age_s or 0)} ago"
                 when = status.number("updated_unix")
                 found.append({"time_unix": when, "line": line, "machine": nr})
     return sorted(found, key=lambda note: note["time_unix"])[-NUM_NOTES:]

@@ -72,7 +72,9 @@ class RunView:
         changed = [machine.refresh() for machine in self._machines]
         changed += [self._config.refresh(), self._history.refresh(), self.series.refresh()]
         statuses = [machine.status for machine in self._machines]
-        self.status = run_status_of(self.path, statuses, self.config, self._changed_unix())
+        self.status = run_status_of(
+            self.path, statuses, self.config, self.stats, self._changed_unix()
+        )
         after = self.status
         turned = (before.state, before.is_over) != (after.state, after.is_over)
         return any(changed) or turned or known != len(self._machines)

@@ -1,4 +1,4 @@
-"""What one machine says of itself: its ``status.json``, whatever wrote it, in one shape."""
+"""Reads the status of one machine, ``status.json``."""
 
 import os
 import socket
@@ -8,36 +8,36 @@ from typing import Any
 
 from vecchess.monitor.small_file import SmallFile
 from vecchess.safe_parse import parse_json_object, to_json_value
+from vecchess.store.status_file import SCHEMA
 
-SCHEMA = 1
 FRESH_S = 10.0
-"""A run that said something so lately goes on."""
+"""A status that was written less than this long ago is of a run that goes on."""
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
 MOST = 1e15
-"""What is larger, or no number at all, counts as 0."""
+"""Larger values, and what is no number, count as 0."""
 OVER = ("done", "stopped", "failed", "gone")
 Values = dict[str, Any]
 
 
 class StatusReader:
-    """The status of one machine. Nothing in it is taken for granted but that it is JSON."""
+    """The status of one machine. Of its contents only the schema is relied on."""
 
     def __init__(self, path: Path) -> None:
         """Nothing is read before ``refresh``; the file need not exist."""
         self._file: SmallFile[Values] = SmallFile(path, _parse, {})
-        self._heard = 0.0
+        self._changed_at = 0.0
 
     def refresh(self) -> bool:
         """Read the file if it was replaced; returns whether it was."""
         before = self.number("updated_unix")
         changed = self._file.refresh()
         if changed and before and self.number("updated_unix") != before:
-            self._heard = time.monotonic()
+            self._changed_at = time.monotonic()
         return changed
 
     @property
     def values(self) -> Values:
-        """As they were read; {} where there is nothing that can be read."""
+        """The fields; {} where the file is missing or cannot be read."""
         return self._file.value
 
     def number(self, key: str) -> float:
@@ -61,25 +61,25 @@ class StatusReader:
 
     @property
     def age_s(self) -> float | None:
-        """Seconds since it was written; None where it does not say. A clock of another machine that
-        goes wrong does not matter as long as we see the file change."""
+        """Seconds since it was written; None where it has no time. As long as the file is seen to
+        change, another machine's wrong clock does not matter."""
         updated = self.number("updated_unix")
         if not updated:
             return None
         age = max(time.time() - updated, 0.0)
-        return min(age, time.monotonic() - self._heard) if self._heard else age
+        return min(age, time.monotonic() - self._changed_at) if self._changed_at else age
 
     @property
     def state(self) -> str:
-        """One of ``STATES``, "gone", or "unknown" where nothing can be known."""
-        said = self.text("state")
-        if said not in STATES:
+        """One of ``STATES``, "gone" of a run that ended without a last status, or "unknown"."""
+        written = self.text("state")
+        if written not in STATES:
             return "unknown"
-        if said in OVER or self._goes_on():
-            return said
+        if written in OVER or self._is_active():
+            return written
         return "gone"
 
-    def _goes_on(self) -> bool:
+    def _is_active(self) -> bool:
         age = self.age_s
         if age is not None and age <= FRESH_S:
             return True
@@ -108,7 +108,7 @@ def is_alive(pid: int) -> bool:
 
 
 def _parse(data: bytes) -> Values:
-    """Raises ValueError for anything but a status that this vecchess knows."""
+    """Raises ValueError for anything but a status of this schema."""
     values: Values = to_json_value(parse_json_object(data))
     if values.get("schema") != SCHEMA:
         raise ValueError("a status of another vecchess")
