@@ -3,25 +3,37 @@
 import json
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.export.made import searched
-from tests.monitor.runs import MadeRun, generation, match, selfplay_run, training_run
+from tests.export.made import played, searched
+from tests.monitor.runs import (
+    MadeRun,
+    generation,
+    match,
+    numbered,
+    selfplay_run,
+    so_far,
+    training_run,
+)
 from tests.monitor.test_run_view import state_of
 from tests.watch.terminal import plainly
+from vecchess.chess.rules import Termination
 from vecchess.config import TrainConfig, to_toml
 from vecchess.errors import ConfigError
 from vecchess.monitor.charts import Chart, Curve
 from vecchess.monitor.run_view import RunView
 from vecchess.report.compare_runs import common_charts
-from vecchess.report.examples import examples, movetext
+from vecchess.report.examples import NUM_NEWEST, examples, movetext
 from vecchess.report.facts import differences, facts
 from vecchess.report.svg import bar_chart, heat_map, line_chart
 from vecchess.report.write_report import page_of, write_report
+from vecchess.store.records import GameRecords
 
 EVIL = "<script>alert(1)</script>&\"'"
 VOID = {"meta", "line", "polyline", "polygon", "rect", "circle", "use", "path", "link"}
@@ -169,6 +181,30 @@ def test_examples_are_different_games_and_told_in_san(tmp_path: Path) -> None:
     text = movetext(found[0].game)
     assert text.startswith(f"1. {found[0].game.sans[0]} {found[0].game.sans[1]} 2. ")
     assert text.endswith(" 1/2-1/2")
+
+
+def test_extreme_games_are_those_of_the_whole_run(tmp_path: Path) -> None:
+    """Many games came after the shortest mate and the longest draw."""
+    made = MadeRun(tmp_path)
+    made.record(ended(6, Termination.CHECKMATE, 1, 0))
+    made.record(numbered(played(), 100))
+    for first in range(1000, 1000 + 2 * NUM_NEWEST, 8):
+        made.record(ended(10, Termination.CHECKMATE, -1, first))
+        made.record(ended(20, Termination.STALEMATE, 0, 5000 + first))
+    found = {example.title: example.game for example in examples(RunView(tmp_path))}
+    assert len(found["the shortest mate"].ucis) == 6
+    assert found["the shortest mate"].number < 8
+    assert len(found["the longest draw"].ucis) == 60
+    assert any(title.endswith(f"of the newest {NUM_NEWEST} games") for title in found)
+
+
+def ended(plies: int, termination: Termination, result: int, first: int) -> GameRecords:
+    """Eight games of so many plies that count as ended in this way, numbered from ``first``."""
+    return replace(
+        numbered(so_far(played(), [plies] * 8), first),
+        termination=np.full(8, termination, np.uint8),
+        result=np.full(8, result, np.int8),
+    )
 
 
 def test_a_file_is_written_whole(tmp_path: Path) -> None:

@@ -1,60 +1,64 @@
-"""Recorded games by number: which shard has them is found out when somebody asks."""
+"""Recorded games of one machine: how all of them ended, and any of them by its number."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vecchess.errors import DataError
 from vecchess.monitor.decoded_game import DecodedGame, read_game
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.store.records import GameRecords
-from vecchess.store.shard import ShardFile, read_numbers
+from vecchess.store.records import GAME_COLUMNS, GameRecords
+from vecchess.store.shard import GameOutcomes, ShardFile, read_outcomes
 
 NUM_OPEN = 2
-"""Shards whose games are held: people leaf through neighbours."""
+"""Shards whose games are kept in memory: people leaf through neighbours."""
+NO_OUTCOMES = GameOutcomes(
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    np.zeros(0, GAME_COLUMNS["result"]),
+    np.zeros(0, GAME_COLUMNS["termination"]),
+)
 
 
 class RecordedGames:
-    """The recorded games of one machine."""
+    """The recorded games of one machine. A shard is opened when one of its games is wanted."""
 
     def __init__(self, manifest: ManifestTail, machine: int) -> None:
         """The games that ``manifest`` lists, now and later."""
         self._manifest, self._machine = manifest, machine
-        self._numbers: dict[str, NDArray[np.int64]] = {}
+        self._outcomes: dict[str, GameOutcomes] = {}
         self._open: OrderedDict[str, GameRecords] = OrderedDict()
 
     def game(self, number: int, chess960: bool) -> DecodedGame | None:
         """The game of this number; None where it is not here. Raises DataError where its shard
         cannot be read."""
-        for entry in reversed(self._manifest.entries):
-            shard = ShardFile(self._manifest.folder / entry.file, entry.sha256)
-            if number in self._numbers_of(shard):
+        for shard in reversed(self._shards()):
+            if number in self._outcomes_of(shard).numbers:
                 records = self._records(shard)
                 rows = np.flatnonzero(records.numbers == number)
                 if len(rows):
                     return read_game(records, int(rows[0]), chess960, self._machine)
         return None
 
-    def newest(self, most: int) -> list[int]:
-        """Numbers of so many games that were recorded last, the newest first."""
-        found: list[int] = []
-        for entry in reversed(self._manifest.entries):
-            if len(found) >= most:
-                break
-            shard = ShardFile(self._manifest.folder / entry.file, entry.sha256)
-            found += self._numbers_of(shard)[::-1].tolist()
-        return found[:most]
+    def outcomes(self) -> GameOutcomes:
+        """How all recorded games ended, in the order of recording; without those of shards that
+        cannot be read."""
+        return joined_outcomes(self._outcomes_of(shard) for shard in self._shards())
 
-    def _numbers_of(self, shard: ShardFile) -> NDArray[np.int64]:
-        """int64[G]; none of a shard that cannot be read, now: it is tried again."""
+    def _shards(self) -> list[ShardFile]:
+        folder = self._manifest.folder
+        return [ShardFile(folder / entry.file, entry.sha256) for entry in self._manifest.entries]
+
+    def _outcomes_of(self, shard: ShardFile) -> GameOutcomes:
+        """Empty for a shard that cannot be read now; reading is tried again the next time."""
         key = shard.sha256 or shard.path.name
-        if key not in self._numbers:
+        if key not in self._outcomes:
             try:
-                self._numbers[key] = read_numbers(shard.path)
+                self._outcomes[key] = read_outcomes(shard.path)
             except DataError:
-                return np.zeros(0, np.int64)
-        return self._numbers[key]
+                return NO_OUTCOMES
+        return self._outcomes[key]
 
     def _records(self, shard: ShardFile) -> GameRecords:
         key = shard.sha256 or shard.path.name
@@ -64,3 +68,9 @@ class RecordedGames:
                 self._open.popitem(last=False)
         self._open.move_to_end(key)
         return self._open[key]
+
+
+def joined_outcomes(parts: Iterable[GameOutcomes]) -> GameOutcomes:
+    """The games of ``parts``, one part after the other."""
+    columns = zip(*(vars(part).values() for part in (NO_OUTCOMES, *parts)), strict=True)
+    return GameOutcomes(*(np.concatenate(column) for column in columns))

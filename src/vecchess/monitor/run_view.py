@@ -9,7 +9,7 @@ from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.live_games_reader import LiveGamesReader
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.monitor.recorded_games import RecordedGames
+from vecchess.monitor.recorded_games import RecordedGames, joined_outcomes
 from vecchess.monitor.run_status import RunStatus, run_status_of
 from vecchess.monitor.series import Series
 from vecchess.monitor.small_file import SmallFile
@@ -17,6 +17,7 @@ from vecchess.monitor.status_reader import StatusReader
 from vecchess.safe_parse import encodable, parse_json_object, parse_toml, to_json_value
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import GameOutcomes
 from vecchess.store.stats import GameStats
 
 
@@ -112,9 +113,9 @@ class RunView:
             return shown[number]
         raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
 
-    def newest_games(self, most: int) -> list[int]:
-        """Numbers of games that were recorded last, at most so many of each machine."""
-        return [number for one in self._machines for number in one.recorded.newest(most)]
+    def outcomes(self) -> GameOutcomes:
+        """How all recorded games ended, machine by machine, in the order of recording."""
+        return joined_outcomes(machine.recorded.outcomes() for machine in self._machines)
 
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""

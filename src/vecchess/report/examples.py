@@ -1,19 +1,25 @@
-"""A few games worth a look: a mate, a turn of fortune, a long draw."""
+"""A few games worth a look: the shortest mate, a large turn, the longest draw."""
 
 from dataclasses import dataclass
 from html import escape
 
 import chess
 import chess.svg
+import numpy as np
+from numpy.typing import NDArray
 
+from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.monitor.charts import Chart, Curve
 from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_view import RunView
 from vecchess.report.svg import line_chart
 
-NUM_LOOKED_AT = 64
-"""Newest games among which examples are looked for."""
+NUM_NEWEST = 64
+"""The largest turn is searched among this many games: all of their values have to be read."""
+LEAST_TURN = 0.1
+MOST_TRIED = 4
+"""Games that are tried as an example, in case the first cannot be read."""
 COLOURS = {
     "square light": "#e9e4da", "square dark": "#a6927a", "margin": "#00000000",
     "square light lastmove": "#d9d38a", "square dark lastmove": "#b5a957", "coord": "#7d7468",
@@ -29,23 +35,35 @@ class Example:
 
 
 def examples(view: RunView) -> list[Example]:
-    """At most three of the newest recorded games, all different."""
-    games = _newest(view)
-    found: list[Example] = []
-    for title, key, fits in (
-        ("the shortest mate", lambda g: -len(g.ucis), lambda g: g.termination == "checkmate"),
-        ("the largest turn", _turn, lambda g: _turn(g) > 0.1),
-        ("the longest draw", lambda g: len(g.ucis), lambda g: g.result == "1/2-1/2"),
-        ("the newest game", lambda g: g.number, lambda g: True),
-    ):
-        left = [game for game in games if fits(game) and game not in [e.game for e in found]]
-        if left and (len(found) < 3 and (title != "the newest game" or not found)):
-            found.append(Example(title, max(left, key=key)))
-    return found
+    """At most three recorded games, all different: the shortest mate and the longest draw of all
+    games, and the largest turn among the newest; the newest game where none of these is there."""
+    outcomes = view.outcomes()
+    numbers, plies = outcomes.numbers, outcomes.plies
+    mates = np.flatnonzero((outcomes.termination == Termination.CHECKMATE) & (plies > 0))
+    draws = np.flatnonzero((outcomes.result == 0) & (plies > 0))
+    found: dict[int, Example] = {}
+
+    def add(title: str, rows: NDArray[np.intp]) -> None:
+        """Add the first game of ``rows`` that can be read and is no example yet."""
+        for row in rows[:MOST_TRIED].tolist():
+            game = _read(view, int(numbers[row]))
+            if game is not None and game.number not in found:
+                found[game.number] = Example(title, game)
+                return
+
+    add("the shortest mate", mates[np.argsort(plies[mates], kind="stable")])
+    turning = _largest_turn(view, numbers[::-1][:NUM_NEWEST].tolist(), set(found))
+    if turning is not None:
+        title = f"the largest turn of the newest {min(NUM_NEWEST, len(numbers))} games"
+        found[turning.number] = Example(title, turning)
+    add("the longest draw", draws[np.argsort(-plies[draws], kind="stable")])
+    if not found:
+        add("the newest game", np.flatnonzero(plies)[::-1])
+    return list(found.values())
 
 
 def example_html(example: Example) -> str:
-    """Its turn and its end as diagrams, the course of its value, its moves."""
+    """The largest turn and the end as diagrams, the value over the game, the moves."""
     game = example.game
     ply = _turning_ply(game)
     boards = [diagram(game, len(game.ucis), "the end")]
@@ -84,15 +102,21 @@ def movetext(game: DecodedGame) -> str:
     return " ".join([*words, game.result])
 
 
-def _newest(view: RunView) -> list[DecodedGame]:
-    """The newest recorded games that can be read."""
-    found = []
-    for number in view.newest_games(NUM_LOOKED_AT):
-        try:
-            found.append(view.game(number))
-        except DataError:
-            continue
-    return [game for game in found if game.ucis and not game.is_live]
+def _read(view: RunView, number: int) -> DecodedGame | None:
+    """A recorded game with moves; None where it cannot be read."""
+    try:
+        game = view.game(number)
+    except DataError:
+        return None
+    return game if game.ucis and not game.is_live else None
+
+
+def _largest_turn(view: RunView, numbers: list[int], others: set[int]) -> DecodedGame | None:
+    """The game of ``numbers``, but for ``others``, in which the expected score changed most over
+    two plies; None where it changed in none by more than ``LEAST_TURN``."""
+    games = [game for number in numbers if number not in others and (game := _read(view, number))]
+    found = max(games, key=_turn, default=None)
+    return found if found is not None and _turn(found) > LEAST_TURN else None
 
 
 def _turns(game: DecodedGame) -> list[tuple[float, int]]:
@@ -115,7 +139,7 @@ def _turning_ply(game: DecodedGame) -> int:
 
 
 def _course(game: DecodedGame) -> str:
-    """White's expected score by ply; nothing where nobody judged."""
+    """White's expected score by ply; "" where no position was evaluated."""
     points = [(float(p), s) for p, s in enumerate(game.white_score) if s is not None]
     if len(points) < 2:
         return ""

@@ -142,7 +142,29 @@ def read_lengths(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return numbers, lengths
 
 
-def _some_columns(path: Path, *names: str) -> list[NDArray[np.int64]]:
+@dataclass(frozen=True)
+class GameOutcomes:
+    """How G games ended, without their moves: one entry a game in each column."""
+
+    numbers: NDArray[np.int64]
+    plies: NDArray[np.int64]
+    result: NDArray[np.int8]
+    """White's: 1, 0, -1."""
+    termination: NDArray[np.uint8]
+    """Of ``chess.rules.Termination``."""
+
+
+def read_outcomes(path: Path) -> GameOutcomes:
+    """How the games of a shard ended. Raises DataError."""
+    names = ("numbers", "offsets", "result", "termination")
+    numbers, offsets, result, termination = _some_columns(path, *names)
+    plies = np.diff(offsets)
+    if {len(plies), len(result), len(termination)} != {len(numbers)} or plies.min(initial=0) < 0:
+        raise DataError(f"{path} is not a readable shard: its games do not add up")
+    return GameOutcomes(numbers, plies, result, termination)
+
+
+def _some_columns(path: Path, *names: str) -> list[NDArray[Any]]:
     """Columns of a shard with one number each."""
     try:
         with open_regular(path) as file:
