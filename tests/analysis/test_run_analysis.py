@@ -17,7 +17,7 @@ from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.chess.sample import random_positions
 from vecchess.config import AnalyseConfig, SearchConfig, TreeConfig, build
 from vecchess.errors import ConfigError
-from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.principal_variations import Line, best_lines, root_estimate, root_visits
 from vecchess.shapes import MAX_MOVES

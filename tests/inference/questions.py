@@ -24,17 +24,17 @@ def ask(count: int, seed: int = 2) -> Requests:
 def answer(backend: Backend, requests: Requests, order: list[int], stride: int) -> Answers:
     """Answers of all rows, admitted in ``order``, at most ``stride`` per time step."""
     free = list(range(backend.num_slots))
-    waiting, seated = list(order), {}
-    while waiting or seated:
+    waiting, occupied = list(order), {}
+    while waiting or occupied:
         count = min(stride, len(free), len(waiting))
         slots, rows = free[:count], waiting[:count]
         free, waiting = free[count:], waiting[count:]
-        seated |= dict(zip(slots, rows, strict=True))
+        occupied |= dict(zip(slots, rows, strict=True))
         backend.admit(np.array(slots, np.int32), requests, np.array(rows, np.int32))
         backend.advance()
         settled = backend.settled()
-        left = [seated.pop(int(slot)) for slot in settled]
-        backend.read(settled, requests, np.array(left, np.int32))
+        for slot in settled:
+            del occupied[int(slot)]
         free += settled.tolist()
     return requests.policy.copy(), requests.wdl.copy(), requests.steps.copy()
 

@@ -1,13 +1,18 @@
 """Which backend a device gets, and what people are told where it is not the fastest."""
 
+import re
+
 import pytest
 import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.config import SelfplayConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import choose_backend, obstacle_to_cuda, open_backend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.reference import ReferenceBackend
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels import triton_support
 from vecchess.snn.presets import NetConfig
 
@@ -62,6 +67,54 @@ def test_without_a_gpu_cuda_needs_the_interpreter(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(triton.knobs.runtime, "interpret", False)
     with pytest.raises(ConfigError, match="need a GPU"):
         open_backend("cuda", NET, 1)
+
+
+def open_seventh(network, num_slots, exit_rule, device, threads, scale="1"):  # type: ignore[no-untyped-def]
+    """A factory as users write them."""
+    backend = ConstantBackend(num_slots)
+    backend.policy_scale = float(scale) / 7
+    return backend
+
+
+HERE = f"{__name__}:open_seventh"
+
+
+@pytest.mark.parametrize("network", [NET, "constant"])
+def test_a_backend_of_ones_own(network: IntegerNet | str) -> None:
+    assert build(SelfplayConfig, {"backend": HERE}).backend == HERE
+    assert open_backend(HERE, network, 5).policy_scale == 1 / 7
+    assert open_backend(f"{HERE}?scale=14", network, 5).policy_scale == 2
+    assert choose_backend(HERE, CONFIG, GPU) == (HERE, "")
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"),
+    [
+        ("no_such_module:open", "No module named 'no_such_module'; is its folder in PYTHONPATH?"),
+        (f"{__name__}:nothing", "has no attribute 'nothing'"),
+        (f"{HERE}?size=3", "unexpected keyword argument 'size'"),
+        (f"{HERE}?scale=large", "could not convert string to float: 'large'"),
+    ],
+)
+def test_a_factory_that_cannot_be_called(backend: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"^backend '{re.escape(backend)}': ") as caught:
+        open_backend(backend, NET, 1)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"),
+    [
+        ("gpu", "should be one of 'auto', 'cpu', 'cuda', 'torch', 'reference', or module:factory"),
+        ("1:open", "is not module:factory"),
+        (f"{HERE}?scale=1&scale=2", "scale: give key=value, each key once"),
+        (f"{HERE}?scale", "scale: give key=value"),
+    ],
+)
+def test_names_that_are_not_understood(backend: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=r"^backend: ") as caught:
+        build(SelfplayConfig, {"backend": backend})
+    assert said in str(caught.value)
 
 
 def test_torch_is_the_reference() -> None:

@@ -232,7 +232,6 @@ def test_nothing_occupied_is_fine(backend: Backend) -> None:
     backend.admit(_ints(), ask(4), _ints())
     backend.advance()
     assert backend.settled().tolist() == []
-    backend.read(_ints(), ask(4), _ints())
 
 
 def test_slot_is_free_only_after_it_was_reported_settled(backend: Backend) -> None:
@@ -244,7 +243,6 @@ def test_slot_is_free_only_after_it_was_reported_settled(backend: Backend) -> No
         backend.advance()
     assert backend.settled().tolist() == [2]
     assert backend.settled().tolist() == []
-    backend.read(_ints(2), requests, _ints(0))
     assert requests.steps.tolist() == [backend.time_steps, 0, 0, 0]
     backend.admit(_ints(2), requests, _ints(1))
 

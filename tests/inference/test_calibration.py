@@ -39,7 +39,7 @@ def steps_by_kernel(traces: StepTraces, rule: ExitRule) -> np.ndarray:
         steps += 1
         rest = (steps, best, previous, settles)
         policy, wdl = traces.policy[t - 1].copy(), traces.wdl[t - 1].copy()
-        judge(slots, rule.as_integers(), time_steps, policy, traces.num_legal, wdl, *rest)
+        judge(slots, slots, rule.as_integers(), time_steps, policy, traces.num_legal, wdl, *rest)
         left[(left == 0) & settles] = t
     return left
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.engine import SlotEngine, age_percentile_ms
 from vecchess.inference.requests import Requests
 
@@ -20,18 +20,16 @@ class ScriptedBackend(ConstantBackend):
         assert (self.row[slots] == -1).all()
         self.left[slots] = rows % 3 + 1
         self.row[slots] = rows
+        requests.policy[rows, 0] = rows
+        requests.steps[rows] = rows % 3 + 1
 
     def advance(self):
         self.left[self.row >= 0] -= 1
 
     def settled(self):
-        return np.flatnonzero((self.row >= 0) & (self.left == 0)).astype(np.int32)
-
-    def read(self, slots, requests, rows):
-        assert (self.row[slots] == rows).all()
-        requests.policy[rows, 0] = rows
-        requests.steps[rows] = rows % 3 + 1
+        slots = np.flatnonzero((self.row >= 0) & (self.left == 0)).astype(np.int32)
         self.row[slots] = -1
+        return slots
 
 
 @pytest.mark.parametrize("num_slots", [1, 2, 5, 40])

@@ -27,7 +27,7 @@ def _kernel(
         policy[0, : len(scores)], wdl[0] = scores, outcome
         steps += 1
         rest = (policy, num_legal, wdl, steps, best, before, settles)
-        judge(slots, rule.as_integers(), T, *rest)
+        judge(slots, slots, rule.as_integers(), T, *rest)
         verdicts.append((bool(settles[0]), int(best[0])))
     return verdicts
 

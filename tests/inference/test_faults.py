@@ -1,8 +1,10 @@
 """Failures of a device become typed errors; everything else passes as it is."""
 
+import numpy as np
 import pytest
 import torch
 
+from tests.inference.questions import ask
 from tests.inference.test_backend_choice import NET
 from vecchess.errors import DeviceError
 from vecchess.inference.device_errors import device_work
@@ -47,7 +49,8 @@ def test_a_backend_reports_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     backend = ReferenceBackend(NET, 2, ExitRule())
-    monkeypatch.setattr(backend._answers, "busy", full)
+    backend.admit(np.zeros(1, np.int32), ask(1), np.zeros(1, np.int32))
+    monkeypatch.setattr(backend._module, "advance", full)
     with pytest.raises(DeviceError, match="taking a time step"):
         backend.advance()
     monkeypatch.setattr("vecchess.inference.reference.from_integers", full)

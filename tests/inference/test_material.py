@@ -6,8 +6,7 @@ from tests.inference.questions import ask
 from vecchess.chess.fen import from_board
 from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.inference.builtin.constant import ConstantBackend
-from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 
@@ -94,12 +93,12 @@ def test_without_weights_it_is_the_constant_backend() -> None:
     rows = np.arange(10, dtype=np.int32)
     for requests in (ours, theirs):
         requests.wdl[:] = 5
-    MaterialBackend(10, np.zeros(NUM_PLANES, np.int32)).read(rows, ours, rows)
-    ConstantBackend(10).read(rows, theirs, rows)
-    for name in vars(ours):
-        assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+    MaterialBackend(10, np.zeros(NUM_PLANES, np.int32)).answer(ours, rows)
+    ConstantBackend(10).answer(theirs, rows)
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_it_has_no_network_to_replace() -> None:
-    with pytest.raises(ValueError, match="no network"):
+    with pytest.raises(ValueError, match="cannot be replaced"):
         MaterialBackend(1, MATERIAL_WEIGHTS).replace_network(None)  # type: ignore[arg-type]

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.fake_device import FakeBackend, FakeDevice
 
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.config.backend import FakeDevice
 from vecchess.errors import ConfigError, DeviceError
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.builtin.constant import ConstantBackend
-from vecchess.inference.builtin.fake import FakeBackend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests
 from vecchess.inference.tune.slot_search import (
     Rung,
@@ -42,6 +41,7 @@ class Stepping(ConstantBackend):
     def admit(self, slots, requests, rows):
         assert (self.left[slots] == 0).all()
         self.left[slots] = T
+        requests.steps[rows] = T
 
     def advance(self):
         self.done = np.flatnonzero(self.left == 1).astype(np.int32)
@@ -49,9 +49,6 @@ class Stepping(ConstantBackend):
 
     def settled(self):
         return self.done
-
-    def read(self, slots, requests, rows):
-        requests.steps[rows] = T
 
 
 class Device:
@@ -72,7 +69,7 @@ class Device:
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
 
-    def measure_counts(self, limits: SlotLimits = NO_LIMITS, last: int = 4096) -> list[Rung]:
+    def measure(self, limits: SlotLimits = NO_LIMITS, last: int = 4096) -> list[Rung]:
         questions = Requests.empty(10, 1)
         return measure_counts(
             self.open, questions, ladder(16, last), limits, clock=lambda: self.seconds
@@ -113,23 +110,23 @@ def test_every_size_is_asked_the_same_questions_in_turn() -> None:
 def test_the_smallest_that_is_nearly_the_fastest() -> None:
     """Speed is 1 / (each + fixed / S): within 2 % of the limit from S = 49 fixed / each on."""
     device = Device(fixed_s=1e-3, each_s=1e-4)
-    rungs = device.climb()
+    rungs = device.measure()
     assert choose_count(rungs, NO_LIMITS).slots == 512
     assert device.tried[-1] == 2048, "two rungs brought nothing more: the ladder ended"
     slow_start = Device(fixed_s=1.0, each_s=1e-9)
-    assert choose_count(slow_start.climb(), NO_LIMITS).slots == 4096
+    assert choose_count(slow_start.measure(), NO_LIMITS).slots == 4096
 
 
 def test_a_device_that_slows_down() -> None:
     flat = Device(fixed_s=0.0, each_s=1e-5)
-    assert choose_count(flat.climb(), NO_LIMITS).slots == 16
+    assert choose_count(flat.measure(), NO_LIMITS).slots == 16
     assert flat.tried == [16, 32, 64]
 
 
 def test_latency_bound_is_approached_from_below() -> None:
     device = Device(fixed_s=1e-2, each_s=1e-5)
     limits = SlotLimits(latency_ms=4 * (10 + 7.7))  # 770 slots
-    rungs = device.climb(limits)
+    rungs = device.measure(limits)
     assert device.tried == [16, 32, 64, 128, 256, 512, 1024, 768]
     assert choose_count(rungs, limits).slots == 768
     assert [rung.slots for rung in rungs] == sorted(rung.slots for rung in rungs)
@@ -138,13 +135,13 @@ def test_latency_bound_is_approached_from_below() -> None:
 def test_memory_budget_is_foreseen() -> None:
     device = Device(fixed_s=1.0, each_s=1e-9)
     limits = SlotLimits(nbytes=1000 + 10 * 300)
-    assert choose_count(device.climb(limits), limits).slots == 256
+    assert choose_count(device.measure(limits), limits).slots == 256
     assert max(device.tried) == 256, "what would break the budget is not opened"
 
 
 def test_out_of_memory_ends_the_ladder_and_other_failures_are_told() -> None:
     device = Device(fixed_s=1.0, each_s=1e-9, room=100)
-    assert choose_count(device.climb(), NO_LIMITS).slots == 96
+    assert choose_count(device.measure(), NO_LIMITS).slots == 96
     assert device.tried == [16, 32, 64, 128, 96]
 
     def broken(slots: int) -> FakeBackend:
@@ -158,9 +155,9 @@ def test_limits_that_nothing_keeps() -> None:
     device = Device(fixed_s=1e-2, each_s=1e-5)
     limits = SlotLimits(latency_ms=1.0)
     with pytest.raises(ConfigError, match="already 16 slots"):
-        choose_count(device.climb(limits), limits)
+        choose_count(device.measure(limits), limits)
     with pytest.raises(ConfigError, match="no memory"):
-        choose_count(Device(1.0, 1.0, room=1).climb(), NO_LIMITS)
+        choose_count(Device(1.0, 1.0, room=1).measure(), NO_LIMITS)
 
 
 def test_what_a_backend_holds_grows_with_its_slots() -> None:

@@ -8,7 +8,7 @@ priors and equal values occur.
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests
 
 POLICY_SCALE = 2.0**-10
@@ -49,13 +49,13 @@ def _mix(word: NDArray[_U]) -> NDArray[_U]:
 
 
 class TableBackend(ConstantBackend):
-    """Answers from the table after one call of ``advance``, whatever the number of its steps."""
+    """Answers from the table after one call of ``advance``, for any number of steps."""
 
     time_steps = 4
     policy_scale = POLICY_SCALE
     value_scale = VALUE_SCALE
 
-    def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """Look the rows up: see ``Backend.read``. Beyond the legal moves the policy is rubbish."""
+    def answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
+        """Look the rows up. Beyond the legal moves the policy is rubbish."""
         policy, wdl, steps = answer(requests.planes[rows], requests.legal[rows])
         requests.policy[rows], requests.wdl[rows], requests.steps[rows] = policy, wdl, steps

@@ -8,7 +8,7 @@ from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import from_board
 from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.config import TreeConfig
-from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.game_search import STALE, GameSearch
 from vecchess.search.kernels.priors import decode_priors, encode_priors

@@ -10,7 +10,7 @@ from vecchess.chess.action import actions_to_moves
 from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import TreeConfig
-from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.tree.node_layout import UNIT
 

@@ -12,7 +12,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.export.export_game import recorded_games
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.inference.backend import Backend
-from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
@@ -84,7 +84,7 @@ class LoudBackend(ConstantBackend):
     policy_scale = 2.0**-9
     value_scale = 2.0**-9
 
-    def read(self, slots, requests, rows):  # type: ignore[no-untyped-def]
+    def answer(self, requests, rows):  # type: ignore[no-untyped-def]
         """Accumulators from the question alone."""
         mixed = np.bitwise_xor.reduce(requests.planes[rows] * np.uint64(0x9E3779B97F4A7C15), axis=1)
         for offset in range(requests.legal.shape[1]):

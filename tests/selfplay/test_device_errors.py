@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from bench.fake_device import FAKE
 
 from tests.store.test_shards import shard
 from vecchess.config import SelfplayConfig
@@ -41,7 +42,7 @@ def net(tmp_path: Path) -> str:
 
 def with_memory(most_slots: int) -> SelfplayConfig:
     """On a device that has memory for so many slots."""
-    return SelfplayConfig(backend=f"fake?oom_above={most_slots}")
+    return SelfplayConfig(backend=f"{FAKE}?oom_above={most_slots}")
 
 
 @pytest.mark.parametrize("name", ["tiny", "constant"])

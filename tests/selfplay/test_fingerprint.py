@@ -145,9 +145,9 @@ def test_tags_are_spread_evenly(most_steps: int) -> None:
 class OffByOne(LoudBackend):
     """Differs in the last bit of one accumulator of one question in two hundred."""
 
-    def read(self, slots, requests, rows):  # type: ignore[no-untyped-def]
+    def answer(self, requests, rows):  # type: ignore[no-untyped-def]
         """As the others, but for that bit."""
-        super().read(slots, requests, rows)
+        super().answer(requests, rows)
         rare = requests.planes[rows].sum(axis=1) % np.uint64(200) == 0
         requests.policy[rows[rare], 0] ^= 1
 

@@ -5,6 +5,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from bench.fake_device import FAKE
 from rich.console import Console
 
 from tests.selfplay.test_campaign import CONFIG
@@ -28,7 +29,7 @@ def shown(watcher: QuietWatcher, tree: TreeConfig, latency: str, folder: Path) -
     """A run of 32 games that ``watcher`` watches, on devices of that ``latency``."""
     run = RunFolder(folder / "run")
     run.create()
-    config = CONFIG.model_copy(update={"tree": tree, "backend": f"fake?latency={latency}"})
+    config = CONFIG.model_copy(update={"tree": tree, "backend": f"{FAKE}?latency={latency}"})
     with Supervisor(config, run, [CPU, CPU], watcher) as campaign:
         assert campaign.play(saved(folder, network(1)), range(32)).stats.games == 32
 

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.fake_device import FAKE, FakeBackend, FakeDevice
 
 from tests.selfplay.playing import LoudBackend, play, server_of
 from tests.selfplay.test_campaign import Notes, digest_of
 from tests.selfplay.test_swap import network
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
-from vecchess.config.backend import FakeDevice
 from vecchess.errors import WorkerDied
-from vecchess.inference.builtin.fake import FakeBackend
 from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import verify_games
 from vecchess.runtime.devices import CPU
@@ -72,14 +71,14 @@ def played(
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> GameRecords:
     """The games, by a device that is slow and nothing else."""
-    run, notes, restarts = played(tmp_path_factory.mktemp("run"), "fake?latency=100us")
+    run, notes, restarts = played(tmp_path_factory.mktemp("run"), f"{FAKE}?latency=100us")
     assert (restarts, notes.deaths) == (0, [])
     return run.records()
 
 
 def test_a_device_that_is_lost_again_and_again(tmp_path: Path, undisturbed: GameRecords) -> None:
     """Its worker ends and is replaced; the games are those of a run without trouble."""
-    run, notes, restarts = played(tmp_path, "fake?lost_after=150&latency=2ms")
+    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=150&latency=2ms")
     assert restarts > 0
     assert all("it is a fake, and lost" in line for line in notes.deaths)
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
@@ -89,7 +88,7 @@ def test_memory_that_runs_out_in_the_midst_of_games(
     tmp_path: Path, undisturbed: GameRecords
 ) -> None:
     """The next worker has half the slots, and then it does."""
-    run, notes, restarts = played(tmp_path, "fake?oom_above=16&oom_after=20", slots=32)
+    run, notes, restarts = played(tmp_path, f"{FAKE}?oom_above=16&oom_after=20", slots=32)
     assert restarts == 1
     assert "worker 0 (cpu) goes on with 16 slots" in notes.lines
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
@@ -100,7 +99,7 @@ def test_what_a_lost_device_leaves_is_saved_at_once(
 ) -> None:
     """Games are not on the device: neither those that ended nor those in progress wait for their
     interval, so that a device which is lost before any game ends gets somewhere all the same."""
-    run, notes, restarts = played(tmp_path, "fake?lost_after=60", interval_s=3600.0)
+    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=60", interval_s=3600.0)
     assert restarts > 2
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
     assert all("it is a fake, and lost" in line for line in notes.deaths)
@@ -109,12 +108,12 @@ def test_what_a_lost_device_leaves_is_saved_at_once(
 @pytest.mark.slow
 def test_a_device_that_is_lost_before_any_game_ends(tmp_path: Path) -> None:
     with pytest.raises(WorkerDied, match="3 times in a row: the device failed"):
-        played(tmp_path, "fake?lost_after=5")
+        played(tmp_path, f"{FAKE}?lost_after=5")
 
 
 def test_wrong_answers_are_found_by_playing_again(tmp_path: Path, undisturbed: GameRecords) -> None:
     """One wrong bit in 50 answers; most change no move, and show in the fingerprint alone."""
-    run, notes, _ = played(tmp_path, "fake?wrong_every=50")
+    run, notes, _ = played(tmp_path, f"{FAKE}?wrong_every=50")
     assert notes.deaths == []
     found = verify_games(
         run.path, NUM_GAMES, 0, ReplaySettings("cpu"), lambda line: None, lambda tally: None

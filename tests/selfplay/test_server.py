@@ -2,7 +2,7 @@ import pytest
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig
-from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer

@@ -14,6 +14,7 @@ from typing import Any
 import chess.pgn
 import numpy as np
 import pytest
+from bench.fake_device import FAKE
 
 from tests.export.lc0_reader import read_chunk
 from tests.system.commands import SHORT, games, inside, last_json, start, vecchess, workers_of
@@ -116,7 +117,7 @@ def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
 NUM_LONG = 160
 LONG = [
     "--net", "tiny", "--max-plies", "60", "--games", str(NUM_LONG), "--slots", "4",
-    "--shard-interval-s", "0.3", "--backend", "fake?latency=3ms",
+    "--shard-interval-s", "0.3", "--backend", f"{FAKE}?latency=3ms",
 ]  # fmt: skip
 """Twelve seconds with two workers, however fast the machine is: a run is still at it when something
 is done to it."""

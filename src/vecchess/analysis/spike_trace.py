@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.exit_rule import ExitRule, exit_step
 from vecchess.inference.requests import Requests
-from vecchess.inference.slot_answers import Answers
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -98,7 +97,7 @@ class SpikeTracer:
             layers=[_layer(*of) for of in zip(names, self._spikes, strict=True)],
             policy=policy,
             wdl=wdl,
-            steps=_steps(policy, wdl, question, self._rule),
+            steps=exit_step(self._rule, policy, wdl),
             policy_scale=self._net.policy_scale,
             value_scale=self._net.value_scale,
         )
@@ -138,21 +137,6 @@ def _layer(name: str, spikes: Tensor) -> LayerSpikes:
     """From ``spikes: float32[T, 1, 8, 8, C]`` of 0 and 1."""
     counts = spikes[:, 0].sum(-1).to(torch.int64).flatten(1)
     return LayerSpikes(name, spikes.shape[-1], counts.numpy())
-
-
-def _steps(
-    policy: NDArray[np.int32], wdl: NDArray[np.int32], question: Requests, rule: ExitRule
-) -> int:
-    """After how many steps the rule lets the answer go: the backends' own judgement."""
-    time_steps, num_legal = policy.shape
-    answers, only = Answers(1, time_steps, rule), np.zeros(1, np.int32)
-    answers.open(only, question, only)
-    for step in range(time_steps):
-        answers.policy[0, :num_legal], answers.wdl[0] = policy[step], wdl[step]
-        answers.judge(only)
-        if len(answers.take_settled()):
-            break
-    return int(answers.steps[0])
 
 
 def _shares(accumulators: NDArray[np.int32], scale: float) -> NDArray[np.float64]:

@@ -33,8 +33,8 @@ class PlayConfig(BaseModel):
     """Threads that make moves, per worker; 0 chooses by the number of cores."""
     backend: BackendName = "auto"
     """How the network is computed: "auto" takes "cpu" on a processor and "cuda" on a GPU, or
-    "torch" on one that cannot run our kernels; "reference" is slow and obviously right; "fake?..."
-    is a device that is slow or fails, for trying out what it takes to bear with one."""
+    "torch" on one that cannot run our kernels; "reference" is slow and obviously right;
+    "module:factory" opens a backend of your own, see docs/extending.md."""
     exits: bool = True
     """Let a position leave the network as soon as its answer is settled."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0

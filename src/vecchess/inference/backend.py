@@ -1,4 +1,4 @@
-"""What a device must be able to do for the engine. A backend knows slots, not chess."""
+"""The protocol that a device implements for the engine. A backend handles slots, not chess."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from vecchess.snn.integer.integer_net import IntegerNet
 class Backend(Protocol):
     """S slots, each empty or holding one position at its own time step.
 
-    What a slot answers depends on its position alone: not on the other slots, the order of
+    The answer of a slot depends on its position alone: not on the other slots, the order of
     admission or the time step any other slot is at. Accumulators are integers in units of 2^-F;
     logit after t steps = accumulator / t * scale.
     """
@@ -38,27 +38,25 @@ class Backend(Protocol):
         ...
 
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """Seat ``rows: int32[K]`` in the free ``slots: int32[K]``, at step 0.
+        """Put the questions of ``rows: int32[K]`` into the free ``slots: int32[K]``, at step 0.
 
-        Raises ``ValueError`` for a slot that is not free and a row without legal moves.
+        The answer goes into the same row: the backend may write policy, wdl and steps of a row
+        from now on until its slot is settled, and the question does not change meanwhile. All
+        occupied slots belong to the same ``requests``. Raises ``ValueError`` for a slot that is
+        not free and a row without legal moves.
         """
         ...
 
     def advance(self) -> None:
-        """One time step for every occupied slot; the settled ones are occupied no longer."""
+        """Take one time step in every occupied slot; a settled slot takes no further step."""
         ...
 
     def settled(self) -> NDArray[np.int32]:
-        """int32[K]: the slots that settled since the last call, ascending; they are free now.
+        """int32[K]: the slots that settled since the last call, ascending, each slot once.
 
-        A device that works while the host does something else may report a slot one call late;
-        the slot has taken no further step meanwhile.
+        Their rows hold the whole answer, and they are free from now on. A device that works while
+        the host does something else may report a slot one call late.
         """
-        ...
-
-    def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """Write policy, wdl and steps of ``slots`` into ``rows``. Valid until the next admission
-        to the slot."""
         ...
 
     def replace_network(self, net: IntegerNet) -> None:

@@ -1,11 +1,15 @@
-"""Backends by name. Each is imported only when it is opened."""
+"""Backends by name, each imported only when it is opened, and backends of the user's own."""
 
+from importlib import import_module
+from inspect import signature
 from typing import NamedTuple
 
-from vecchess.config.backend import BACKENDS, FakeDevice, is_fake
+from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.config import CONSTANT_NET
+from vecchess.config.backend import BACKENDS, is_factory, parse_factory
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
-from vecchess.inference.builtin.fake import FakeBackend
+from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
@@ -13,14 +17,14 @@ from vecchess.snn.presets import NetConfig
 
 
 class BackendChoice(NamedTuple):
-    """A backend, and why it was not the one that one would expect: a line for people, or ""."""
+    """A backend's name, and a line for people why it is not the expected one, or ""."""
 
     name: str
     reason: str
 
 
 def choose_backend(name: str, config: NetConfig, device: str) -> BackendChoice:
-    """What "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand."""
+    """The backend that "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand."""
     if name != "auto":
         return BackendChoice(name, "")
     if device == "cpu":
@@ -40,47 +44,69 @@ def obstacle_to_cuda(config: NetConfig, device: str) -> str:
 
 def open_backend(
     name: str,
-    network: IntegerNet,
+    network: IntegerNet | str,
     num_slots: int,
     exit_rule: ExitRule | None = None,
     device: str = "cpu",
     threads: int = 1,
 ) -> Backend:
-    """The backend ``name`` with S = ``num_slots`` free slots.
+    """The backend ``name`` with S = ``num_slots`` free slots; ``module:factory`` calls a factory.
 
-    exit_rule None takes the one stored with the network. device is "cpu" or "cuda:<n>"; "torch"
-    and "reference" are the same and run on either. Raises ``ConfigError`` for an unknown name or
-    device, ``NetworkError`` for a network that is not exact, ``DeviceError`` where the device has
-    too little memory, or fails.
+    network: one of ``BUILT_IN_NETS`` is computed by itself, whatever the backend's name, unless
+    that is a factory. exit_rule None takes the one stored with the network. device is "cpu" or
+    "cuda:<n>"; "torch" and "reference" are the same and run on either. Raises ``ConfigError`` for
+    an unknown name or device, ``NetworkError`` for a network that is not exact, ``DeviceError``
+    where the device has too little memory, or fails.
     """
-    if is_fake(name):
-        behind = FakeDevice.parse(name).of
-        answers = open_backend(behind, network, num_slots, exit_rule, device, threads)
-        return behind_fake(name, answers)
-    rule = ExitRule.from_metadata(network.exit_rule) if exit_rule is None else exit_rule
+    if exit_rule is None:
+        stored = None if isinstance(network, str) else network.exit_rule
+        exit_rule = ExitRule.from_metadata(stored)
+    if is_factory(name):
+        return _call_factory(name, network, num_slots, exit_rule, device, threads)
+    if isinstance(network, str):
+        if network == CONSTANT_NET:
+            return ConstantBackend(num_slots)
+        return MaterialBackend(num_slots, MATERIAL_WEIGHTS)
     name = choose_backend(name, network.config, device).name
     if name == "cpu":
         from vecchess.inference.cpu.backend import CpuBackend
 
         if device != "cpu":
             raise ConfigError(f"backend 'cpu' cannot run on device '{device}'")
-        return CpuBackend(network, num_slots, rule, threads)
+        return CpuBackend(network, num_slots, exit_rule, threads)
     if name == "cuda":
         if obstacle := obstacle_to_cuda(network.config, device):
             raise ConfigError(f"backend 'cuda' cannot run here: {obstacle}; use 'auto'")
         from vecchess.inference.cuda.backend import CudaBackend
 
-        return CudaBackend(network, num_slots, rule, device)
+        return CudaBackend(network, num_slots, exit_rule, device)
     if name in ("torch", "reference"):
         from vecchess.inference.reference import ReferenceBackend
 
-        return ReferenceBackend(network, num_slots, rule, device)
+        return ReferenceBackend(network, num_slots, exit_rule, device)
     raise ConfigError(f"no backend '{name}'; there are {', '.join(BACKENDS)}")
 
 
-def behind_fake(name: str, answers: Backend) -> Backend:
-    """``answers`` behind the fake device ``name``, or as it is where that is the name of none.
-
-    Raises DeviceError where the device has no memory for so many slots.
-    """
-    return FakeBackend(answers, FakeDevice.parse(name)) if is_fake(name) else answers
+def _call_factory(
+    name: str,
+    network: IntegerNet | str,
+    num_slots: int,
+    exit_rule: ExitRule,
+    device: str,
+    threads: int,
+) -> Backend:
+    """Import "module:factory?key=value" and call it; ``ConfigError`` where that cannot be done."""
+    arguments = network, num_slots, exit_rule, device, threads
+    try:
+        module, factory, settings = parse_factory(name)
+        function = getattr(import_module(module), factory)
+        signature(function).bind(*arguments, **settings)
+    except ImportError as error:
+        raise ConfigError(f"backend '{name}': {error}; is its folder in PYTHONPATH?") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"backend '{name}': {error}") from error
+    try:
+        backend: Backend = function(*arguments, **settings)
+    except ValueError as error:
+        raise ConfigError(f"backend '{name}': {error}") from error
+    return backend

@@ -102,7 +102,6 @@ class SlotEngine:
         settled = self.backend.settled()
         rows = self.slots.vacate(settled)
         if len(rows):
-            self.backend.read(settled, self.requests, rows)
             self.counters.positions += len(rows)
             self.counters.steps += np.bincount(self.requests.steps[rows], minlength=256)
         return rows

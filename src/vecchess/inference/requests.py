@@ -1,10 +1,11 @@
-"""The questions put to the network and its answers: one row per game, reused for every move.
+"""Questions put to the network and their answers: one row a game, reused for every move.
 
-A game has at most one question open, so a row needs no queue of its own: what travels between
-movers, engine and backend is the row's number, and the arrays stay where they are.
+A game has at most one question open, so what travels between movers, engine and backend is the
+row's number, and the arrays stay where they are: a mover writes a question into its row, and the
+backend writes the answer into the same row.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +16,15 @@ LEGAL_BYTES, POLICY_BYTES, WDL_BYTES = 2 * MAX_MOVES, 4 * MAX_MOVES, 4 * NUM_OUT
 """Of one row, for kernels that are given addresses."""
 
 
-@dataclass(frozen=True)
-class Requests:
-    """Struct of arrays, one row a question. Point of view: the mover's.
+class Requests(NamedTuple):
+    """Struct of arrays with R rows, for Python and for kernels. Point of view: the mover's.
 
-    Questions, written by the mover that owns the row:
+    Question, written by the mover that owns the row, before it submits the row:
         planes: uint64[R, P]     input planes as bitboards
         legal: uint16[R, L]      actions of the legal moves, in the order of generation
         num_legal: uint8[R]      how many of them count, 1 to 218
 
-    Answers, written by the backend while the row is with it:
+    Answer, written by the backend between submission and harvest:
         policy: int32[R, L]      accumulators of the legal actions, in the order of ``legal``
         wdl: int32[R, 3]         accumulators of win, draw, loss
         steps: uint8[R]          time steps the answer took
@@ -38,7 +38,7 @@ class Requests:
     steps: NDArray[np.uint8]
 
     @classmethod
-    def empty(cls, num_rows: int, num_planes: int) -> "Requests":
+    def empty(cls, num_rows: int, num_planes: int) -> Self:
         """Rows without questions."""
         return cls(
             planes=np.zeros((num_rows, num_planes), np.uint64),
@@ -57,4 +57,8 @@ class Requests:
     @property
     def nbytes(self) -> int:
         """Bytes of all rows."""
-        return sum(array.nbytes for array in vars(self).values())
+        return sum(array.nbytes for array in self)
+
+    def part(self, rows: slice) -> "Requests":
+        """The rows of a slice: the same memory, numbered from 0."""
+        return Requests._make(array[rows] for array in self)

@@ -159,4 +159,4 @@ def require_wired(name: str, module: nn.Module, questions: Questions) -> None:
 
 def first_rows(requests: Requests, num: int) -> Requests:
     """The first ``num`` rows, as views."""
-    return Requests(**{name: array[:num] for name, array in vars(requests).items()})
+    return requests.part(slice(num))

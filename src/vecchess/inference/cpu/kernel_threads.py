@@ -7,10 +7,11 @@ from time import perf_counter_ns
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import NetworkError
+from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.cpu.density import KernelChoice
-from vecchess.inference.cpu.kernels import Asked, Network, Scratch, State, Sums, step
+from vecchess.inference.cpu.kernels import Network, Scratch, State, Sums, step
 from vecchess.inference.cpu.packed_network import cpu_network, group_size, new_scratch
+from vecchess.inference.requests import Requests
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -30,8 +31,10 @@ class KernelThreads:
     ) -> None:
         """Groups of ``group`` members; ``dense`` as of ``KernelChoice``.
 
-        Raises ``NetworkError`` for a network not proved exact.
+        Raises ``ConfigError`` for no threads, ``NetworkError`` for a network not proved exact.
         """
+        if threads < 1:
+            raise ConfigError("a backend needs at least one thread")
         report = check_bounds(net)
         report.require_exact()
         self.sums: Sums = np.int16 if report.int16_sums else np.int32
@@ -39,7 +42,6 @@ class KernelThreads:
         self.network: Network = cpu_network(net)
         self.choice = KernelChoice(net.config, self.sums, dense)
         self.kernel_ns = 0
-        self._config = net.config
         self._scratches = [new_scratch(net.config, self.group, self.sums) for _ in range(threads)]
         self._idle: SimpleQueue[Scratch] = SimpleQueue()
         for scratch in self._scratches:
@@ -47,15 +49,22 @@ class KernelThreads:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def advance(
-        self, slots: NDArray[np.int32], times: NDArray[np.uint8], state: State, asked: Asked
+        self,
+        slots: NDArray[np.int32],
+        rows: NDArray[np.int32],
+        times: NDArray[np.uint8],
+        state: State,
+        requests: Requests,
     ) -> None:
-        """One step for each member: ``slots[i]``, which has taken ``times[i]`` steps before."""
+        """Take one step in each member i: the slot ``slots[i]`` of ``state`` with the question and
+        answer in ``rows[i]``, which has taken ``times[i]`` steps before."""
         network, group, is_dense = self.network, self.group, self.choice.is_dense
 
         def work(part: slice) -> None:
             scratch = self._idle.get()
             try:
-                step(slots[part], times[part], group, is_dense, network, state, asked, scratch)
+                members = slots[part], rows[part], times[part]
+                step(*members, group, is_dense, network, state, requests, scratch)
             finally:
                 self._idle.put(scratch)
 
@@ -68,12 +77,8 @@ class KernelThreads:
         self.choice.learn(len(slots), [scratch.fired for scratch in self._scratches])
 
     def replace_network(self, net: IntegerNet) -> None:
-        """Take another network of the same sizes; ``ValueError`` for other sizes."""
-        if net.config != self._config:
-            raise ValueError("the new network has other sizes")
-        report = check_bounds(net)
-        report.require_exact()
-        if self.sums == np.int16 and not report.int16_sums:
+        """Take another exact network of the same sizes; ``NetworkError`` where it needs int32."""
+        if self.sums == np.int16 and not check_bounds(net).int16_sums:
             raise NetworkError("the new network's sums may leave int16, which this one's fit")
         self.network = cpu_network(net)
 

@@ -60,25 +60,13 @@ class Network(NamedTuple):
 
 
 class State(NamedTuple):
-    """What slots remember. planes: uint64[S, P], the only thing a newcomer brings;
-    stem: int16|int32[S, 64 * O], sums of the stem, units of the row; value: int32[S, 64 * V];
-    membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``."""
+    """Neurons of the slots. stem: int16|int32[S, 64 * O], sums of the stem, units of the row;
+    value: int32[S, 64 * V]; membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``."""
 
-    planes: NDArray[np.uint64]
     stem: NDArray[Any]
     membrane: NDArray[np.int32]
     membrane_at: NDArray[np.int64]
     value: NDArray[np.int32]
-
-
-class Asked(NamedTuple):
-    """The slots' questions and answers: legal uint16[S, L], num_legal uint8[S],
-    policy int32[S, L], wdl int32[S, 3]; one step's currents are added to the answers."""
-
-    legal: NDArray[np.uint16]
-    num_legal: NDArray[np.uint8]
-    policy: NDArray[np.int32]
-    wdl: NDArray[np.int32]
 
 
 class Scratch(NamedTuple):
@@ -120,11 +108,11 @@ def sum_layer(  # type: ignore[no-untyped-def]
 
 
 @part
-def _hear_planes(slots, times, rate, state, layers, s):  # type: ignore[no-untyped-def]
+def _sum_stem(slots, rows, times, rate, planes_of, state, layers, s):  # type: ignore[no-untyped-def]
     """The stem's sums: of slots that have just come, of all where planes spike anew each time."""
     size = 64 * layers.outputs[0]
     for m in range(slots.shape[0]):
-        planes, out = state.planes[slots[m]], state.stem[slots[m]]
+        planes, out = planes_of[rows[m]], state.stem[slots[m]]
         if rate != DIRECT:
             rate_code(planes, np.int64(times[m]), rate, s.coded)
             planes = s.coded
@@ -168,14 +156,14 @@ def _update(  # type: ignore[no-untyped-def]
 
 
 @part
-def _answer(slots, times, network, value, asked, s, fired):  # type: ignore[no-untyped-def]
+def _add_answers(slots, rows, times, network, value, requests, s, fired):  # type: ignore[no-untyped-def]
     """What one step of a group says; the value's neurons take the place of the last layer's."""
     heads, channels = network.heads, network.convolutions.outputs[-1]
     values, weight = heads.squeeze.weight.shape[1], heads.squeeze.weight.reshape(-1)
     for m in range(slots.shape[0]):
-        slot, spikes, masks = slots[m], s.spikes[m], s.masks[m]
-        legal, count, policy = asked.legal[slot], asked.num_legal[slot], asked.policy[slot]
-        wdl, after = asked.wdl[slot], value[slot]
+        row, spikes, masks = rows[m], s.spikes[m], s.masks[m]
+        legal, count, policy = requests.legal[row], requests.num_legal[row], requests.policy[row]
+        wdl, after = requests.wdl[row], value[slots[m]]
         if network.is_plain:
             add_pooled(heads, legal, count, channels, spikes, s.pooled, s.outcome, policy, wdl)
             continue
@@ -190,7 +178,9 @@ def _answer(slots, times, network, value, asked, s, fired):  # type: ignore[no-u
 
 
 @kernel
-def step(slots, times, group, is_dense, network, state, asked, scratch):  # type: ignore[no-untyped-def]
+def step(  # type: ignore[no-untyped-def]
+    slots, rows, times, group, is_dense, network, state, requests, scratch
+):
     """Advance members (slots[i]: int32, at time step times[i]: 0 first) by one step each.
 
     group: members that go through the layers together, at most M; is_dense: bool[N], the kernel of
@@ -199,8 +189,9 @@ def step(slots, times, group, is_dense, network, state, asked, scratch):  # type
     layers, neuron, s = network.convolutions, network.neuron, scratch
     num_layers = layers.outputs.shape[0]
     for start in range(0, slots.shape[0], group):
-        now, at = slots[start : start + group], times[start : start + group]
-        _hear_planes(now, at, network.rate, state, layers, s)
+        end = start + group
+        now, row, at = slots[start:end], rows[start:end], times[start:end]
+        _sum_stem(now, row, at, network.rate, requests.planes, state, layers, s)
         # a rate-coded slot has other sums at every step: they stay with the member
         totals, which = (state.stem, now) if network.rate == DIRECT else (s.sums, s.own)
         for n in range(num_layers):
@@ -216,4 +207,4 @@ def step(slots, times, group, is_dense, network, state, asked, scratch):  # type
                 layers.adds[n], s.stream, state.membrane, at_n, at_next, s.silent,
                 layers.outputs[n], neuron, s.spikes, s.masks, s.fired[n:],
             )  # fmt: skip
-        _answer(now, at, network, state.value, asked, s, s.fired[num_layers:])
+        _add_answers(now, row, at, network, state.value, requests, s, s.fired[num_layers:])

@@ -149,7 +149,6 @@ def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool =
     stem = 0 if config.is_rate_coded else NUM_SQUARES * stem_channels(config)
     value = NUM_SQUARES * _whole_lanes(config.value_channels) if config.kind == "residual" else 0
     return State(
-        planes=np.zeros((num_slots, config.num_planes), np.uint64),
         stem=np.zeros((num_slots, stem), sums),
         membrane=np.zeros((num_slots, membranes if config.neuron == "lif" else 0), np.int32),
         membrane_at=starts,

@@ -26,9 +26,9 @@ from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.host_backend import require_free, require_moves, require_same_sizes
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
-from vecchess.shapes import MAX_MOVES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -67,6 +67,7 @@ class CudaBackend:
         ]
         self._buffer = 0
         self._occupied = np.zeros(num_slots, np.bool_)
+        self._rows = np.zeros(num_slots, np.int32)
         self._reported = 0
         self._wanted_tile = tile
         self._rule = torch.from_numpy(rule.as_integers()).to(self._device)
@@ -75,7 +76,8 @@ class CudaBackend:
     @device_work("admitting positions")
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""
-        self._check(slots, requests.num_legal[rows])
+        require_free(self._occupied[slots], slots)
+        require_moves(requests.num_legal[rows])
         if len(slots) == 0:
             return
         self._buffer = (self._buffer + 1) % NUM_BUFFERS
@@ -88,6 +90,8 @@ class CudaBackend:
             self._launches.seat(staging.device, len(slots))
             streams.uploaded_is_read(self._buffer)
         self._occupied[slots] = True
+        self._rows[slots] = rows
+        self._requests = requests
 
     @device_work("taking a time step")
     def advance(self) -> None:
@@ -99,20 +103,25 @@ class CudaBackend:
 
     @device_work("waiting for a time step")
     def settled(self) -> NDArray[np.int32]:
-        """See ``Backend.settled``; a slot may be reported one call late."""
+        """See ``Backend.settled``; a slot may be reported one call late.
+
+        Settled answers lie in the host's memory already, and are copied to their rows here.
+        """
         finished = self._streams.finished_steps()
         settled_at = self._answered.settled_at.numpy()
-        slots = np.flatnonzero((settled_at > self._reported) & (settled_at <= finished))
+        settled = np.flatnonzero((settled_at > self._reported) & (settled_at <= finished))
+        slots = settled.astype(np.int32)
         self._reported = finished
         self._occupied[slots] = False
-        return slots.astype(np.int32)
+        if len(slots):
+            self._copy_answers(slots)
+        return slots
 
-    def read(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """See ``Backend.read``. Settled answers lie in the host's memory already."""
-        answered = self._answered
+    def _copy_answers(self, slots: NDArray[np.int32]) -> None:
+        answered, requests = self._answered, self._requests
         _copy_answers(
             slots,
-            rows,
+            self._rows[slots],
             answered.policy.numpy(),
             answered.wdl.numpy(),
             answered.steps.numpy(),
@@ -126,10 +135,7 @@ class CudaBackend:
     def replace_network(self, net: IntegerNet) -> None:
         """See ``Backend.replace_network``. The recorded graph goes on with the new weights,
         unless they are proved for other widths of membranes than the old ones."""
-        if net.config != self._config:
-            raise ValueError("the new network has other sizes; open a backend for it")
-        if self._occupied.any():
-            raise ValueError("the network can be replaced only while no slot is occupied")
+        require_same_sizes(net.config == self._config, bool(self._occupied.any()))
         report = check_bounds(net)
         report.require_exact()
         self._streams.synchronize()
@@ -177,12 +183,6 @@ class CudaBackend:
     def _set_scales(self, net: IntegerNet) -> None:
         self.policy_scale = net.policy_scale
         self.value_scale = net.value_scale
-
-    def _check(self, slots: NDArray[np.int32], num_legal: NDArray[np.uint8]) -> None:
-        if self._occupied[slots].any() or len(np.unique(slots)) != len(slots):
-            raise ValueError("admitted to a slot that is not free")
-        if (num_legal == 0).any() or (num_legal > MAX_MOVES).any():
-            raise ValueError(f"a question needs 1 to {MAX_MOVES} legal moves")
 
 
 @kernel

@@ -207,18 +207,18 @@ def _is_flat(rungs: list[Rung]) -> bool:
 
 
 def backend_nbytes(backend: Backend) -> int:
-    """Bytes of the arrays and tensors a backend holds: as it says, else all that it leads to."""
-    said = getattr(backend, "nbytes", None)
-    if said is not None:
-        return int(said)
-    seen: dict[int, int] = {}
+    """Bytes of a backend: its ``nbytes``, else those of all arrays and tensors it refers to."""
+    nbytes = getattr(backend, "nbytes", None)
+    if nbytes is not None:
+        return int(nbytes)
+    counted: dict[int, int] = {}
     waiting: list[Any] = [backend]
     while waiting:
         thing = waiting.pop()
-        if id(thing) in seen:
+        if id(thing) in counted or isinstance(thing, Requests):  # the rows are the engine's
             continue
         nbytes = getattr(thing, "nbytes", None)
-        seen[id(thing)] = nbytes if isinstance(nbytes, int) else 0
+        counted[id(thing)] = nbytes if isinstance(nbytes, int) else 0
         if isinstance(nbytes, int):
             continue
         if isinstance(thing, dict):
@@ -227,4 +227,4 @@ def backend_nbytes(backend: Backend) -> int:
             waiting += thing
         elif type(thing).__module__.split(".")[0] in ("vecchess", "torch"):
             waiting += vars(thing).values() if hasattr(thing, "__dict__") else ()
-    return sum(seen.values())
+    return sum(counted.values())

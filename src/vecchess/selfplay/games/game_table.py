@@ -91,7 +91,7 @@ class RequestSlice(NamedTuple):
     def part(cls, requests: Requests, first: int, num_games: int) -> "RequestSlice":
         """Views of the rows first .. first + num_games."""
         rows = slice(first, first + num_games)
-        return cls(first, **{name: array[rows] for name, array in vars(requests).items()})
+        return cls(first, *requests.part(rows))
 
 
 class Rules(NamedTuple):

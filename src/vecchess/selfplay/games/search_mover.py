@@ -62,7 +62,7 @@ class SearchMover(Mover):
         if self._tablebase:
             plan = replace(plan, tablebase_men=self._tablebase.most_men)
         rows = slice(first_row, first_row + num_games)
-        own = Requests(**{name: array[rows] for name, array in vars(requests).items()})
+        own = requests.part(rows)
         boards = (self.games.position, self.games.keys, self.games.past)
         self.forest = Forest(config, plan, *boards, own, cache)
         self._targets = target_log()

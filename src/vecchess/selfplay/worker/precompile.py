@@ -19,7 +19,7 @@ import numpy as np
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
 from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
-from vecchess.config.backend import behind
+from vecchess.config.backend import is_factory
 from vecchess.errors import VecchessError
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
@@ -53,7 +53,7 @@ class Precompiler:
 
     def __init__(self, config: SelfplayConfig, report_line: ReportLine) -> None:
         """Start a helper if there is anything to compile, and say so: it takes seconds."""
-        backend = behind(config.backend)
+        backend = "auto" if is_factory(config.backend) else config.backend
         self._config = config.model_copy(update={"backend": backend})
         self._report_line = report_line
         self._start = monotonic()

@@ -5,14 +5,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
 from vecchess.chess.planes import NUM_PLANES, history_of
-from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, SelfplayConfig, TreeConfig
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.inference.backend_registry import behind_fake, choose_backend, open_backend
-from vecchess.inference.builtin.constant import ConstantBackend
-from vecchess.inference.builtin.material import MaterialBackend
+from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Device, Share
@@ -113,15 +110,9 @@ def open_net(
         return open_network(config, load_net(Path(net)), net, device, share, report_line)
 
     def open_with(slots: int) -> Backend:
-        return behind_fake(config.backend, _built_in(net, slots))
+        return open_backend(config.backend, net, slots, None, device.name, share.threads)
 
     return open_what_fits(open_with, share.slots, report_line), net
-
-
-def _built_in(net: str, slots: int) -> Backend:
-    if net == CONSTANT_NET:
-        return ConstantBackend(slots)
-    return MaterialBackend(slots, MATERIAL_WEIGHTS)
 
 
 def open_network(

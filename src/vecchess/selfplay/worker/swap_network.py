@@ -6,7 +6,7 @@ from pathlib import Path
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.inference.builtin.constant import ConstantBackend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.server import SelfplayServer

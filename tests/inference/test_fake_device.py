@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from bench.fake_device import FAKE, MOST_SLOTS, FakeBackend, FakeDevice, open_fake, parse_latency
 
 from tests.inference.test_tuning import Device, Stepping
 from vecchess.config import SelfplayConfig, build
-from vecchess.config.backend import MOST_SLOTS, FakeDevice, behind, parse_latency
+from vecchess.config.backend import parse_factory
 from vecchess.errors import ConfigError, DeviceError
-from vecchess.inference.builtin.constant import ConstantBackend
-from vecchess.inference.builtin.fake import FakeBackend
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 
@@ -128,31 +129,30 @@ def test_one_answer_in_so_many_is_wrong_by_a_bit() -> None:
 
 
 def test_spellings() -> None:
-    text = "fake?of=reference&latency=2ms+10us&oom_above=4096&lost_after=500"
-    device = FakeDevice.parse(text)
+    text = f"{FAKE}?of=reference&latency=2ms+10us&oom_above=4096&lost_after=500"
+    assert build(SelfplayConfig, {"backend": text}).backend == text
+    module, factory, settings = parse_factory(text)
+    assert (f"{module}:{factory}", module) == (FAKE, open_fake.__module__)
+    device = FakeDevice.parse(settings)
     assert (device.of, device.oom_above, device.lost_after) == ("reference", 4096, 500)
     assert parse_latency(device.latency)[0] == (0, 0.002)
     assert parse_latency("2ms+10us")[1] == (MOST_SLOTS, pytest.approx(0.002 + MOST_SLOTS * 1e-5))
-    assert FakeDevice.parse("fake") == FakeDevice()
-    assert [behind(name) for name in ("cpu", "fake", text)] == ["cpu", "auto", "reference"]
-    assert build(SelfplayConfig, {"backend": text}).backend == text
+    assert FakeDevice.parse(parse_factory(FAKE)[2]) == FakeDevice()
 
 
 @pytest.mark.parametrize(
-    ("backend", "said"),
+    ("settings", "said"),
     [
-        ("gpu", "should be one of 'auto', 'cpu'"),
-        ("fake?lost=3", 'no setting "lost"; give of, latency'),
-        ("fake?lost_after=3&lost_after=4", "given twice"),
-        ("fake?lost_after=soon", "lost_after: Input should be a valid integer"),
-        ("fake?latency=2", '"2" is not a time like 10us'),
-        ("fake?latency=5:1ms,5:2ms", "is not SLOTS:TIME"),
-        ("fake?oom_after=3", "oom_after: needs oom_above"),
-        ("fake?of=fake", "of: Input should be 'auto'"),
+        ("lost=3", 'no setting "lost"; give of, latency'),
+        ("lost_after=soon", "lost_after: Input should be a valid integer"),
+        ("latency=2", '"2" is not a time like 10us'),
+        ("latency=5:1ms,5:2ms", "is not SLOTS:TIME"),
+        ("oom_after=3", "oom_after: needs oom_above"),
+        ("of=fake", "of: Input should be 'auto'"),
     ],
 )
-def test_what_is_not_understood_is_said_in_one_line(backend: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=r"^backend: ") as caught:
-        build(SelfplayConfig, {"backend": backend})
+def test_wrong_settings_are_refused_in_one_line(settings: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"^backend '{FAKE}") as caught:
+        open_backend(f"{FAKE}?{settings}", "constant", 4)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)

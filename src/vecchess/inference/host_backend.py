@@ -1,0 +1,123 @@
+"""The part of a backend that computing on the host has in common: rows, slots and the exit rule."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.errors import ConfigError
+from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
+from vecchess.inference.requests import Requests
+from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
+from vecchess.snn.integer.bounds import check_bounds
+from vecchess.snn.integer.integer_net import IntegerNet
+
+FREE, BUSY, SETTLED = 0, 1, 2
+"""A slot is BUSY from admission until its exit rule fires or T is reached, then SETTLED until
+``settled`` reports it."""
+
+
+class HostBackend(ABC):
+    """``Backend`` whose subclass adds up one time step of given slots, straight into their rows."""
+
+    def __init__(self, net: IntegerNet, num_slots: int, rule: ExitRule) -> None:
+        """S = ``num_slots``; raises ``ConfigError``, or ``NetworkError`` for an inexact network."""
+        if num_slots < 1:
+            raise ConfigError("a backend needs at least one slot")
+        check_bounds(net).require_exact()
+        self.num_slots = num_slots
+        self.time_steps = net.config.time_steps
+        self._rule = rule.as_integers()
+        self._rows = np.zeros(num_slots, np.int32)
+        self._state = np.full(num_slots, FREE, np.uint8)
+        self._best = np.full(num_slots, NO_BEST, np.int32)
+        self._previous_wdl = np.zeros((num_slots, NUM_OUTCOMES), np.int32)
+        self._settles = np.zeros(num_slots, np.bool_)
+        self._use(net)
+
+    def _use(self, net: IntegerNet) -> None:
+        self._config = net.config
+        self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
+
+    def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
+        """See ``Backend.admit``."""
+        require_free(self._state[slots] != FREE, slots)
+        require_moves(requests.num_legal[rows])
+        self._requests = requests
+        requests.policy[rows] = 0
+        requests.wdl[rows] = 0
+        requests.steps[rows] = 0
+        self._rows[slots] = rows
+        self._best[slots] = NO_BEST
+        self._previous_wdl[slots] = 0
+        self._state[slots] = BUSY
+
+    def advance(self) -> None:
+        """See ``Backend.advance``."""
+        slots = np.flatnonzero(self._state == BUSY).astype(np.int32)
+        if len(slots) == 0:
+            return
+        rows, requests = self._rows[slots], self._requests
+        self._add_step(slots, rows, requests)
+        requests.steps[rows] += 1
+        settles = self._settles[: len(slots)]
+        judge(
+            slots,
+            rows,
+            self._rule,
+            self.time_steps,
+            requests.policy,
+            requests.num_legal,
+            requests.wdl,
+            requests.steps,
+            self._best,
+            self._previous_wdl,
+            settles,
+        )
+        self._state[slots[settles]] = SETTLED
+
+    @abstractmethod
+    def _add_step(
+        self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
+    ) -> None:
+        """Add one time step's currents of ``slots: int32[K]`` to policy and wdl of ``rows``.
+
+        ``requests.steps[rows]`` are the steps taken before.
+        """
+
+    def settled(self) -> NDArray[np.int32]:
+        """See ``Backend.settled``."""
+        slots = np.flatnonzero(self._state == SETTLED).astype(np.int32)
+        self._state[slots] = FREE
+        return slots
+
+    def replace_network(self, net: IntegerNet) -> None:
+        """See ``Backend.replace_network``."""
+        require_same_sizes(self._config == net.config, bool((self._state != FREE).any()))
+        check_bounds(net).require_exact()
+        self._load(net)
+        self._use(net)
+
+    @abstractmethod
+    def _load(self, net: IntegerNet) -> None:
+        """Compute with ``net``, which is exact and has the sizes of the first network."""
+
+
+def require_free(occupied: NDArray[np.bool_], slots: NDArray[np.int32]) -> None:
+    """Raise ``ValueError`` unless all of ``slots: int32[K]`` are free, and each is given once."""
+    if occupied.any() or len(np.unique(slots)) != len(slots):
+        raise ValueError("admitted to a slot that is not free")
+
+
+def require_moves(num_legal: NDArray[np.uint8]) -> None:
+    """Raise ``ValueError`` for a question without legal moves, or with too many."""
+    if (num_legal == 0).any() or (num_legal > MAX_MOVES).any():
+        raise ValueError(f"a question needs 1 to {MAX_MOVES} legal moves")
+
+
+def require_same_sizes(are_same: bool, is_occupied: bool) -> None:
+    """Raise ``ValueError`` where a network cannot take the place of another one now."""
+    if not are_same:
+        raise ValueError("the new network has other sizes; open a backend for it")
+    if is_occupied:
+        raise ValueError("the network can be replaced only while no slot is occupied")
