@@ -28,7 +28,7 @@ import numpy as np
 from vecchess.chess.fen import from_fens
 from vecchess.chess.rules import Termination
 from vecchess.config import TrainConfig, to_toml
-from vecchess.importers.move_records import ImportedGame, action_of, to_records
+from vecchess.importers.imported_game import ImportedGame, action_of, to_records
 from vecchess.monitor.run_view import RunView
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords

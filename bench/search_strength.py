@@ -46,7 +46,7 @@ def main() -> int:
         random_plies=options.opening_plies,
         max_plies=options.max_plies,
     )
-    one = GameBatch.at(start_positions(1), options.max_plies).turns(np.array([0]), np.array([0]))
+    one = GameBatch.at(start_positions(1), options.max_plies).requests(np.array([0]), np.array([0]))
     for side in sides:  # compiles
         choose_moves(side, one)
         side.simulations = 0
@@ -85,7 +85,14 @@ def _side(
         temperature = 1.0 if tree.search == "gumbel" else 0.0
     name = f"{tree.search} {tree.sims}"
     return SearchPlayer(
-        tree, judge.backend, games, options.seed, temperature, options.noise, name, judge.history
+        tree,
+        judge.backend,
+        max_games=games,
+        seed=options.seed,
+        temperature=temperature,
+        explore=options.noise,
+        name=name,
+        history=judge.history,
     )
 
 

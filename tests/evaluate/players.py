@@ -36,7 +36,7 @@ class Onlooker:
 
     def update(self, standing: MatchProgress) -> None:
         self.looks += 1
-        self.counted = len(standing.tally.games)
+        self.counted = len(standing.counter.games)
 
     def end(self, encounter: PairResult, is_recalled: bool) -> None:
         self.recalled.append(is_recalled)

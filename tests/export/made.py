@@ -13,7 +13,7 @@ from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
 from vecchess.export.export_game import RecordedGame, recorded_games
-from vecchess.importers.move_records import ImportedGame, to_records
+from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate

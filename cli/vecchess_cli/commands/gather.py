@@ -67,7 +67,8 @@ def engine(
     """
     flags: dict[str, Any] = dict(locals())
     from vecchess.config import build
-    from vecchess.importers.engine_games import EngineGamesConfig, gather_engine_games
+    from vecchess.importers.engine_games import gather_engine_games
+    from vecchess.importers.engine_selfplay import EngineGamesConfig
     from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
 
     names = EngineGamesConfig.model_fields

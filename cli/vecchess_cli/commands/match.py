@@ -146,7 +146,7 @@ def _exit_code(result: "MatchResult | None", least: float | None, stopped_by: st
         from vecchess.runtime.signals import exit_code
 
         return exit_code(stopped_by)
-    if result.tally.sprt is not None and result.tally.sprt.state != "accepted":
+    if result.counter.sprt is not None and result.counter.sprt.state != "accepted":
         return NEGATIVE
     if least is not None:
         from vecchess.arena.ratings.score import expected_score
@@ -181,7 +181,7 @@ def _shown(console: "Console", quiet: bool) -> "Iterator[Callable[[MatchProgress
 
 
 def _line(standing: "MatchProgress") -> str:
-    tally = standing.tally
+    tally = standing.counter
     parts = [f"{tally.num_ended:,} of {standing.num_games:,} games"]
     if (score := tally.score) is not None:
         parts.append(f"+{score.wins} ={score.draws} -{score.losses}")

@@ -1,4 +1,4 @@
-"""Many games at a time in arrays, for matches: the boards, and what the rules remember of them."""
+"""Many games at a time in arrays, for matches: positions, histories, moves and endings."""
 
 from dataclasses import dataclass, fields
 
@@ -21,11 +21,11 @@ CANDIDATES = 4
 
 @dataclass
 class GameBatch:
-    """G games, with what the rules remember of them.
+    """G games in progress, or over.
 
     starts, positions: uint64[G, 8] at the beginning and now. keys: uint64[G, 102]
-    (``chess.rules``), past: uint64[G, 8, 8] the positions before (``chess.past``), codes: uint8[G]
-    of ``Termination``, plies: int64[G], moves: uint16[G, max_plies], mover's view.
+    (``chess.rules``), past: uint64[G, 8, 8] the positions before (``chess.history``), codes:
+    uint8[G] of ``Termination``, plies: int64[G], moves: uint16[G, max_plies], mover's view.
     """
 
     starts: Positions
@@ -67,7 +67,7 @@ class GameBatch:
         return int(self.moves.shape[1])
 
     def play(self, games: NDArray[np.int64], moves: NDArray[np.uint16]) -> None:
-        """Make one legal move in each of ``games``, int64[K], and see whether it ends the game."""
+        """Make one legal move in each of ``games``, int64[K], and note whether it ends the game."""
         self.moves[games, self.plies[games]] = moves
         push_positions(self.positions[games], self.past, games)
         positions = make(self.positions[games], moves)
@@ -84,15 +84,15 @@ class GameBatch:
         return GameBatch(*(getattr(self, field.name)[games] for field in fields(self)))
 
     def put(self, games: NDArray[np.int64], source: "GameBatch", others: NDArray[np.int64]) -> None:
-        """Let ``games``, int64[K], be copies of ``others`` in ``source``."""
+        """Replace ``games``, int64[K], by copies of ``others`` in ``source``."""
         for field in fields(self):
             getattr(self, field.name)[games] = getattr(source, field.name)[others]
 
-    def turns(self, games: NDArray[np.int64], numbers: NDArray[np.int64]) -> MoveRequests:
-        """What is asked of those to move in ``games``, int64[K]; ``numbers`` are the match's."""
+    def requests(self, games: NDArray[np.int64], numbers: NDArray[np.int64]) -> MoveRequests:
+        """Requests to the sides to move in ``games``, int64[K], which have these ``numbers``."""
         plies = self.plies[games]
         return MoveRequests(
-            lanes=games,
+            slots=games,
             games=numbers,
             plies=plies,
             positions=self.positions[games],

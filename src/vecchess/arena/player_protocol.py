@@ -1,4 +1,8 @@
-"""Who can play in a match: whoever chooses moves for many games at a time."""
+"""The interface of players: they choose moves for many games at a time.
+
+A player gets ``MoveRequests``, thinks in steps, and gives ``MoveReplies`` in any order.
+``ImmediatePlayer`` is the base of players that choose at once.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
@@ -15,16 +19,16 @@ NO_FORFEIT = 0
 
 @dataclass(frozen=True)
 class MoveRequests:
-    """K games, none of them over, in which somebody is to move.
+    """K games, none of them over, in which the player is to move.
 
-    lanes: int64[K] where in the match each game is played, from 0, no two alike. games: int64[K]
-    numbers of the games, plies: int64[K] played in each so far; both choose the random numbers.
-    positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in them
-    (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.past``). starts:
+    slots: int64[K] slot of the match in which each game is played, from 0, no two alike. games:
+    int64[K] numbers of the games, plies: int64[K] played in each so far; both choose the random
+    numbers. positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in them
+    (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.history``). starts:
     uint64[K, 8] where the games began, moves: uint16[K, plies] made since, mover's view.
     """
 
-    lanes: NDArray[np.int64]
+    slots: NDArray[np.int64]
     games: NDArray[np.int64]
     plies: NDArray[np.int64]
     positions: NDArray[np.uint64]
@@ -35,23 +39,23 @@ class MoveRequests:
 
     def __len__(self) -> int:
         """K"""
-        return len(self.lanes)
+        return len(self.slots)
 
-    def take(self, places: NDArray[np.int64]) -> "MoveRequests":
+    def take(self, rows: NDArray[np.int64]) -> "MoveRequests":
         """Some of them, int64[k] of 0 .. K - 1."""
-        return MoveRequests(*(getattr(self, field.name)[places] for field in fields(self)))
+        return MoveRequests(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class MoveReplies:
-    """What a player does in K games.
+    """The moves of a player in K games.
 
-    lanes: int64[K]. moves: uint16[K] legal ones, mover's view. values: float32[K] the score the
-    mover expects, 0 to 1, NaN where it does not say. visits: int64[K] positions it looked at, 0
-    where it does not say. forfeits: uint8[K] ``record.Forfeit`` of who loses instead of moving.
+    slots: int64[K]. moves: uint16[K] legal ones, mover's view. values: float32[K] the score the
+    mover expects, 0 to 1, NaN where unknown. visits: int64[K] positions searched, 0 where unknown.
+    forfeits: uint8[K] ``match_game.Forfeit`` of a player that loses instead of moving.
     """
 
-    lanes: NDArray[np.int64]
+    slots: NDArray[np.int64]
     moves: NDArray[np.uint16]
     values: NDArray[np.float32]
     visits: NDArray[np.int64]
@@ -59,18 +63,18 @@ class MoveReplies:
 
     def __len__(self) -> int:
         """K"""
-        return len(self.lanes)
+        return len(self.slots)
 
-    def take(self, places: NDArray[np.int64]) -> "MoveReplies":
+    def take(self, rows: NDArray[np.int64]) -> "MoveReplies":
         """Some of them, int64[k] of 0 .. K - 1."""
-        return MoveReplies(*(getattr(self, field.name)[places] for field in fields(self)))
+        return MoveReplies(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @classmethod
-    def of_moves(cls, lanes: NDArray[np.int64], moves: NDArray[np.uint16]) -> Self:
-        """Moves without a word on what is expected of them."""
-        num = len(lanes)
+    def of_moves(cls, slots: NDArray[np.int64], moves: NDArray[np.uint16]) -> Self:
+        """Moves without values and visits."""
+        num = len(slots)
         return cls(
-            lanes,
+            slots,
             moves,
             values=np.full(num, np.nan, np.float32),
             visits=np.zeros(num, np.int64),
@@ -93,19 +97,19 @@ class MoveReplies:
 
 
 class Player(Protocol):
-    """Chooses moves. What it plays in one game depends on no other game, nor on their order.
+    """Chooses moves. Its moves in one game depend on no other game, nor on the games' order.
 
     Used by one thread at a time. Engines with clocks are the exception to the rule.
     """
 
     @property
     def name(self) -> str:
-        """What people call it: its spelling, see ``players.open_player``."""
+        """Its spelling, see ``players.player_registry``."""
         ...
 
     @property
     def max_games(self) -> int | None:
-        """Games it can be asked about at a time, lanes 0 to that; None: any number."""
+        """Games it can play at a time, in slots from 0; None: any number."""
         ...
 
     @property
@@ -113,16 +117,16 @@ class Player(Protocol):
         """True where it owes no reply."""
         ...
 
-    def ask(self, turns: MoveRequests) -> None:
-        """Begin to think about ``turns``, besides those it was asked before."""
+    def ask(self, requests: MoveRequests) -> None:
+        """Begin to think about ``requests``, besides earlier ones."""
         ...
 
     def replies(self) -> MoveReplies:
-        """Think on for a moment, as for one time step of a network; what is decided by now."""
+        """Think for a moment, as for one time step of a network; the moves decided by now."""
         ...
 
     def close(self) -> None:
-        """End what it keeps, as processes."""
+        """End its processes and threads."""
         ...
 
 
@@ -152,33 +156,33 @@ class ImmediatePlayer(ABC):
         """See ``Player``."""
         return not self._asked
 
-    def ask(self, turns: MoveRequests) -> None:
+    def ask(self, requests: MoveRequests) -> None:
         """See ``Player``."""
-        self._asked.append(turns)
+        self._asked.append(requests)
 
     def replies(self) -> MoveReplies:
         """See ``Player``."""
         parts = []
-        for turns in self._asked:
-            moves = self.choose(turns.positions, turns.keys, turns.past, turns.games, turns.plies)
-            parts.append(MoveReplies.of_moves(turns.lanes, moves))
+        for asked in self._asked:
+            moves = self.choose(asked.positions, asked.keys, asked.past, asked.games, asked.plies)
+            parts.append(MoveReplies.of_moves(asked.slots, moves))
         self._asked.clear()
         return MoveReplies.joined(parts)
 
-    def close(self) -> None:  # noqa: B027  (most keep nothing that has to be ended)
+    def close(self) -> None:  # noqa: B027  (most have nothing to end)
         """See ``Player``."""
 
 
-def choose_moves(player: Player, turns: MoveRequests) -> MoveReplies:
-    """What ``player`` does in all of ``turns``, in their order."""
-    player.ask(turns)
+def choose_moves(player: Player, requests: MoveRequests) -> MoveReplies:
+    """The replies of ``player`` to all of ``requests``, in their order."""
+    player.ask(requests)
     parts = []
     while not player.is_idle:
         parts.append(player.replies())
-    found = MoveReplies.joined(parts)
-    place = {lane: index for index, lane in enumerate(found.lanes.tolist())}
-    order = [place[lane] for lane in turns.lanes.tolist()]
-    return found.take(np.array(order, np.int64))
+    replies = MoveReplies.joined(parts)
+    row_of = {slot: row for row, slot in enumerate(replies.slots.tolist())}
+    order = [row_of[slot] for slot in requests.slots.tolist()]
+    return replies.take(np.array(order, np.int64))
 
 
 def draw_below(

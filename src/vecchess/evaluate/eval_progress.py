@@ -106,7 +106,7 @@ class LiveProgress(PlainProgress):
         done, total = self._counts
         row = Table.grid(padding=(0, 1))
         row.add_row(
-            ProgressBar(total=standing.num_games, completed=standing.tally.num_ended, width=28),
+            ProgressBar(total=standing.num_games, completed=standing.counter.num_ended, width=28),
             Text(f"{self._heading}: {_stand(standing)}"),
             Text(f"{done}/{total} pairs  {as_clock(monotonic() - self._start)}", style="dim"),
         )
@@ -119,7 +119,7 @@ def _names(pairing: Pairing) -> str:
 
 def _stand(standing: MatchProgress) -> str:
     """Games that are over, and the score in the pairs that count already."""
-    score, ended = standing.tally.score, standing.tally.num_ended
+    score, ended = standing.counter.score, standing.counter.num_ended
     words = f"{ended:,} of {standing.num_games:,} games"
     return words if score is None else f"{words}, {score.score:.1%} so far"
 

@@ -8,8 +8,8 @@ here); ``UCI_Elo`` is a name, no rating: it was calibrated with a clock, against
 from collections.abc import Callable, Sequence
 
 from vecchess.errors import ConfigError
-from vecchess.importers.find_engine import find_engine, start_engine
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.uci_client import UciEngine, find_engine
 
 LADDER = "ladder"
 """Stands for all of them where opponents are named."""
@@ -38,9 +38,8 @@ def whole_ladder(report_line: ReportLine) -> list[str]:
 
 def _engine_rungs() -> list[str]:
     """Spellings of Stockfish's; raises ConfigError where there is none."""
-    engine = start_engine(find_engine(ENGINE))
-    option = engine.options.get("UCI_Elo")
-    engine.close()
+    with UciEngine(find_engine(ENGINE)) as engine:
+        option = engine.options.get("UCI_Elo")
     by_nodes = [f"uci:{ENGINE}?nodes={nodes}&hash=1" for nodes in NODES]
     if option is None or option.min is None:
         return by_nodes

@@ -34,7 +34,7 @@ class PairResult:
     @classmethod
     def of(cls, pairing: Pairing, result: MatchResult) -> "PairResult":
         """How a match went."""
-        facts = result.tally.facts()
+        facts = result.counter.facts()
         return cls(
             meeting=HeadToHead.of(pairing.first.identity, pairing.second.identity, result.score),
             token=pairing.token if pairing.is_repeatable else token_hex(TOKEN_DIGITS // 2),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from vecchess.arena.match.opening_book import SHIPPED
+from vecchess.arena.match.match_openings import SHIPPED
 from vecchess.arena.players.player_registry import NET
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError

@@ -19,6 +19,7 @@ from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import parse_gpus
+from vecchess.runtime.plugin import is_plugin, plugin_file
 from vecchess.selfplay.worker.networks import load_or_create
 
 HASH_DIGITS = 16
@@ -58,13 +59,17 @@ def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto"
     if head.startswith(NET):
         device = parse_gpus(gpus)[0]
         open_player(
-            spelling, seed, PlayerResources(lanes=2, device=device, backend=backend)
+            spelling, seed, PlayerResources(max_games=2, device=device, backend=backend)
         ).close()
         return _network(head.removeprefix(NET), spelling, query, seed)
-    player = open_player(spelling, seed, PlayerResources(lanes=2))
+    player = open_player(spelling, seed, PlayerResources(max_games=2))
     player.close()
     if isinstance(player, UciPlayer):
         return _engine(player, spelling, settings)
+    if is_plugin(head):
+        file = plugin_file(head)
+        identity = _joined(f"{head} #{_digest([str(file)])}", settings)
+        return Participant(player.name, spelling, identity, is_repeatable=True)
     return Participant(player.name, spelling, player.name, is_repeatable=True)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from typing import Protocol
 
 from vecchess.arena.match.play_match import MatchProgress, NoPairFinished, play_match
-from vecchess.arena.match.run_match import opened
+from vecchess.arena.match.run_match import open_players
 from vecchess.config import MatchConfig
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
@@ -75,7 +75,7 @@ def _play(
     with ExitStack() as stack:
         try:
             with stop.interrupting():
-                first, second = stack.enter_context(opened(texts, players_config))
+                first, second = stack.enter_context(open_players(texts, players_config))
             return PairResult.of(pairing, play_match(first, second, pairing.config, look))
         except (NoPairFinished, Stopped):
             return None

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from vecchess.errors import ConfigError
-from vecchess.importers.folder import ImportFolder, open_folder
-from vecchess.importers.move_records import ImportedGame
+from vecchess.importers.import_folder import ImportFolder, open_import_folder
+from vecchess.importers.imported_game import ImportedGame
 from vecchess.importers.pgn_main_line import RESULTS, read_main_line
 
 SCHEMA = 1
 SOURCE = "pgn"
-"""What the records name in place of a network."""
+"""Stands in the records for a network."""
 SHARD_GAMES = 1000
 OnShardWritten = Callable[["ImportCounts"], object]
 
@@ -42,23 +42,23 @@ def import_pgn(
     out: Path,
     skip_bad: bool = False,
     shard_games: int = SHARD_GAMES,
-    watch: OnShardWritten = lambda _: None,
+    on_shard: OnShardWritten = lambda _: None,
 ) -> ImportCounts:
     """Record the games of ``files`` in the new folder ``out``, in their order.
 
     A bad game is an error, or left out and counted with ``skip_bad``; after an error nothing is
-    left in ``out``. ``watch`` is called after each shard. Raises ConfigError with file, game and
+    left in ``out``. ``on_shard`` is called after each shard. Raises ConfigError with file, game and
     move.
     """
     for file in files:
         if not file.exists() or file.is_dir():
             raise ConfigError(f"there is no file {file}")
     counts = ImportCounts()
-    with open_folder(out, {"schema": SCHEMA, "source": SOURCE}) as folder:
+    with open_import_folder(out, {"schema": SCHEMA, "source": SOURCE}) as folder:
         if folder.manifest.entries:
             raise ConfigError(f"{out} holds imported games already: choose another --out")
         try:
-            _import(files, folder, skip_bad, shard_games, counts, watch)
+            _import(files, folder, skip_bad, shard_games, counts, on_shard)
         except BaseException:
             folder.remove()
             raise
@@ -67,7 +67,7 @@ def import_pgn(
 
 def _import(
     files: Sequence[Path], folder: ImportFolder, skip_bad: bool, shard_games: int,
-    counts: ImportCounts, watch: OnShardWritten,
+    counts: ImportCounts, on_shard: OnShardWritten,
 ) -> None:  # fmt: skip
     waiting: list[ImportedGame] = []
     for file in files:
@@ -77,12 +77,12 @@ def _import(
             if len(waiting) == shard_games:
                 folder.write(waiting, SOURCE)
                 waiting = []
-                watch(counts)
+                on_shard(counts)
         if counts.games == before:
             raise ConfigError(f"{file} holds no finished games with moves in PGN")
     if waiting:
         folder.write(waiting, SOURCE)
-        watch(counts)
+        on_shard(counts)
 
 
 def _games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator[ImportedGame]:

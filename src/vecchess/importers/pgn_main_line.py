@@ -6,10 +6,10 @@ from typing import TextIO
 import chess
 import chess.pgn
 
-from vecchess.chess.fen import parse
+from vecchess.chess.fen import from_board, parse
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
-from vecchess.importers.move_records import ImportedGame, action_of, start_of, termination_of
+from vecchess.importers.imported_game import ImportedGame, action_of, termination_of
 from vecchess.safe_parse import clip_line
 from vecchess.store.records import MAX_PLIES
 
@@ -28,7 +28,7 @@ def read_main_line(handle: TextIO) -> "ParsedGame | None":
 
 @dataclass
 class ParsedGame:
-    """What was found in one game's text."""
+    """The main line of one game, and what is wrong with it."""
 
     board: chess.Board = field(default_factory=chess.Board)
     start: chess.Board = field(default_factory=chess.Board)
@@ -50,11 +50,11 @@ class ParsedGame:
         is_draw = over not in (Termination.ONGOING, Termination.CHECKMATE)
         if over == Termination.ONGOING or (is_draw and result != 0):
             over = Termination.RESIGNATION if result else Termination.ADJUDICATION
-        return ImportedGame(number, start_of(self.start), result, over, self.actions)
+        return ImportedGame(number, from_board(self.start), result, over, self.actions)
 
 
 class _Reader(chess.pgn.BaseVisitor[ParsedGame]):
-    """Notes the main line while python-chess reads; the first fault ends it."""
+    """Collects the main line while python-chess reads; the first fault ends it."""
 
     def __init__(self) -> None:
         self._read = ParsedGame()

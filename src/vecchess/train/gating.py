@@ -60,6 +60,6 @@ class Gate:
             return {}
         finally:
             file.unlink(missing_ok=True)
-        assert result.tally.sprt is not None
-        admitted = result.tally.sprt.state == "accepted"
+        assert result.counter.sprt is not None
+        admitted = result.counter.sprt.state == "accepted"
         return {"admitted": admitted, "opponent": best.name} | facts_of(result)

@@ -1,18 +1,28 @@
-"""The openings of a match: each is played twice, so they should be worth about the same."""
+"""The openings of a match: each is played twice, so they should be worth about the same.
+
+``openings.epd``, the package's own book, holds 500 positions after eight plies, none of which
+favours a side by more than 30 centipawns. ``bench/make_openings.py`` made it with Stockfish 15.1.
+"""
+
+from importlib.resources import as_file, files
+from pathlib import Path
 
 import numpy as np
 
 from vecchess.arena.game_batch import GameBatch, random_openings
-from vecchess.arena.match.opening_book import load_book
 from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.position import Positions
 from vecchess.config import MatchConfig
+from vecchess.rng import random_word
+from vecchess.selfplay.games.openings import read_openings
+
+SHIPPED = "openings.epd"
 
 
 def match_openings(config: MatchConfig) -> GameBatch:
     """The openings of ``config``, one for each pair where there are so many; fewer otherwise.
 
-    They all differ, and none is over. Raises ConfigError for a file that will not do, and where
+    They all differ, and none is over. Raises ConfigError for a file that cannot be used, and where
     random plies lead to too few positions.
     """
     num_pairs = config.games // 2
@@ -22,6 +32,23 @@ def match_openings(config: MatchConfig) -> GameBatch:
             num_pairs, config.random_plies, config.seed, config.max_plies, starts
         )
     return GameBatch.at(starts[:num_pairs], config.max_plies)
+
+
+def load_book(file: Path | None = None, seed: int = 0) -> Positions:
+    """uint64[N, 8]: the positions of an EPD, FEN or PGN file in an order that ``seed`` chooses,
+    each once.
+
+    None is the package's own book. Raises ConfigError with file and line for what cannot be read.
+    """
+    if file is None:
+        with as_file(files("vecchess.arena") / SHIPPED) as shipped:
+            positions = read_openings(shipped)
+    else:
+        positions = read_openings(file)
+    _, first = np.unique(positions, axis=0, return_index=True)
+    positions = positions[np.sort(first)]
+    words = [random_word(seed, number, 0) for number in range(len(positions))]
+    return positions[np.argsort(np.array(words, np.uint64), kind="stable")]
 
 
 def _starts(config: MatchConfig) -> Positions:

@@ -1,4 +1,4 @@
-"""What the games of a match come to, while they end in any order."""
+"""The score of a match while its games end in any order."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ from vecchess.arena.ratings.sprt import Sprt, SprtResult
 class PairCounter:
     """Counts pairs of games in the order of their numbers, as if they had been played so.
 
-    A pair counts once all before it are complete. So what a test decides depends on the games
-    alone, not on which was over first, and short games do not come before long ones.
+    A pair counts once all pairs before it are complete. So the decision of a test depends on the
+    games alone, not on which was over first, and short games do not come before long ones.
     """
 
     def __init__(self, sprt: Sprt | None = None) -> None:
-        """With ``sprt`` no pair counts any more once it has decided."""
+        """With ``sprt`` no pair counts after its decision."""
         self._sprt = sprt
         self._waiting: dict[int, MatchGame] = {}
         self.games: list[MatchGame] = []
@@ -38,7 +38,7 @@ class PairCounter:
         return self.sprt is not None and self.sprt.state != "undecided"
 
     def add(self, ended: Iterable[MatchGame]) -> None:
-        """Take in games that ended."""
+        """Add games that ended."""
         self._waiting |= {game.number: game for game in ended}
         while not self.is_decided:
             first = len(self.games)
@@ -50,7 +50,7 @@ class PairCounter:
             self._count(whole)
 
     def add_rest(self) -> None:
-        """Let the other complete pairs count in the score: no more games will come.
+        """Count the other complete pairs in the score: no more games will come.
 
         They come before pairs that took longer, so the test does not look at them.
         """
@@ -75,7 +75,7 @@ class PairCounter:
         return Score.of(points) if len(points) else None
 
     def facts(self) -> dict[str, Any]:
-        """What the games that count come to, ready for JSON, but for the score."""
+        """Statistics of the games that count, ready for JSON, without the score."""
         games = self.games
         endings = Counter(ending_name(game.ending) for game in games)
         facts: dict[str, Any] = {
@@ -99,6 +99,6 @@ def _opening(game: MatchGame) -> bytes:
 
 
 def _forfeit(game: MatchGame) -> dict[str, Any]:
-    """Who lost a game without the board, and how."""
+    """The player that forfeited a game, and how."""
     loser = "first" if game.first_points == 0 else "second"
     return {"game": game.number, "loser": loser, "why": ending_name(game.ending)}

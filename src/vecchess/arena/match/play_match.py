@@ -17,16 +17,16 @@ from vecchess.errors import VecchessError
 
 SCHEMA = 1
 DEFAULT_CONCURRENCY = 256
-"""Games at a time where nobody says and the players can do with any number."""
+"""Games at a time where it is not set and the players take any number."""
 
 
 @dataclass(frozen=True)
 class MatchProgress:
-    """Where a match stands, for whoever looks on."""
+    """How far a match has come."""
 
-    tally: PairCounter
+    counter: PairCounter
     ended: list[MatchGame]
-    """Since the last look."""
+    """Since the last report."""
     num_games: int
     """To be played, at most."""
     plies: int
@@ -34,16 +34,16 @@ class MatchProgress:
 
 
 MatchObserver = Callable[[MatchProgress], bool]
-"""Looks on, several times a second; True ends the match."""
+"""Called several times a second; True ends the match."""
 
 
 @dataclass(frozen=True)
 class MatchResult:
-    """How a match went, from the view of the first player."""
+    """The outcome of a match, from the view of the first player."""
 
     players: tuple[str, str]
     score: Score
-    tally: PairCounter
+    counter: PairCounter
     stopped_by: str
     """ "games" where all were played, "sprt", or "user"."""
     plies: int
@@ -55,7 +55,7 @@ class MatchResult:
             "schema": SCHEMA,
             "players": list(self.players),
             **self.score.to_dict(),
-            **self.tally.facts(),
+            **self.counter.facts(),
             "stopped_by": self.stopped_by,
             "seconds": round(self.seconds, 2),
             "plies_per_s": round(self.plies / max(self.seconds, 1e-9), 1),
@@ -70,38 +70,41 @@ def play_match(
     first: Player,
     second: Player,
     config: MatchConfig,
-    look: MatchObserver = lambda standing: False,
+    observer: MatchObserver = lambda progress: False,
 ) -> MatchResult:
-    """Play the games of ``config`` between two players, who may be one and the same.
+    """Play the games of ``config`` between two players, which may be one and the same.
 
-    Raises ConfigError for openings or adjudication that will not do, NoGames where it is ended
-    before anything can be said, and what a player raises.
+    Raises ConfigError for openings or adjudication that cannot be used, NoPairFinished where it is
+    ended before there is a result, and what a player raises.
     """
-    tally = PairCounter(Sprt.parse(config.sprt) if config.sprt else None)
-    lanes = num_lanes(config, first, second)
+    counter = PairCounter(Sprt.parse(config.sprt) if config.sprt else None)
+    concurrency = num_concurrent(config, first, second)
     start, stopped_by = monotonic(), "games"
     openings = match_openings(config)
-    table = GameScheduler((first, second), openings, config.games, lanes, config.adjudication)
+    scheduler = GameScheduler(
+        (first, second), openings, config.games, concurrency, config.adjudication
+    )
     try:
-        for ended in table.games():
-            tally.add(ended)
+        for ended in scheduler.games():
+            counter.add(ended)
             spent = monotonic() - start
-            if look(MatchProgress(tally, ended, config.games, table.plies, spent)):
+            if observer(MatchProgress(counter, ended, config.games, scheduler.plies, spent)):
                 stopped_by = "user"
-            elif tally.is_decided:
+            elif counter.is_decided:
                 stopped_by = "sprt"
             if stopped_by != "games":
                 break
     finally:
-        table.close()
-    tally.add_rest()
-    if tally.score is None:
+        scheduler.close()
+    counter.add_rest()
+    if counter.score is None:
         raise NoPairFinished("the match was ended before two games of an opening were over")
-    names = (first.name, second.name)
-    return MatchResult(names, tally.score, tally, stopped_by, table.plies, monotonic() - start)
+    names, spent = (first.name, second.name), monotonic() - start
+    return MatchResult(names, counter.score, counter, stopped_by, scheduler.plies, spent)
 
 
-def num_lanes(config: MatchConfig, *players: Player) -> int:
-    """Games at a time: what ``config`` says or suits, and no more than each player can do with."""
+def num_concurrent(config: MatchConfig, *players: Player) -> int:
+    """Games at a time: as ``config`` sets it or its default, at most what each player takes."""
     limits = [player.max_games for player in players if player.max_games is not None]
-    return min([config.concurrency or max([DEFAULT_CONCURRENCY, *limits]), config.games, *limits])
+    wanted = config.concurrency or max([DEFAULT_CONCURRENCY, *limits])
+    return min([wanted, config.games, *limits])

@@ -8,7 +8,7 @@ from vecchess.arena.match.play_match import (
     DEFAULT_CONCURRENCY,
     MatchObserver,
     MatchResult,
-    num_lanes,
+    num_concurrent,
     play_match,
 )
 from vecchess.arena.player_protocol import Player
@@ -20,8 +20,8 @@ from vecchess.runtime.devices import CPU, num_cores, parse_gpus
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.tablebase import Tablebase
 
-GPU_LANES = 2048
-"""Games at a time on a GPU, where nobody says."""
+GPU_CONCURRENCY = 2048
+"""Games at a time on a GPU where it is not set."""
 
 
 def run_match(
@@ -29,13 +29,13 @@ def run_match(
     second: str,
     config: MatchConfig,
     report_line: ReportLine = no_report,
-    look: MatchObserver = lambda standing: False,
+    observer: MatchObserver = lambda progress: False,
     begin: Callable[[], object] = lambda: None,
 ) -> MatchResult:
-    """Play a match between the players that two texts spell, see ``players``.
+    """Play a match between the players that two texts spell, see ``players.player_registry``.
 
-    ``report_line`` gets lines for people; ``begin`` is called when the players are there. Raises
-    ConfigError and NetworkError for players, openings or settings that will not do, before
+    ``report_line`` gets lines for people; ``begin`` is called when the players are open. Raises
+    ConfigError and NetworkError for players, openings or settings that cannot be used, before
     anything is played.
     """
     if config.sprt:
@@ -48,37 +48,36 @@ def run_match(
             f"there are {num_openings:,} openings for {config.games // 2:,} pairs: some are played "
             "again, and players without chance repeat their games"
         )
-    with opened([first, second], config) as players:
+    with open_players([first, second], config) as players:
         for player in players:
             if isinstance(player, UciPlayer):
                 report_line(f"{player.name} is {player.engine_name}")
         begin()
-        report_line(f"{num_lanes(config, *players):,} games at a time")
-        return play_match(players[0], players[1], config, look)
+        report_line(f"{num_concurrent(config, *players):,} games at a time")
+        return play_match(players[0], players[1], config, observer)
 
 
 @contextmanager
-def opened(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
-    """The players that ``texts`` spell, with the machine shared out among them; closed at the
-    end."""
+def open_players(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
+    """The players that ``texts`` spell, which share the machine; closed at the end."""
     with ExitStack() as stack:
-        room = resources_for(texts, config)
+        resources = resources_for(texts, config)
         players = []
         for text in texts:
-            player = open_player(text, config.seed, room)
+            player = open_player(text, config.seed, resources)
             stack.callback(player.close)
             players.append(player)
         yield players
 
 
 def resources_for(texts: list[str], config: MatchConfig) -> PlayerResources:
-    """What each of the players gets of the machine."""
+    """The share of the machine that each of the players gets."""
     device = parse_gpus(config.gpus)[0] if any(map(is_network, texts)) else CPU
     networks = sum(map(is_network, texts))
     engines = sum(text.startswith(UCI) for text in texts)
-    lanes = config.concurrency or (DEFAULT_CONCURRENCY if device == CPU else GPU_LANES)
+    default = DEFAULT_CONCURRENCY if device == CPU else GPU_CONCURRENCY
     return PlayerResources(
-        lanes=min(lanes, config.games),
+        max_games=min(config.concurrency or default, config.games),
         device=device,
         backend=config.backend,
         threads=config.threads or max(1, num_cores() // max(1, networks)),

@@ -24,70 +24,72 @@ ROOT_UNIT = 1 << 24
 
 
 class PolicyPlayer:
-    """Plays the move that the network's policy likes best, or one drawn from it."""
+    """Plays the most probable move of the network's policy, or one drawn from it."""
 
     def __init__(
         self,
         backend: Backend,
-        lanes: int,
+        *,
+        max_games: int,
         seed: int = 0,
         temperature: float = 0.0,
         name: str = "",
         history: int = 1,
     ) -> None:
-        """For up to ``lanes`` games at a time. temperature 0: the best move.
+        """For up to ``max_games`` games at a time. temperature 0: the best move.
 
         history: positions that the network of ``backend`` sees.
         """
         self.name = name
-        self.max_games = lanes
+        self.max_games: int = max_games
         self._seed = seed
         self._temperature = temperature
         self._history = history
-        self._requests = Requests.empty(lanes, num_planes(history))
+        self._requests = Requests.empty(max_games, num_planes(history))
         self._engine = SlotEngine(backend, self._requests)
-        self._moves = np.zeros((lanes, MAX_MOVES), np.uint16)
-        self._words = np.zeros(lanes, np.uint64)
+        self._moves = np.zeros((max_games, MAX_MOVES), np.uint16)
+        self._words = np.zeros(max_games, np.uint64)
 
     @property
     def is_idle(self) -> bool:
         """See ``Player``."""
         return self._engine.is_idle
 
-    def ask(self, turns: MoveRequests) -> None:
+    def ask(self, requests: MoveRequests) -> None:
         """See ``Player``."""
-        lanes, requests = turns.lanes, self._requests
-        moves, counts = legal_moves(turns.positions)
-        seen = repetitions(turns.positions, turns.keys)
+        slots, questions = requests.slots, self._requests
+        moves, counts = legal_moves(requests.positions)
+        seen = repetitions(requests.positions, requests.keys)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
         actions = np.zeros(moves.shape, np.uint16)
         actions[is_legal] = moves_to_actions(moves[is_legal])
-        requests.planes[lanes] = encode_planes(turns.positions, seen, turns.past, self._history)
-        requests.legal[lanes] = actions
-        requests.num_legal[lanes] = counts
-        self._moves[lanes] = moves
-        self._words[lanes] = random_words(self._seed, turns.games, turns.plies)
-        self._engine.submit(lanes.astype(np.int32))
+        past = requests.past
+        questions.planes[slots] = encode_planes(requests.positions, seen, past, self._history)
+        questions.legal[slots] = actions
+        questions.num_legal[slots] = counts
+        self._moves[slots] = moves
+        self._words[slots] = random_words(self._seed, requests.games, requests.plies)
+        self._engine.submit(slots.astype(np.int32))
 
     def replies(self) -> MoveReplies:
         """See ``Player``."""
         rows = self._engine.step()
         if not len(rows):
             return MoveReplies.none()
-        lanes, requests = rows.astype(np.int64), self._requests
-        steps = requests.steps[lanes].astype(np.float32)
+        slots, requests = rows.astype(np.int64), self._requests
+        steps = requests.steps[slots].astype(np.float32)
         weights, totals = softmax_weights(
-            requests.policy[lanes], requests.num_legal[lanes], self._scale() / steps
+            requests.policy[slots], requests.num_legal[slots], self._scale() / steps
         )
-        words = self._words[lanes] >> np.uint64(32)
+        words = self._words[slots] >> np.uint64(32)
         wanted = words * totals.astype(np.uint64) >> np.uint64(32)
         reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
         return MoveReplies(
-            lanes=lanes,
-            moves=self._moves[lanes, reached.argmax(axis=1)],
-            values=self._values(lanes, steps),
-            visits=np.ones(len(lanes), np.int64),
-            forfeits=np.zeros(len(lanes), np.uint8),
+            slots=slots,
+            moves=self._moves[slots, reached.argmax(axis=1)],
+            values=self._values(slots, steps),
+            visits=np.ones(len(slots), np.int64),
+            forfeits=np.zeros(len(slots), np.uint8),
         )
 
     def close(self) -> None:
@@ -100,42 +102,43 @@ class PolicyPlayer:
         scale = 1.0 / self._temperature * self._engine.backend.policy_scale * float(LOG2_E)
         return np.float32(scale)  # divided by the steps afterwards, as self-play does: same bits
 
-    def _values(self, lanes: NDArray[np.int64], steps: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _values(self, slots: NDArray[np.int64], steps: NDArray[np.float32]) -> NDArray[np.float32]:
         """float32[K]: the score that the mover expects."""
         scale = np.float32(self._engine.backend.value_scale * float(LOG2_E))
-        outcomes = np.full(len(lanes), 3, np.uint8)
-        weights, totals = softmax_weights(self._requests.wdl[lanes], outcomes, scale / steps)
+        outcomes = np.full(len(slots), 3, np.uint8)
+        weights, totals = softmax_weights(self._requests.wdl[slots], outcomes, scale / steps)
         points = 2 * weights[:, 0].astype(np.int64) + weights[:, 1]
         return (points / (2 * totals.astype(np.int64))).astype(np.float32)
 
 
 class SearchPlayer:
-    """Searches every move, with a tree of its own for each game; trees are not kept."""
+    """Plays the move that a search finds, in a new tree for every move."""
 
     def __init__(
         self,
-        tree: TreeConfig,
+        config: TreeConfig,
         backend: Backend,
-        lanes: int,
+        *,
+        max_games: int,
         seed: int = 0,
         temperature: float = 0.0,
         explore: bool = False,
         name: str = "",
         history: int = 1,
     ) -> None:
-        """For up to ``lanes`` games at a time.
+        """For up to ``max_games`` games at a time.
 
-        temperature: of the choice, of the Gumbel noise where the search ``explore``s, as in
-        self-play. history: positions that the network sees. Raises ConfigError where memory is
-        short, or tablebases are not there.
+        temperature: of the choice; with ``explore`` of the Gumbel noise, as in self-play. history:
+        positions that the network of ``backend`` sees. Raises ConfigError where memory is short,
+        or tablebases are missing.
         """
         self.name = name
-        self.max_games = lanes
+        self.max_games: int = max_games
         self.simulations = 0
         """Of all searches so far."""
-        tablebase = Tablebase(tree.syzygy) if tree.syzygy else None
-        self.search = BatchSearch(tree, backend, lanes, tablebase=tablebase, history=history)
-        self._positions = np.zeros((lanes, POSITION_WORDS), np.uint64)
+        tablebase = Tablebase(config.syzygy) if config.syzygy else None
+        self.search = BatchSearch(config, backend, max_games, tablebase=tablebase, history=history)
+        self._positions = np.zeros((max_games, POSITION_WORDS), np.uint64)
         self._seed = seed
         self._temperature = temperature
         self._explore = explore
@@ -145,29 +148,29 @@ class SearchPlayer:
         """See ``Player``."""
         return self.search.is_idle
 
-    def ask(self, turns: MoveRequests) -> None:
+    def ask(self, requests: MoveRequests) -> None:
         """See ``Player``."""
-        self._positions[turns.lanes] = turns.positions
+        self._positions[requests.slots] = requests.positions
         self.search.begin(
-            turns.lanes, turns.positions, turns.keys, turns.past, seed=self._seed,
-            numbers=turns.games, plies=turns.plies, temperature=self._temperature,
+            requests.slots, requests.positions, requests.keys, requests.past, seed=self._seed,
+            numbers=requests.games, plies=requests.plies, temperature=self._temperature,
             explore=self._explore,
         )  # fmt: skip
 
     def replies(self) -> MoveReplies:
         """See ``Player``."""
-        lanes = self.search.step()
-        if not len(lanes):
+        slots = self.search.step()
+        if not len(slots):
             return MoveReplies.none()
-        found = self.search.results(lanes)
-        self.search.free(lanes)
+        found = self.search.results(slots)
+        self.search.free(slots)
         self.simulations += int(found.visits.sum())
         return MoveReplies(
-            lanes=lanes,
-            moves=actions_to_moves(self._positions[lanes], found.action),
+            slots=slots,
+            moves=actions_to_moves(self._positions[slots], found.action),
             values=((2 * found.win + found.draw) / (2 * ROOT_UNIT)).astype(np.float32),
             visits=found.visits.astype(np.int64),
-            forfeits=np.zeros(len(lanes), np.uint8),
+            forfeits=np.zeros(len(slots), np.uint8),
         )
 
     def close(self) -> None:

@@ -1,17 +1,19 @@
 """Players by their spelling.
 
     random                                 any legal move
-    greedy                                 mates if it can, else takes the most
-    minimax:2                              looks so many plies ahead and counts men
-    net:FILE                               the move that the policy of a network likes best
+    greedy                                 mates if it can, else has the most material after it
+    minimax:2                              the most material so many plies ahead
+    net:FILE                               the most probable move of a network's policy
     net:FILE?temperature=1                 drawn from the policy at a temperature
     net:FILE?search=gumbel&sims=64         searched; "gumbel" or "puct"
     net:FILE?T=2&exits=off                 two time steps, all of them taken
-    uci:stockfish?nodes=1000               a UCI engine; see ``engine_options``
+    uci:stockfish?nodes=1000               a UCI engine; see ``uci_options``
+    mymodule:make_player?depth=3           what a function of the user returns, called with
+                                           seed=... and the settings, as texts, by name
 
 FILE is a network file, a preset (a new network), "material" or "constant". Gumbel's temperature
-is that of its noise, PUCT's that of the choice by visits. What else is known of a search, as
-c_puct or draw_score, is given by its name.
+is that of its noise, PUCT's that of the choice by visits. Other settings of a search, as c_puct or
+draw_score, are given by their names.
 """
 
 from collections.abc import Callable
@@ -21,10 +23,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from vecchess.arena.player_protocol import Player
-from vecchess.arena.players.minimax import PREFIX as MINIMAX
-from vecchess.arena.players.minimax import MinimaxPlayer
 from vecchess.arena.players.network_player import COLDEST, PolicyPlayer, SearchPlayer
-from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
+from vecchess.arena.players.simple import MINIMAX, GreedyPlayer, MinimaxPlayer, RandomPlayer
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.chess.planes import history_of
@@ -33,6 +33,7 @@ from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.runtime.devices import CPU, Device, Share, see_only
+from vecchess.runtime.plugin import is_plugin, load_plugin
 from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.setup import open_net, open_network
 from vecchess.snn.integer.bounds import check_bounds
@@ -42,10 +43,12 @@ from vecchess.snn.presets import NetConfig
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
 NET, UCI = "net:", "uci:"
 SPELLINGS = (
-    f"{', '.join(SIMPLE)}, minimax:2, net:FILE?search=gumbel&sims=64 or uci:ENGINE?nodes=1000"
+    f"{', '.join(SIMPLE)}, minimax:2, net:FILE?search=gumbel&sims=64, uci:ENGINE?nodes=1000 "
+    "or module:function"
 )
+PLAYER_PARTS = ("name", "max_games", "is_idle", "ask", "replies", "close")
 SEARCH_SETTINGS = [name for name in SearchConfig.model_fields if name != "tree_mb"]
-"""What a spelling may say of a search. A limit on all trees together would make a game depend on
+"""Settings of a search in a spelling. A limit on all trees together would make a game depend on
 how many are played."""
 SLOTS = 128
 """Of the CPU backend, at most."""
@@ -66,9 +69,9 @@ class NetOptions(BaseModel):
 
 @dataclass(frozen=True)
 class PlayerResources:
-    """What a player gets of the machine."""
+    """A player's share of the machine."""
 
-    lanes: int = 256
+    max_games: int = 256
     """Games at a time, at most."""
     device: Device = CPU
     """Of a network."""
@@ -80,13 +83,13 @@ class PlayerResources:
     """Of an engine."""
 
 
-def open_player(text: str, seed: int = 0, room: PlayerResources | None = None) -> Player:
-    """The player that ``text`` spells; ``seed`` chooses its random numbers. It is to be closed.
+def open_player(text: str, seed: int = 0, resources: PlayerResources | None = None) -> Player:
+    """The player that ``text`` spells; ``seed`` chooses its random numbers. The caller closes it.
 
-    Raises ConfigError for a spelling that is not understood and for an engine that will not do,
-    NetworkError for a network that will not do.
+    Raises ConfigError for a spelling that is not understood, for an engine that cannot play and a
+    plug-in that cannot be loaded, NetworkError for a network that cannot be used.
     """
-    room = room or PlayerResources()
+    resources = resources or PlayerResources()
     if text in SIMPLE:
         return SIMPLE[text](seed)
     name, _, query = text.partition("?")
@@ -94,9 +97,11 @@ def open_player(text: str, seed: int = 0, room: PlayerResources | None = None) -
         if name.startswith(MINIMAX):
             return MinimaxPlayer.parse(text, seed)
         if name.startswith(UCI) and name != UCI:
-            return _open_engine(name.removeprefix(UCI), _pairs(query), room, text)
+            return _open_engine(name.removeprefix(UCI), _pairs(query), resources, text)
         if name.startswith(NET) and name != NET:
-            return _open_net(name.removeprefix(NET), _pairs(query), seed, room, text)
+            return _open_net(name.removeprefix(NET), _pairs(query), seed, resources, text)
+        if is_plugin(name):
+            return _open_plugin(name, _pairs(query), seed)
     except ConfigError as error:
         raise ConfigError(f"player {text!r}: {error}") from None
     raise ConfigError(f"there is no player {text!r}: choose {SPELLINGS}")
@@ -125,26 +130,38 @@ def _pairs(query: str) -> dict[str, str]:
     return found
 
 
+def _open_plugin(name: str, given: dict[str, str], seed: int) -> Player:
+    """The player that a function of the user makes of the seed and the settings, as texts."""
+    try:
+        player: Player = load_plugin(name)(seed=seed, **given)
+    except TypeError as error:
+        raise ConfigError(f"{name} cannot be called so: {error}") from None
+    lacking = [part for part in PLAYER_PARTS if not hasattr(player, part)]
+    if lacking:
+        raise ConfigError(f"{name} makes no player: it has no {lacking[0]}")
+    return player
+
+
 def _open_engine(
-    command: str, given: dict[str, str], room: PlayerResources, name: str
+    command: str, given: dict[str, str], resources: PlayerResources, name: str
 ) -> UciPlayer:
     own = {key: value for key, value in given.items() if key in EngineOptions.model_fields}
     other = {key: value for key, value in given.items() if key not in own}
     options = build(EngineOptions, own | {"other": other})
-    return UciPlayer(command, options, min(room.processes, room.lanes), name)
+    return UciPlayer(command, options, min(resources.processes, resources.max_games), name)
 
 
 def _open_net(
-    net: str, given: dict[str, str], seed: int, room: PlayerResources, name: str
+    net: str, given: dict[str, str], seed: int, resources: PlayerResources, name: str
 ) -> Player:
     options, tree = _read(given)
-    backend, history = _backend(net, options, seed, room)
+    backend, history = _backend(net, options, seed, resources)
+    common: dict[str, Any] = {"max_games": resources.max_games, "seed": seed, "name": name}
+    common |= {"temperature": options.temperature, "history": history}
     if tree.search == "none":
-        return PolicyPlayer(backend, room.lanes, seed, options.temperature, name, history)
+        return PolicyPlayer(backend, **common)
     explore = tree.search == "gumbel" and options.temperature >= COLDEST
-    return SearchPlayer(
-        tree, backend, room.lanes, seed, options.temperature, explore, name, history
-    )
+    return SearchPlayer(tree, backend, explore=explore, **common)
 
 
 def _read(given: dict[str, str]) -> tuple[NetOptions, TreeConfig]:
@@ -167,18 +184,21 @@ def _tree(given: dict[str, str]) -> TreeConfig:
 
 
 def _backend(
-    net: str, options: NetOptions, seed: int, room: PlayerResources
+    net: str, options: NetOptions, seed: int, resources: PlayerResources
 ) -> tuple[Backend, int]:
     """The backend that computes ``net``, and how many positions it sees; a new network has weights
     from the seed."""
-    slots = min(room.lanes, SLOTS) if room.device == CPU else room.lanes
-    share = Share(slots, room.lanes, movers=1, threads=room.threads)
-    config = build(SelfplayConfig, {"net": net, "backend": room.backend, "exits": options.exits})
+    is_cpu = resources.device == CPU
+    slots = min(resources.max_games, SLOTS) if is_cpu else resources.max_games
+    share = Share(slots, resources.max_games, movers=1, threads=resources.threads)
+    config = build(
+        SelfplayConfig, {"net": net, "backend": resources.backend, "exits": options.exits}
+    )
     if net in BUILT_IN_NETS:
         return open_net(config, net, CPU, share)[0], 1
-    see_only(room.device)
+    see_only(resources.device)
     network = _with_steps(load_or_create(net, seed), options.T)
-    backend, _ = open_network(config, network, net, room.device, share)
+    backend, _ = open_network(config, network, net, resources.device, share)
     return backend, history_of(network.config.num_planes)
 
 

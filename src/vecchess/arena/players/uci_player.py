@@ -1,42 +1,60 @@
-"""A player that is a UCI engine: a few processes of it, a game of the match on each at a time."""
+"""A player that is a UCI engine: several processes of it, each with a thread that asks it."""
 
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from threading import Thread
+from time import perf_counter
 
+import chess
 import numpy as np
 
-from vecchess.arena.player_protocol import MoveReplies, MoveRequests
+from vecchess.arena.match_game import Forfeit
+from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests
 from vecchess.arena.players.uci_options import EngineOptions
-from vecchess.arena.players.uci_process import EngineDesk
-from vecchess.importers.find_engine import find_engine
+from vecchess.chess.pgn import start_board
+from vecchess.chess.uci_moves import to_chess_move, uci_to_move
+from vecchess.runtime.uci_client import (
+    EngineEvaluation,
+    EngineFailed,
+    EngineFault,
+    UciEngine,
+    find_engine,
+)
 
 WAIT_S = 0.02
+NO_MOVE = 0
+FORFEITS = {
+    EngineFault.NO_ANSWER: Forfeit.STALL,
+    EngineFault.ENDED: Forfeit.CRASH,
+    EngineFault.ILLEGAL_MOVE: Forfeit.ILLEGAL_MOVE,
+}
+Outbox = SimpleQueue[MoveReplies | BaseException]
 
 
 class UciPlayer:
-    """Hands each lane to one of its processes.
+    """Gives each game of the match to one of its processes.
 
     With a clock each process plays one game at a time, so that no move waits for another's. With
-    other limits it hops between games. Where no time limits it, it is told "ucinewgame" before
-    every move: what it plays then depends on the game alone, if the engine can repeat a move.
+    other limits it plays several in turn. Where no time limits it, it is told "ucinewgame" before
+    every move: its moves then depend on the game alone, if the engine can repeat a move.
     """
 
     def __init__(self, command: str, options: EngineOptions, processes: int, name: str) -> None:
-        """Start so many processes of ``command``; raises ConfigError for an engine that will not
-        do."""
+        """Start so many processes of ``command``; raises ConfigError where they cannot play."""
         self.name = name
         self.max_games = processes if options.clock else None
-        self._outbox: SimpleQueue[MoveReplies | BaseException] = SimpleQueue()
+        self._outbox: Outbox = SimpleQueue()
         self._num_asked = 0
         self.command = find_engine(command)
         """The program and its arguments."""
-        self._desks: list[EngineDesk] = []
+        self._threads: list[_EngineThread] = []
         try:
             for _ in range(processes):
-                self._desks.append(EngineDesk(self.command, options, self._outbox))
+                self._threads.append(_EngineThread(self.command, options, self._outbox))
         except BaseException:
             self.close()
             raise
-        self.engine_name = self._desks[0].engine_name
+        self.engine_name = self._threads[0].engine_name
         """What the engine calls itself."""
 
     @property
@@ -44,22 +62,22 @@ class UciPlayer:
         """See ``Player``."""
         return self._num_asked == 0
 
-    def ask(self, turns: MoveRequests) -> None:
+    def ask(self, requests: MoveRequests) -> None:
         """See ``Player``."""
-        self._num_asked += len(turns)
-        for place in range(len(turns)):
-            desk = self._desks[int(turns.lanes[place]) % len(self._desks)]
-            desk.inbox.put(turns.take(np.array([place])))
+        self._num_asked += len(requests)
+        for row in range(len(requests)):
+            thread = self._threads[int(requests.slots[row]) % len(self._threads)]
+            thread.inbox.put(requests.take(np.array([row])))
 
     def replies(self) -> MoveReplies:
         """See ``Player``. Raises ConfigError where an engine does not start again."""
         parts: list[MoveReplies] = []
         try:
             while True:
-                found = self._outbox.get(block=not parts, timeout=WAIT_S)
-                if isinstance(found, BaseException):
-                    raise found
-                parts.append(found)
+                reply = self._outbox.get(block=not parts, timeout=WAIT_S)
+                if isinstance(reply, BaseException):
+                    raise reply
+                parts.append(reply)
         except Empty:
             pass
         self._num_asked -= len(parts)
@@ -67,5 +85,117 @@ class UciPlayer:
 
     def close(self) -> None:
         """See ``Player``."""
-        for desk in self._desks:
-            desk.close()
+        for thread in self._threads:
+            thread.close()
+
+
+@dataclass
+class _GameOnClock:
+    """A game as the engine sees it."""
+
+    number: int
+    board: chess.Board
+    left_s: float | None
+    """On the engine's clock; None without one."""
+
+
+class _EngineThread:
+    """Answers requests of K = 1 in order, with a process of its own."""
+
+    def __init__(self, command: list[str], options: EngineOptions, outbox: Outbox) -> None:
+        """Start the process, and the thread. Raises ConfigError where the engine cannot play."""
+        self._command, self._options, self._outbox = command, options, outbox
+        self._engine: UciEngine | None = self._start()
+        self.engine_name = self._engine.name
+        self._games: dict[int, _GameOnClock] = {}
+        self._closing = False
+        self.inbox: SimpleQueue[MoveRequests | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="vecchess-engine", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End thread and process; a move that is being thought about is not waited for."""
+        self._closing = True
+        self.inbox.put(None)
+        if self._engine is not None:
+            self._engine.close()
+        self._thread.join()
+        if self._engine is not None:  # the thread was starting it again
+            self._engine.close()
+
+    def _start(self) -> UciEngine:
+        return UciEngine(self._command, self._options.settings)
+
+    def _run(self) -> None:
+        try:
+            while (request := self.inbox.get()) is not None and not self._closing:
+                self._outbox.put(self._answer(request))
+        except BaseException as error:
+            self._outbox.put(error)
+
+    def _answer(self, request: MoveRequests) -> MoveReplies:
+        game, options = self._game_of(request), self._options
+        start = perf_counter()
+        try:
+            if self._engine is None:
+                self._engine = self._start()
+                start = perf_counter()
+            if self._closing:
+                return _reply(request, NO_MOVE, Forfeit.CRASH)
+            limit = options.limit(game.left_s)
+            known = game.number if options.is_timed else object()  # another: "ucinewgame"
+            timeout_s = options.timeout + (limit.time or game.left_s or 0.0)
+            move, evaluation = self._engine.play(game.board, limit, known, timeout_s)
+        except EngineFailed as error:  # the next game gets a new process
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
+            return _reply(request, NO_MOVE, FORFEITS[error.fault])
+        if self._is_late(game, perf_counter() - start):
+            return _reply(request, NO_MOVE, Forfeit.TIME)
+        if move is None:
+            return _reply(request, NO_MOVE, Forfeit.ILLEGAL_MOVE)
+        word = uci_to_move(request.positions[0], move.uci())
+        return _reply(request, word, evaluation=evaluation)
+
+    def _game_of(self, request: MoveRequests) -> _GameOnClock:
+        """The game of ``request`` with all its moves on the board."""
+        slot, number = int(request.slots[0]), int(request.games[0])
+        game = self._games.get(slot)
+        if game is None or game.number != number:
+            clock = self._options.clock
+            game = _GameOnClock(number, start_board(request.starts[0]), clock and clock[0])
+            self._games[slot] = game
+        done = len(game.board.move_stack)
+        for word in request.moves[0, done : int(request.plies[0])].tolist():
+            game.board.push(to_chess_move(game.board, word))
+        return game
+
+    def _is_late(self, game: _GameOnClock, spent_s: float) -> bool:
+        """Take a move's time off the clock; True where there was not so much."""
+        clock = self._options.clock
+        if game.left_s is None or clock is None:
+            return False
+        game.left_s -= spent_s
+        if game.left_s < -self._options.margin / 1000:
+            return True
+        game.left_s += clock[1]
+        return False
+
+
+def _reply(
+    request: MoveRequests,
+    move: int,
+    forfeit: int = NO_FORFEIT,
+    evaluation: EngineEvaluation | None = None,
+) -> MoveReplies:
+    value, visits = np.nan, 0
+    if evaluation is not None:
+        value, visits = evaluation.win + evaluation.draw / 2, evaluation.nodes
+    return MoveReplies(
+        slots=request.slots,
+        moves=np.array([move], np.uint16),
+        values=np.array([value], np.float32),
+        visits=np.array([visits], np.int64),
+        forfeits=np.array([forfeit], np.uint8),
+    )

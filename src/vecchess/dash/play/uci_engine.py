@@ -15,6 +15,7 @@ from vecchess.dash.play.helper_process import (
     popen_options,
     python_command,
 )
+from vecchess.runtime.uci_client import EngineProtocol
 
 T = TypeVar("T")
 HASH_MB = 64
@@ -52,22 +53,6 @@ class PlayStrength(NamedTuple):
         return {"Search": "gumbel" if 1 < self.sims <= GUMBEL_SIMS else "puct"}
 
 
-class _Protocol(chess.engine.UciProtocol):
-    """Keeps what the engine complained of: an engine that cannot open a network goes on without."""
-
-    complaint = ""
-
-    def line_received(self, line: str) -> None:
-        self._note(line, "info string error: ")
-
-    def error_line_received(self, line: str) -> None:
-        self._note(line, "vecchess: error: ")
-
-    def _note(self, line: str, head: str) -> None:
-        if line.startswith(head):
-            self.complaint = line.removeprefix(head).split(" (going on ")[0]
-
-
 class PlayEngine:
     """Plays and analyses, one request at a time.
 
@@ -75,7 +60,7 @@ class PlayEngine:
     stops it and hears it out: python-chess cannot be left waiting in the middle of a command.
     """
 
-    def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, protocol: EngineProtocol) -> None:
         self._transport, self._protocol = transport, protocol
         self._last: asyncio.Task[Any] | None = None
 
@@ -87,15 +72,15 @@ class PlayEngine:
         """
         arguments = ("uci", "--net", net, "--gpus", "cpu", "--threads", "1")
         command = python_command("vecchess_cli.main", *arguments, "--hash-mb", str(HASH_MB))
-        transport, protocol = await _Protocol.popen(command, **popen_options())
+        transport, protocol = await EngineProtocol.popen(command, **popen_options())
         lower_priority(transport.get_pid())
         engine = cls(transport, protocol)
         try:
             await engine._within(READY_S, protocol.initialize())
             await engine._within(READY_S, protocol.configure({"UCI_ShowWDL": True}))
             await engine._within(READY_S, protocol.ping())
-            if protocol.complaint:
-                raise HelperFailed(protocol.complaint)
+            if protocol.reported_error:
+                raise HelperFailed(protocol.reported_error)
         except BaseException:
             engine.kill()
             raise
@@ -179,7 +164,7 @@ class PlayEngine:
             raise HelperFailed(self._why(error)) from None
 
     def _why(self, error: chess.engine.EngineError) -> str:
-        return f"the engine ended: {self._protocol.complaint or error}"
+        return f"the engine ended: {self._protocol.reported_error or error}"
 
 
 class _Search:
@@ -191,7 +176,7 @@ class _Search:
         self._is_stopped = False
         self._news = False
 
-    async def run(self, protocol: _Protocol, sims: int) -> None:
+    async def run(self, protocol: EngineProtocol, sims: int) -> None:
         """Search to the end; raises EngineError."""
         limit = Limit(nodes=sims, time=ANALYSIS_S)
         analysis = await protocol.analysis(self._board, limit, multipv=LINES, info=INFO_ALL)
@@ -223,7 +208,7 @@ class _Search:
 
 
 async def _played(
-    protocol: _Protocol, board: chess.Board, strength: PlayStrength
+    protocol: EngineProtocol, board: chess.Board, strength: PlayStrength
 ) -> chess.engine.PlayResult:
     """The engine's move; where that is cancelled, until the engine has noticed."""
     try:

@@ -59,7 +59,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def match(spelling: str, games: int = 2) -> MatchResult:
-    player = open_player(spelling, room=PlayerResources(processes=2))
+    player = open_player(spelling, resources=PlayerResources(processes=2))
     try:
         settings = MatchConfig(games=games, random_plies=4, max_plies=61)
         return play_match(player, RandomPlayer(), settings)
@@ -70,8 +70,8 @@ def match(spelling: str, games: int = 2) -> MatchResult:
 def test_an_engine_plays_whole_games(engine: str) -> None:
     result = match(f"{engine} good?nodes=7")
     assert result.stopped_by == "games"
-    assert result.tally.facts()["forfeits"] == []
-    game = result.tally.games[0]
+    assert result.counter.facts()["forfeits"] == []
+    game = result.counter.games[0]
     own = slice(game.opening_plies, None, 2)  # the first player moves first in even games
     assert (game.visits[own] == 7).all()
     assert (game.values[own] > 0.5).all()
@@ -91,8 +91,8 @@ def test_an_engine_plays_whole_games(engine: str) -> None:
 def test_who_breaks_the_rules_has_lost(engine: str, trick: str, why: str) -> None:
     result = match(f"{engine} {trick}")
     assert result.score.losses == 2
-    assert result.tally.facts()["forfeits"][0] == {"game": 0, "loser": "first", "why": why}
-    assert result.tally.facts()["terminations"] == {why: 2}
+    assert result.counter.facts()["forfeits"][0] == {"game": 0, "loser": "first", "why": why}
+    assert result.counter.facts()["terminations"] == {why: 2}
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_stockfish_repeats_its_games_at_fixed_nodes() -> None:
     found = []
     for lanes, processes in ((4, 2), (1, 1)):
         player = open_player(
-            "uci:stockfish?nodes=50&hash=1", room=PlayerResources(lanes, processes=processes)
+            "uci:stockfish?nodes=50&hash=1", resources=PlayerResources(lanes, processes=processes)
         )
         settings = MatchConfig(games=4, random_plies=4, concurrency=lanes)
         found.append(play_match(player, GreedyPlayer(), settings))
         player.close()
-    games = [[game.moves.tolist() for game in result.tally.games] for result in found]
+    games = [[game.moves.tolist() for game in result.counter.games] for result in found]
     assert games[0] == games[1]
     assert found[0].score.wins == 4

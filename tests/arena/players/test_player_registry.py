@@ -1,5 +1,6 @@
 """What each player chooses in a position, alone and among others."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from vecchess.arena.game_batch import GameBatch, random_openings
 from vecchess.arena.match.game_scheduler import GameScheduler
 from vecchess.arena.player_protocol import Player, choose_moves
 from vecchess.arena.players.player_registry import PlayerResources, open_player
-from vecchess.arena.players.simple import GreedyPlayer, prospects
+from vecchess.arena.players.simple import GreedyPlayer, material_balance
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens, to_fens
@@ -51,15 +52,15 @@ def chosen(player: Player, fens: list[str], games: list[int] | None = None) -> l
     moves: list[str] = []
     for first in range(0, len(fens), most):
         boards = GameBatch.at(from_fens(fens[first : first + most]), 400)
-        turns = boards.turns(boards.ongoing, numbers[first : first + most])
+        turns = boards.requests(boards.ongoing, numbers[first : first + most])
         found = choose_moves(player, turns).moves
         pairs = zip(boards.positions, found, strict=True)
         moves += [move_to_uci(position, move) for position, move in pairs]
     return moves
 
 
-def open_with(text: str, seed: int = 0, lanes: int = 256) -> Player:
-    return open_player(text, seed, PlayerResources(lanes))
+def open_with(text: str, seed: int = 0, max_games: int = 256) -> Player:
+    return open_player(text, seed, PlayerResources(max_games))
 
 
 def some_fens(plies: int, num: int = 40) -> list[str]:
@@ -78,7 +79,7 @@ def test_greedy_takes_the_most(plies: int) -> None:
 def test_greedy_mates_rather_than_takes() -> None:
     fen = "6k1/5ppp/8/8/8/8/q7/R3R1K1 w - - 0 1"
     assert chosen(GreedyPlayer(), [fen]) == ["e1e8"]
-    assert prospects(from_fens(["4R1k1/5ppp/8/8/8/8/q7/R5K1 b - - 1 1"])).tolist() == [-1000]
+    assert material_balance(from_fens(["4R1k1/5ppp/8/8/8/8/q7/R5K1 b - - 1 1"])).tolist() == [-1000]
 
 
 def test_greedy_draws_among_what_is_alike() -> None:
@@ -192,7 +193,7 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     text = f"net:{net_of_three}?search=puct&sims=6"
     boards = random_openings(12, 9, 5, 400)
     player, tree = open_with(text, 3, 12), TreeConfig(search="puct", sims=6)
-    moves = choose_moves(player, boards.turns(boards.ongoing, boards.ongoing)).moves
+    moves = choose_moves(player, boards.requests(boards.ongoing, boards.ongoing)).moves
     network = load_net(Path(net_of_three))
     search = BatchSearch(tree, open_backend("cpu", network, 12), 12, history=3)
     game = {"seed": 3, "numbers": boards.ongoing, "plies": boards.plies}
@@ -241,3 +242,26 @@ def test_draws_of_choices_are_even() -> None:
     counts = shares(open_player("net:constant?temperature=1"))
     assert len(counts) == 20
     assert counts.min() > 25
+
+
+def test_a_function_of_the_user_makes_a_player(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "players_of_a_user.py").write_text(
+        "from vecchess.arena.players.simple import RandomPlayer\n"
+        "def make_player(seed, name='user'):\n"
+        "    player = RandomPlayer(seed)\n"
+        "    player.name = name\n"
+        "    return player\n"
+        "def make_nothing(seed): return None\n"
+    )
+    player = open_player("players_of_a_user:make_player?name=own", seed=7)
+    assert (player.name, player.seed) == ("own", 7)
+    with pytest.raises(ConfigError, match="makes no player: it has no name"):
+        open_player("players_of_a_user:make_nothing")
+    with pytest.raises(ConfigError, match=r"cannot be called so: .*depth"):
+        open_player("players_of_a_user:make_player?depth=3")
+    with pytest.raises(ConfigError, match="cannot import no_such_players"):
+        open_player("no_such_players:make_player")

@@ -26,12 +26,12 @@ class Sure(RandomPlayer):
         self._value, self._from_ply, self._plies = value, from_ply, {}
 
     def ask(self, turns: MoveRequests) -> None:
-        self._plies |= dict(zip(turns.lanes.tolist(), turns.plies.tolist(), strict=True))
+        self._plies |= dict(zip(turns.slots.tolist(), turns.plies.tolist(), strict=True))
         super().ask(turns)
 
     def replies(self) -> MoveReplies:
         found = super().replies()
-        for place, lane in enumerate(found.lanes.tolist()):
+        for place, lane in enumerate(found.slots.tolist()):
             if self._plies[lane] >= self._from_ply:
                 found.values[place] = self._value
         return found
@@ -40,7 +40,7 @@ class Sure(RandomPlayer):
 def endings(first: RandomPlayer, second: RandomPlayer, **rules: Any) -> tuple[dict[str, int], Any]:
     settings = MatchConfig(games=8, random_plies=4, adjudication=Adjudication(**rules))
     result = play_match(first, second, settings)
-    return result.tally.facts()["terminations"], result
+    return result.counter.facts()["terminations"], result
 
 
 def test_who_expects_to_lose_has_lost_after_some_turns() -> None:
@@ -48,7 +48,7 @@ def test_who_expects_to_lose_has_lost_after_some_turns() -> None:
     why, result = endings(hopeless, hopeful, resign_below=0.05, resign_turns=3)
     assert why == {"resignation": 8}
     assert result.score.losses == 8
-    lengths = sorted(len(game.moves) for game in result.tally.games)
+    lengths = sorted(len(game.moves) for game in result.counter.games)
     assert lengths == [13] * 4 + [14] * 4  # the third own move from ply 8 on, first or second
 
 
@@ -62,7 +62,7 @@ def test_draws_need_both_sides_to_agree() -> None:
     why, result = endings(Sure(1, 0.52), Sure(2, 0.5), **rules)
     assert why == {"adjudication": 8}
     assert result.score.draws == 8
-    assert {len(game.moves) for game in result.tally.games} == {14}
+    assert {len(game.moves) for game in result.counter.games} == {14}
     why, _ = endings(Sure(1, 0.5), Sure(2, 0.9), **rules)
     assert "adjudication" not in why
     why, _ = endings(Sure(1, 0.5), RandomPlayer(2), **rules)
@@ -99,7 +99,7 @@ def test_tablebases_end_games_they_know(monkeypatch: pytest.MonkeyPatch, tmp_pat
     why, result = endings(RandomPlayer(1), RandomPlayer(2), syzygy=tmp_path)
     assert why == {"tablebase": 8}
     points = set()
-    for game in result.tally.games:
+    for game in result.counter.games:
         board = to_pgn({}, start_board(game.start), game.moves).end().board()
         sign = more_men(board) if board.turn else -more_men(board)
         assert game.white_points == (1 + np.sign(sign)) / 2
@@ -109,7 +109,7 @@ def test_tablebases_end_games_they_know(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_values_are_kept_with_the_games() -> None:
     _, result = endings(Sure(1, 0.25), RandomPlayer(2))
-    game = result.tally.games[0]
+    game = result.counter.games[0]
     assert (game.values[4::2] == np.float32(0.25)).all()
     assert np.isnan(game.values[:4]).all()
     assert np.isnan(game.values[5::2]).all()

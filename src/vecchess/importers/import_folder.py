@@ -1,4 +1,4 @@
-"""A folder of gathered games: shards, the manifest that lists them, and how they were made.
+"""A folder of imported games: shards, the manifest that lists them, and how they were made.
 
 DIR/gather.json  DIR/manifest.jsonl  DIR/000000.npz  DIR/000001.npz ...
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError, DataError, write_error
-from vecchess.importers.move_records import ImportedGame, to_records
+from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
@@ -25,12 +25,11 @@ FACTS_NAME = "gather.json"
 
 
 class ImportFolder:
-    """Writes games as shards; what the manifest lists is there for good."""
+    """Writes games as shards; what the manifest lists is recorded."""
 
-    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
-        """Open ``path`` for games made as ``facts`` says; see ``open_folder``."""
+    def __init__(self, path: Path) -> None:
+        """Open ``path`` alone; see ``open_import_folder``."""
         self.path = path
-        self.facts = facts
         self.manifest = Manifest(path)
 
     @property
@@ -44,14 +43,14 @@ class ImportFolder:
         return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
 
     def write(self, games: list[ImportedGame], source: str) -> None:
-        """Record ``games`` as one shard, durably. Raises DataError where the disk refuses."""
+        """Record ``games`` as one shard, durably. Raises DataError where writing fails."""
         records = to_records(games, source).by_number()
         name = f"{len(self.manifest.entries):06d}.npz"
         sha256 = write_shard(self.path / name, records)
         self.manifest.append(ShardEntry(name, sha256, GameStats.of(records)))
 
     def remove(self) -> None:
-        """Take away all that was written."""
+        """Remove all that was written."""
         for entry in self.manifest.entries:
             (self.path / entry.file).unlink(missing_ok=True)
         for name in (MANIFEST_NAME, FACTS_NAME):
@@ -59,11 +58,11 @@ class ImportFolder:
 
 
 @contextmanager
-def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFolder]:
-    """The folder at ``path``, made if need be, and nobody else's meanwhile.
+def open_import_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFolder]:
+    """The folder at ``path``, made if need be, and locked against other writers.
 
-    ``facts`` say how its games are made. Raises ConfigError where one cannot write there, where
-    games lie already that were not gathered, or that were made in another way.
+    ``facts`` tell how its games are made. Raises ConfigError where it cannot be written to, or
+    holds games that were not imported or that were made in another way.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -78,8 +77,8 @@ def open_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFolder]:
                 raise ConfigError(f"{path} holds other games already: choose another --out")
             write_atomically(path / FACTS_NAME, (json.dumps(facts) + "\n").encode())
         elif known != facts:
-            raise ConfigError(f"{path} holds games made with {_difference(known, facts)}")
-        folder = ImportFolder(path, facts)
+            raise ConfigError(f"{path} holds games made with {_first_difference(known, facts)}")
+        folder = ImportFolder(path)
         recorded = set(folder.numbers().tolist())
         for _, numbers in folder.manifest.adopt(lambda found: not recorded.isdisjoint(found)):
             recorded.update(numbers.tolist())
@@ -96,7 +95,7 @@ def _read_facts(path: Path) -> dict[str, Any] | None:
         raise DataError(f"cannot read {file}: {error}") from None
 
 
-def _difference(known: dict[str, Any], facts: dict[str, Any]) -> str:
+def _first_difference(known: dict[str, Any], facts: dict[str, Any]) -> str:
     """The first setting that differs, and what to do."""
     for name, value in (facts | known).items():
         if facts.get(name) != known.get(name):

@@ -10,15 +10,15 @@ import chess
 import numpy as np
 import pytest
 
-from vecchess.arena.match import opening_book as book
-from vecchess.arena.match.opening_book import load_book
+from vecchess.arena.match import match_openings as book
+from vecchess.arena.match.match_openings import load_book
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.position import COUNTERS
 from vecchess.errors import ConfigError
 
-SHIPPED = Path(book.__file__).with_name(book.SHIPPED)
-PROGRAM = Path(__file__).parents[2] / "bench" / "make_openings.py"
+SHIPPED = Path(book.__file__).parents[1] / book.SHIPPED
+PROGRAM = Path(__file__).parents[3] / "bench" / "make_openings.py"
 
 
 def test_the_shipped_book_has_many_even_positions_all_different() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vecchess.arena.match.play_match import MatchResult, num_lanes, play_match
+from vecchess.arena.match.play_match import MatchResult, num_concurrent, play_match
 from vecchess.arena.player_protocol import MoveRequests, Player
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
@@ -34,7 +34,7 @@ def test_greedy_beats_random() -> None:
 
 def test_a_search_by_material_beats_random() -> None:
     player = open_player(
-        "net:material?search=gumbel&sims=64&temperature=1", room=PlayerResources(20)
+        "net:material?search=gumbel&sims=64&temperature=1", resources=PlayerResources(20)
     )
     result = match(player, RandomPlayer(), 20)
     assert result.score.losses == 0
@@ -75,7 +75,7 @@ class Recorder(RandomPlayer):
 @pytest.mark.parametrize("plies", [4, 5])
 def test_both_have_both_colours_in_each_opening(plies: int) -> None:
     one, two = Recorder(1), Recorder(2)
-    games = match(one, two, 16, random_plies=plies, max_plies=61).tally.games
+    games = match(one, two, 16, random_plies=plies, max_plies=61).counter.games
     for pair in range(8):
         even, odd = games[2 * pair], games[2 * pair + 1]
         assert (even.moves[:plies] == odd.moves[:plies]).all()
@@ -92,11 +92,11 @@ def test_as_many_games_at_a_time_as_suit_the_players() -> None:
     any_number, few, many = RandomPlayer(), RandomPlayer(), RandomPlayer()
     few.max_games, many.max_games = 3, 2048
     settings = MatchConfig(games=4000)
-    assert num_lanes(settings, any_number, any_number) == 256
-    assert num_lanes(settings, any_number, few) == 3
-    assert num_lanes(settings, many, many) == 2048
-    assert num_lanes(MatchConfig(games=4000, concurrency=9), many, any_number) == 9
-    assert num_lanes(MatchConfig(games=20), many, any_number) == 20
+    assert num_concurrent(settings, any_number, any_number) == 256
+    assert num_concurrent(settings, any_number, few) == 3
+    assert num_concurrent(settings, many, many) == 2048
+    assert num_concurrent(MatchConfig(games=4000, concurrency=9), many, any_number) == 9
+    assert num_concurrent(MatchConfig(games=20), many, any_number) == 20
 
 
 @pytest.mark.parametrize(

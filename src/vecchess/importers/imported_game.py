@@ -1,4 +1,4 @@
-"""Games that others played, collected one by one until they are records."""
+"""One game of another program, move by move, and its conversion to records."""
 
 from dataclasses import dataclass, field
 
@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
-from vecchess.chess.fen import from_board
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
+from vecchess.runtime.uci_client import EngineEvaluation
 from vecchess.store.records import (
     VALUE_UNIT,
     GameRecords,
@@ -17,17 +17,6 @@ from vecchess.store.records import (
 )
 
 _PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
-
-
-@dataclass
-class EngineEvaluation:
-    """What an engine said of a position. Point of view: the mover's."""
-
-    nodes: int
-    """Positions it looked at, above 0."""
-    win: float
-    """Probability, 0 to 1."""
-    draw: float
 
 
 @dataclass
@@ -42,8 +31,8 @@ class ImportedGame:
     termination: Termination
     actions: list[int] = field(default_factory=list)
     """Action codes, mover's view"""
-    judgements: list[EngineEvaluation | None] = field(default_factory=list)
-    """One a ply where an engine chose; None, or no entry, where nobody judged."""
+    evaluations: list[EngineEvaluation | None] = field(default_factory=list)
+    """One a ply where an engine chose; None, or no entry, without an evaluation."""
     probs: list[float] = field(default_factory=list)
     """Probability with which each move was drawn; 1 where there is no entry."""
 
@@ -68,7 +57,7 @@ def _castling_rook(board: chess.Board, move: chess.Move) -> int:
 
 
 def termination_of(board: chess.Board) -> Termination:
-    """Why the game on ``board`` is over by the rules of the house; ONGOING if it is not.
+    """Why the game on ``board`` is over by the rules of ``chess/rules.py``; ONGOING if it is not.
 
     The order is that of ``chess/rules.py``; repetitions need the board's move stack.
     """
@@ -87,9 +76,9 @@ def termination_of(board: chess.Board) -> Termination:
 
 
 def to_records(games: list[ImportedGame], source: str) -> GameRecords:
-    """The games in the order given; ``source`` says in ``nets`` who chose the moves.
+    """The games in the order given; ``source`` stands in ``nets`` for what chose the moves.
 
-    Judgements become values; a ply with one counts as searched in full, its nodes as visits, and
+    Evaluations become values; a ply with one counts as searched in full, its nodes as visits, and
     has no target: the move played is what the engine recommends.
     """
     lengths = [len(game.actions) for game in games]
@@ -97,7 +86,7 @@ def to_records(games: list[ImportedGame], source: str) -> GameRecords:
     columns = empty_search_columns(int(offsets[-1])) | empty_fingerprint_columns(
         len(games), int(offsets[-1])
     )
-    columns |= _judgement_columns(games, offsets)
+    columns |= _evaluation_columns(games, offsets)
     return GameRecords(
         numbers=np.array([game.number for game in games], np.int64),
         start=np.stack([game.start for game in games]),
@@ -115,7 +104,7 @@ def to_records(games: list[ImportedGame], source: str) -> GameRecords:
     )
 
 
-def _judgement_columns(
+def _evaluation_columns(
     games: list[ImportedGame], offsets: NDArray[np.int64]
 ) -> dict[str, NDArray[np.generic]]:
     num = int(offsets[-1])
@@ -123,11 +112,11 @@ def _judgement_columns(
     visits, prob = np.zeros(num, np.uint32), np.ones(num, np.float32)
     for game, first in zip(games, offsets, strict=False):
         prob[first : first + len(game.probs)] = game.probs
-        for ply, judgement in enumerate(game.judgements, int(first)):
-            if judgement is not None:
-                visits[ply] = min(judgement.nodes, 2**32 - 1)
-                win[ply] = round(judgement.win * VALUE_UNIT)
-                draw[ply] = min(round(judgement.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
+        for ply, evaluation in enumerate(game.evaluations, int(first)):
+            if evaluation is not None:
+                visits[ply] = min(evaluation.nodes, 2**32 - 1)
+                win[ply] = round(evaluation.win * VALUE_UNIT)
+                draw[ply] = min(round(evaluation.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
     return {
         "win": win,
         "draw": draw,
@@ -135,8 +124,3 @@ def _judgement_columns(
         "visits": visits,
         "full": (visits > 0).astype(np.uint8),
     }
-
-
-def start_of(board: chess.Board) -> NDArray[np.uint64]:
-    """uint64[8]: the position on ``board``, without its history."""
-    return from_board(board)

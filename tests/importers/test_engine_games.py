@@ -12,7 +12,8 @@ import pytest
 from tests.selfplay.playing import replay
 from tests.system.commands import start
 from vecchess.errors import ConfigError, WorkerDied
-from vecchess.importers.engine_games import EngineGamesConfig, gather_engine_games
+from vecchess.importers.engine_games import gather_engine_games
+from vecchess.importers.engine_selfplay import EngineGamesConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess.store.manifest import Manifest
 from vecchess.store.sources import read_games

@@ -5,8 +5,7 @@ import pytest
 
 from vecchess.arena.match.play_match import play_match
 from vecchess.arena.player_protocol import ImmediatePlayer
-from vecchess.arena.players.minimax import MinimaxPlayer
-from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
+from vecchess.arena.players.simple import GreedyPlayer, MinimaxPlayer, RandomPlayer
 from vecchess.chess.fen import from_fens
 from vecchess.chess.history import no_past
 from vecchess.chess.rules import KEY_HISTORY

@@ -1,0 +1,45 @@
+"""Functions and classes of the user, named ``module:attribute`` on the command line."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vecchess.errors import ConfigError
+
+_SPELLING = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
+
+
+def is_plugin(text: str) -> bool:
+    """Whether ``text`` has the form ``module:attribute``; nothing is imported."""
+    return _SPELLING.fullmatch(text) is not None
+
+
+def load_plugin(text: str) -> Callable[..., Any]:
+    """What ``module:attribute`` names. The module may lie in the current folder.
+
+    Raises ConfigError where it cannot be imported, has no such attribute or cannot be called.
+    """
+    name, _, attribute = text.partition(":")
+    folder = os.getcwd()
+    if folder not in sys.path:  # the ``vecchess`` command does not search it by itself
+        sys.path.insert(0, folder)
+    try:
+        module = import_module(name)
+    except Exception as error:  # a module of the user may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"cannot import {name}, of {text}: {reason}") from None
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        raise ConfigError(f"module {name} has no function {attribute}")
+    found: Callable[..., Any] = function
+    return found
+
+
+def plugin_file(text: str) -> Path | None:
+    """The source file of a loaded plug-in's module; None where it has none."""
+    file = getattr(sys.modules.get(text.partition(":")[0]), "__file__", None)
+    return None if file is None else Path(file)
