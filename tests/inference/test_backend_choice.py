@@ -91,7 +91,7 @@ def test_a_backend_of_ones_own(network: IntegerNet | str) -> None:
     ("backend", "said"),
     [
         ("no_such_module:open", "No module named 'no_such_module'; is its folder in PYTHONPATH?"),
-        (f"{__name__}:nothing", "has no attribute 'nothing'"),
+        (f"{__name__}:nothing", "has no function nothing"),
         (f"{HERE}?size=3", "unexpected keyword argument 'size'"),
         (f"{HERE}?scale=large", "could not convert string to float: 'large'"),
     ],

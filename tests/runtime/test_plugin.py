@@ -27,7 +27,7 @@ def test_a_function_in_the_current_folder_is_found(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("no_such_module:make", "cannot import no_such_module, of no_such_module:make: ModuleNot"),
+        ("no_such_module:make", "cannot import no_such_module: ModuleNot"),
         ("plugin_that_fails:make", "ZeroDivisionError"),
         ("plugin_of_the_test:other", "module plugin_of_the_test has no function other"),
         ("plugin_of_the_test:VALUE", "has no function VALUE"),

@@ -1,6 +1,5 @@
 """Backends by name, each imported only when it is opened, and backends of the user's own."""
 
-from importlib import import_module
 from inspect import signature
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.runtime.plugin import load_plugin
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
 from vecchess.snn.presets import NetConfig
@@ -99,11 +99,9 @@ def _call_factory(
     arguments = network, num_slots, exit_rule, device, threads
     try:
         module, factory, settings = parse_factory(name)
-        function = getattr(import_module(module), factory)
+        function = load_plugin(f"{module}:{factory}")
         signature(function).bind(*arguments, **settings)
-    except ImportError as error:
-        raise ConfigError(f"backend '{name}': {error}; is its folder in PYTHONPATH?") from error
-    except (AttributeError, TypeError, ValueError) as error:
+    except (ConfigError, TypeError, ValueError) as error:
         raise ConfigError(f"backend '{name}': {error}") from error
     try:
         backend: Backend = function(*arguments, **settings)

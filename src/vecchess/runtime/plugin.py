@@ -30,8 +30,8 @@ def load_plugin(text: str) -> Callable[..., Any]:
     try:
         module = import_module(name)
     except Exception as error:  # a module of the user may raise anything
-        reason = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"cannot import {name}, of {text}: {reason}") from None
+        reason = f"{type(error).__name__}: {error}; is its folder in PYTHONPATH?"
+        raise ConfigError(f"cannot import {name}: {reason}") from None
     function = getattr(module, attribute, None)
     if not callable(function):
         raise ConfigError(f"module {name} has no function {attribute}")
