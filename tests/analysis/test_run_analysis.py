@@ -51,8 +51,8 @@ def test_mate_comes_first(search: str) -> None:
     found = find(SCHOLAR, search=search)
     line = found.variations[0].line
     assert (found.best, line.mate, line.plies) == (("h5f7", "Qxf7#"), 1, 1)
-    assert (line.outlook.win, line.outlook.value, line.outcome) == (1.0, 1.0, 1)
-    assert (found.outlook.win, found.stopped_by) == (1.0, "proof")
+    assert (line.estimate.win, line.estimate.value, line.outcome) == (1.0, 1.0, 1)
+    assert (found.estimate.win, found.stopped_by) == (1.0, "proof")
     assert found.variations[0].san == ("Qxf7#",)
     assert facts(found)["lines"][0]["mate"] == 1
 
@@ -75,7 +75,7 @@ def test_a_lost_position_says_in_how_many_moves() -> None:
     found = find(CORNERED)
     assert found.variations[0].moves == ("a8b8", "h1h8")
     assert found.variations[0].line.mate == -1
-    assert (found.outlook.loss, found.stopped_by) == (1.0, "proof")
+    assert (found.estimate.loss, found.stopped_by) == (1.0, "proof")
 
 
 def test_moves_that_lose_come_last_and_their_lines_end_in_mate() -> None:
@@ -93,10 +93,10 @@ def test_lines_stand_by_visits_and_can_be_played() -> None:
     lines = [variation.line for variation in found.variations]
     assert len({line.actions[0] for line in lines}) == len(lines) == 5
     for better, worse in pairwise(lines):
-        key, other = ((line.visits, np.float32(line.outlook.value)) for line in (better, worse))
+        key, other = ((line.visits, np.float32(line.estimate.value)) for line in (better, worse))
         assert key >= other
     for variation in found.variations:
-        outlook = variation.line.outlook
+        outlook = variation.line.estimate
         assert outlook.win + outlook.draw + outlook.loss == pytest.approx(1.0)
         assert outlook.value == pytest.approx(outlook.win - outlook.loss)
         board = chess.Board(MIDDLEGAME)
@@ -128,9 +128,9 @@ def test_the_moves_that_led_there_count() -> None:
     alone = find(with_history.fen, multipv=MAX_MOVES)
     assert alone.fen == with_history.fen
     third = by_move(with_history)["f6g8"]
-    assert third.line.outlook.draw == 1.0, "the start position for the third time"
+    assert third.line.estimate.draw == 1.0, "the start position for the third time"
     assert third.moves == ("f6g8",)
-    assert by_move(alone)["f6g8"].line.outlook.draw < 1.0
+    assert by_move(alone)["f6g8"].line.estimate.draw < 1.0
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_those_who_look_on_see_it_grow() -> None:
 def test_a_draw_has_the_worth_it_is_given() -> None:
     found = find(MIDDLEGAME, draw_score=-0.5, multipv=MAX_MOVES)
     for variation in found.variations:
-        outlook = variation.line.outlook
+        outlook = variation.line.estimate
         assert outlook.value == pytest.approx(outlook.win - outlook.loss - outlook.draw / 2)
 
 
@@ -243,7 +243,7 @@ def test_lines_are_the_edges_of_the_trees(search: str) -> None:
         expected = {row[0]: row[1:] for row in rows if row[1] > 0}
         assert {line.actions[0] for line in lines} == set(expected)
         for line in lines:
-            value = float(np.float32(line.outlook.value))
+            value = float(np.float32(line.estimate.value))
             assert (line.visits, value, line.prior) == expected[line.actions[0]]
     again = batch.run(positions)
     assert np.array_equal(again.action, results.action)

@@ -46,6 +46,11 @@ def _install() -> None:
     from vecchess.search.kernels import atomic
 
     _replace(atomic, words.ATOMIC)
+    from vecchess import memory_layout
+
+    memory_layout.Record.__new__ = lambda cls, address: words.PlainRecord(  # type: ignore
+        address, memory_layout.Pointer(cls)
+    )
 
 
 _install()

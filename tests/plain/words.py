@@ -140,6 +140,44 @@ def hash_words(first: tuple[int, ...], second: tuple[int, ...]) -> Any:
     return hashed
 
 
+class Item:
+    """A number in memory: how it is read and written."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.nbytes = dtype.itemsize
+        kind = np.ctypeslib.as_ctypes_type(dtype)
+        real, whole = np.float64, _U if dtype == np.uint64 else np.int64
+        self.load = loader(kind, real if dtype.kind == "f" else whole)
+        self.store = storer(kind, float if dtype.kind == "f" else int)
+
+
+class PlainRecord:
+    """``memory_layout.Record``, and arrays of records or numbers, for the interpreter."""
+
+    def __init__(self, address: Any, pointer: Any) -> None:
+        self.__dict__.update(address=np.int64(address), pointer=pointer)
+
+    def __getattr__(self, name: str) -> Any:
+        field = self.pointer.fields[name]
+        place = self.address + field.offset
+        if field.is_inside:
+            return PlainRecord(place, field.type)
+        value = Item(field.dtype).load(place, 0)
+        return PlainRecord(value, field.type) if hasattr(field.type, "item_bytes") else value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self.pointer.fields[name]
+        Item(field.dtype).store(self.address + field.offset, 0, value)
+
+    def __getitem__(self, index: Any) -> Any:
+        if self.pointer.fields:
+            return PlainRecord(self.address + self.pointer.item_bytes * int(index), self.pointer)
+        return Item(self.pointer.item).load(self.address, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        Item(self.pointer.item).store(self.address, index, value)
+
+
 BITS = {
     "tz": trailing_zeros,
     "load": loader(ctypes.c_uint64, _U),

@@ -6,10 +6,9 @@ sequential halving at the root, completed values mixed from the network's and th
 
 from math import inf
 
+from tests.search.exact_numbers import exp_of, gumbel_number, log_of
 from tests.search.scalar_tree import UNIT, WON, Edge, Node, Question, Result, Tree, add_up
 from vecchess.config import TreeConfig
-from vecchess.search.kernels.exact_math import exp_of, log_of
-from vecchess.search.kernels.noise import gumbel_number
 
 
 def search(question: Question) -> Result:

@@ -8,6 +8,7 @@ from math import floor, sqrt
 
 import numpy as np
 
+from tests.search.exact_numbers import exp_of, gamma_number, log_of
 from tests.search.scalar_tree import (
     LOST,
     UNIT,
@@ -20,8 +21,6 @@ from tests.search.scalar_tree import (
     encode_prior,
 )
 from vecchess.rng import random_word
-from vecchess.search.kernels.exact_math import exp_of, log_of
-from vecchess.search.kernels.noise import gamma_number
 
 
 def search(question: Question) -> Result:

@@ -16,8 +16,7 @@ from vecchess.errors import ConfigError
 from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.kernels.evaluate_leaf import UNKNOWN_OUTCOME
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree import tree_layout as record
-from vecchess.search.tree.node_layout import UNIT
+from vecchess.search.tree.layout import UNIT
 
 SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"
 
@@ -140,7 +139,7 @@ def test_tables_that_are_missing_are_asked_of_the_network(tmp_path: Path) -> Non
     results = search.run(positions)
     proven = np.isin(results.win, (0, UNIT)) & (results.draw == 0)
     assert (proven | (results.visits == 40)).all()
-    assert not search.forest.records[:, record.IN_FLIGHT].any()
+    assert not search.forest.trees["in_flight"].any()
 
 
 class SilentTable(Tablebase):
@@ -191,7 +190,7 @@ def test_a_run_that_was_broken_off_is_not_gone_on_with() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         search.run(positions, watch=fail)
-    with pytest.raises(RuntimeError, match="broken off"):
+    with pytest.raises(RuntimeError, match="an error ended an earlier run"):
         search.run(positions)
 
 

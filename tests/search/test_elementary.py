@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecchess.search.kernels.exact_math import LOWEST_EXPONENT, exp_batch, exp_of, log_batch, log_of
+from tests.search.exact_numbers import exp_batch, exp_of, log_batch, log_of
+from vecchess.search.kernels.exact_math import LOWEST_EXPONENT
 
 LEAST = 2.0**-1022
 

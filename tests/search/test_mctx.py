@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.search import scalar_gumbel
+from tests.search.exact_numbers import gumbel_number
 from tests.search.samples import samples
 from tests.search.scalar_tree import UNIT, Edge, Node, Question, Tree
 from tests.search.table import TableBackend
 from vecchess.config import TreeConfig
 from vecchess.search.batch_search import BatchSearch
-from vecchess.search.kernels.noise import gumbel_number
 from vecchess.shapes import MAX_MOVES
 
 jax = pytest.importorskip("jax")

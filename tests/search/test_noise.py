@@ -5,10 +5,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.kernels import exposed
+from tests.search.exact_numbers import gamma_number, gumbel_number, log_of
 from vecchess.rng import random_word
 from vecchess.search.kernels import noise
-from vecchess.search.kernels.exact_math import log_of
-from vecchess.search.kernels.noise import DRAWS, gamma_number, gumbel_number
+from vecchess.search.kernels.noise import DRAWS
 
 search_counter = exposed(noise.search_counter)
 

@@ -11,9 +11,8 @@ from vecchess.config import TreeConfig
 from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.game_search import STALE, GameSearch
-from vecchess.search.kernels.priors import decode_priors, encode_priors
 from vecchess.search.principal_variations import best_lines
-from vecchess.search.tree import node_layout as layout
+from vecchess.search.tree.edge_word import pack_words, word_actions, word_priors
 from vecchess.search.tree_limits import TreeLimits
 from vecchess.shapes import MAX_MOVES
 
@@ -32,7 +31,7 @@ def search(
 ) -> None:
     session.begin(sims, lanes, actions or ())
     while not session.is_over:
-        session.carry_on(session.compute())
+        session.advance(session.compute())
 
 
 def play_best(session: GameSearch) -> int:
@@ -51,7 +50,7 @@ def test_a_search_is_that_of_a_batch(lanes: int) -> None:
     found = batch.run(position[None])
     edges = session.root_edges
     assert session.visits == found.visits[0] == 700
-    assert edges[:, layout.EDGE_VISITS].tolist() == found.edge_visits.tolist()
+    assert edges["visits"].tolist() == found.edge_visits.tolist()
     assert session.decide() == found.action[0]
 
 
@@ -63,7 +62,7 @@ def test_fewer_lanes_than_there_could_be() -> None:
         for _ in range(2):
             session.forget()
             search(session, 300, lanes=2)
-            visits.append(session.root_edges[:, layout.EDGE_VISITS].tolist())
+            visits.append(session.root_edges["visits"].tolist())
     assert visits[0] == visits[1] == visits[2] == visits[3]
 
 
@@ -86,8 +85,8 @@ def test_moves_that_were_not_searched_begin_anew() -> None:
     session.set_up(from_board(chess.Board()))
     search(session, 5)
     seen = {line.actions[0] for line in best_lines(session.forest, 0, MAX_MOVES)}
-    words = session.root_edges[:, layout.PRIOR_ACTION] & layout.ACTION_MASK
-    other = next(int(action) for action in words if int(action) not in seen)
+    actions = word_actions(session.root_edges["word"])
+    other = next(int(action) for action in actions if int(action) not in seen)
     session.play(int(actions_to_moves(session.position[None], [other])[0]))
     assert session.visits == 0
     search(session, 10)
@@ -98,21 +97,22 @@ def test_a_root_with_some_moves_only() -> None:
     session = new_session()
     session.set_up(from_board(chess.Board(KIWIPETE)))
     search(session, 50)
-    words = session.root_edges[:, layout.PRIOR_ACTION] & layout.ACTION_MASK
-    chosen = [int(words[3]), int(words[7]), int(words[11])]
+    chosen = word_actions(session.root_edges["word"])[[3, 7, 11]].tolist()
     search(session, 200, actions=chosen)
-    words = session.root_edges[:, layout.PRIOR_ACTION].copy().view(np.uint32).astype(np.int64)
-    assert sorted(words & layout.ACTION_MASK) == sorted(chosen)
-    assert decode_priors(words >> 16).sum() == pytest.approx(1.0, abs=1e-3)
-    assert session.root_edges[:, layout.EDGE_VISITS].sum() == session.visits == 200
+    words = session.root_edges["word"]
+    assert sorted(word_actions(words)) == sorted(chosen)
+    assert word_priors(words).sum() == pytest.approx(1.0, abs=1e-3)
+    assert session.root_edges["visits"].sum() == session.visits == 200
 
 
 def test_priors_are_encoded_as_by_the_kernel() -> None:
     priors = np.maximum(np.random.default_rng(0).random(1000) ** 8, 2.0**-31)
-    codes = encode_priors(priors)
-    assert np.abs(decode_priors(codes) / priors - 1).max() <= 2**-11
-    assert encode_priors(decode_priors(codes)).tolist() == codes.tolist()
-    assert encode_priors(np.zeros(1)).tolist() == [1]
+    actions = np.arange(1000, dtype=np.uint16)
+    words = pack_words(priors, actions)
+    assert np.abs(word_priors(words) / priors - 1).max() <= 2**-11
+    assert pack_words(word_priors(words), actions).tolist() == words.tolist()
+    assert word_actions(words).tolist() == actions.tolist()
+    assert pack_words(np.zeros(1), actions[:1]).tolist() == [1 << 16]
 
 
 def test_it_can_be_stopped_where_nothing_asks_the_network() -> None:
@@ -121,10 +121,10 @@ def test_it_can_be_stopped_where_nothing_asks_the_network() -> None:
     session.set_up(from_board(chess.Board(DEAD)))
     session.begin(1 << 30)
     for _ in range(20):
-        session.carry_on(session.compute())
+        session.advance(session.compute())
     assert not session.is_over
     session.end()
-    session.carry_on(session.compute())
+    session.advance(session.compute())
     assert session.is_over
 
 

@@ -12,7 +12,7 @@ from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch, SearchResults
-from vecchess.search.tree.node_layout import UNIT
+from vecchess.search.tree.layout import UNIT
 
 # All moves are equally likely to this evaluator: having visited some says nothing of the others.
 SETTINGS = TreeConfig(search="puct", sims=1600, fpu_reduction=0.0, root_fpu_reduction=0.0)

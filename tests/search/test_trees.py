@@ -1,5 +1,6 @@
-"""What holds in every tree, whatever was searched: counted by walking the arrays."""
+"""Sums and links that hold in every tree, whatever was searched: by walking the arrays."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,7 @@ import pytest
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.search.forest import Forest
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import node_layout as layout
-from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.layout import EXPANDED, NO_NODE, NO_PAGE, OVER
 from vecchess.selfplay.games.search_mover import SearchMover
 
 SETTINGS = {
@@ -31,48 +30,47 @@ def walk(forest: Forest, root: int) -> list[int]:
         found.append(index)
         node = forest.nodes[index]
         # a draw by repetition on the path repeats a position of the path: none before the root
-        assert node.view(np.uint16)[layout.CYCLE] <= depth
-        visits, value, draw = (1 if node[layout.VISITS] else 0), own_value(node), own_draw(node)
+        assert node["cycle"] <= depth
+        visits, value, draw = (1 if node["visits"] else 0), own_value(node), own_draw(node)
         for number, edge in opened_edges(forest, node):
-            child = forest.nodes[edge[layout.CHILD]]
-            assert child[layout.PARENT] == index
-            assert child[layout.PARENT_EDGE] == number
-            assert edge[layout.EDGE_VISITS] == child[layout.VISITS] + child[layout.PENDING]
-            visits += child[layout.VISITS]
-            value -= child.view(np.int64)[layout.VALUE_SUM]
-            draw += child.view(np.int64)[layout.DRAW_SUM]
-            waiting.append((int(edge[layout.CHILD]), depth + 1))
-        if not node.view(np.uint16)[layout.STATE] & layout.OVER:
-            assert visits == node[layout.VISITS]
-            assert value == node.view(np.int64)[layout.VALUE_SUM]
-            assert draw == node.view(np.int64)[layout.DRAW_SUM]
+            child = forest.nodes[edge["child"]]
+            assert child["parent"] == index
+            assert child["parent_edge"] == number
+            assert edge["visits"] == child["visits"] + child["pending"]
+            visits += child["visits"]
+            value -= child["value_sum"]
+            draw += child["draw_sum"]
+            waiting.append((int(edge["child"]), depth + 1))
+        if not node["state"] & OVER:
+            assert visits == node["visits"]
+            assert value == node["value_sum"]
+            assert draw == node["draw_sum"]
     return found
 
 
 def own_value(node: np.ndarray) -> int:
-    return int(node[layout.RAW_VALUE]) if node[layout.VISITS] else 0
+    return int(node["raw_value"]) if node["visits"] else 0
 
 
 def own_draw(node: np.ndarray) -> int:
-    return int(node[layout.RAW_DRAW]) if node[layout.VISITS] else 0
+    return int(node["raw_draw"]) if node["visits"] else 0
 
 
 def opened_edges(forest: Forest, node: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    shorts = node.view(np.uint16)
-    if not shorts[layout.STATE] & layout.EXPANDED:
+    if not node["state"] & EXPANDED:
         return []
-    first = int(node[layout.FIRST_EDGE])
-    numbers = range(first, first + int(shorts[layout.NUM_OPENED]))
+    first = int(node["first_edge"])
+    numbers = range(first, first + int(node["num_opened"]))
     edges = [(number, forest.edges[number]) for number in numbers]
-    return [(number, edge) for number, edge in edges if edge[layout.CHILD] != layout.NO_NODE]
+    return [(number, edge) for number, edge in edges if edge["child"] != NO_NODE]
 
 
-def num_free(forest: Forest, following: int, free: int) -> int:
-    """Pages on a list of free pages."""
-    count, page = 0, int(forest.words[free])
-    links = forest.links[following]
-    while page != layout.NO_PAGE:
-        count, page = count + 1, int(links[page])
+def num_free(pool: np.ndarray) -> int:
+    """Pages on the list of free pages of a pool."""
+    count, page = 0, int(pool["first_free"])
+    following = ctypes.cast(int(pool["following"]), ctypes.POINTER(ctypes.c_int32))
+    while page != NO_PAGE:
+        count, page = count + 1, int(following[page])
     return count
 
 
@@ -92,13 +90,10 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
         answered = engine.step()
         if len(answered):
             engine.submit(mover.play(answered)[0])
-            for tree in mover.forest.records:
-                if tree[record.ROOT] != layout.NO_NODE:
-                    found = walk(mover.forest, int(tree[record.ROOT]))
-                    assert len(found) == tree[record.NUM_NODES]
-    words = mover.forest.words
-    for following, free, fresh in (
-        (descriptor.NODE_FOLLOWING, descriptor.NODE_FREE, descriptor.NODE_FRESH),
-        (descriptor.EDGE_FOLLOWING, descriptor.EDGE_FREE, descriptor.EDGE_FRESH),
-    ):
-        assert num_free(mover.forest, following, free) == words[fresh] > 0  # all came back
+            for tree in mover.forest.trees:
+                if tree["root"] != NO_NODE:
+                    found = walk(mover.forest, int(tree["root"]))
+                    assert len(found) == tree["node_pages"]["num_items"]
+    for kind in ("node_pages", "edge_pages"):
+        pool = mover.forest.header[kind]
+        assert num_free(pool) == pool["first_unused"] > 0  # all came back

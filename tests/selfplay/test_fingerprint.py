@@ -1,5 +1,7 @@
 """The hash of a game's answers: against a reference in numpy, and what it may depend on."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -8,14 +10,21 @@ from tests.kernels import exposed
 from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.inference.requests import Requests
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import node_layout as layout
+from vecchess.jit import inline
+from vecchess.search.tree.layout import EdgeRecord, ForestRecord, NodeRecord
 from vecchess.selfplay.games import fingerprint
 from vecchess.selfplay.games.game_table import RequestSlice
 from vecchess.selfplay.games.ply_log import num_tags
 
+
+@inline
+def fold_root_at(state: Any, forest: Any, root: Any) -> Any:
+    """``fold_root_unbatched`` with addresses."""
+    return fingerprint.fold_root_unbatched(state, ForestRecord(forest), NodeRecord(root))
+
+
 fold = exposed(fingerprint.fold_answer_unbatched)
-fold_root = exposed(fingerprint.fold_root_unbatched)
+fold_root = exposed(fold_root_at)
 make_tag = exposed(fingerprint.tag_unbatched)
 MASK = 2**64 - 1
 
@@ -81,29 +90,27 @@ class Root:
 
     def __init__(self) -> None:
         draw = np.random.default_rng(3)
-        self.edges = draw.integers(0, 2**32, (7, 4)).astype(np.uint32)
-        self.node = draw.integers(0, 2**31, 16).astype(np.int32)
-        self.node[layout.FIRST_EDGE] = 2
-        self.node.view(np.uint16)[layout.NUM_EDGES] = 5
-        self.forest = np.zeros(descriptor.NUM_WORDS, np.int64)
-        self.forest[descriptor.EDGES] = self.edges.ctypes.data
+        self.edges = draw.integers(0, 2**32, 7 * 4, np.uint32).view(EdgeRecord.dtype)
+        self.nodes = draw.integers(0, 2**31, 16, np.int32).view(NodeRecord.dtype)
+        self.node = self.nodes[0]
+        self.node["first_edge"], self.node["num_edges"] = 2, 5
+        self.forest = np.zeros((), ForestRecord.dtype)
+        self.forest["edges"] = self.edges.ctypes.data
 
     def fingerprint(self) -> int:
         start = np.uint64(fingerprint.START)
-        return int(fold_root(start, self.forest.ctypes.data, self.node.ctypes.data))
+        return int(fold_root(start, self.forest.ctypes.data, self.nodes.ctypes.data))
 
     def reference(self) -> int:
         """The same with Python's integers."""
         total = 0
-        for first, _, visits, value in self.edges[2:].tolist():
-            signed = visits - (visits >> 31 << 32)
-            word = (first | signed << 32) * 0xBF58476D1CE4E5B9 & MASK
-            word = (word ^ word >> 32 ^ value) * 0x94D049BB133111EB & MASK
+        for edge in self.edges[2:]:
+            word = (int(edge["word"]) | int(edge["visits"]) << 32) * 0xBF58476D1CE4E5B9 & MASK
+            word = (word ^ word >> 32 ^ int(edge["value_bits"])) * 0x94D049BB133111EB & MASK
             total += word ^ word >> 29
         state = folded(fingerprint.START, total)
-        value_sum, draw_sum = self.node.view(np.int64)[[layout.VALUE_SUM, layout.DRAW_SUM]]
-        state = folded(folded(state, int(value_sum)), int(draw_sum))
-        return folded(state, int(self.node[layout.VISITS]) | 5 << 32)
+        state = folded(folded(state, int(self.node["value_sum"])), int(self.node["draw_sum"]))
+        return folded(state, int(self.node["visits"]) | 5 << 32)
 
 
 def test_roots_against_plain_integers() -> None:
@@ -115,19 +122,18 @@ def test_what_a_search_found_counts_and_not_where_it_lies() -> None:
     root = Root()
     expected = root.fingerprint()
     root.edges[2:] = root.edges[[4, 2, 6, 5, 3]]
-    root.edges[:, layout.CHILD] += 1
-    root.edges[:2] += 1
-    root.node[[layout.PARENT, layout.PENDING]] += 1
+    root.edges["child"] += 1
+    root.edges["word"][:2] += 1
+    root.node["parent"] += 1
+    root.node["pending"] += 1
     assert root.fingerprint() == expected
     seen = {expected}
     for edge in range(2, 7):
-        for word in (layout.PRIOR_ACTION, layout.EDGE_VISITS, layout.EDGE_VALUE):
-            root.edges[edge, word] ^= 1
+        for name in ("word", "visits", "value_bits"):
+            root.edges[name][edge] ^= 1
             seen.add(root.fingerprint())
-    root.node[layout.VISITS] += 1
-    seen.add(root.fingerprint())
-    for word in (layout.VALUE_SUM, layout.DRAW_SUM):
-        root.node.view(np.int64)[word] += 1
+    for name in ("visits", "value_sum", "draw_sum"):
+        root.node[name] += 1
         seen.add(root.fingerprint())
     assert len(seen) == 19
 

@@ -29,7 +29,7 @@ def picture(found: "Analysis") -> RenderableType:
         table.add_column("line", no_wrap=True, overflow="ellipsis")
     for number, variation in enumerate(found.variations, 1):
         line = variation.line
-        shares = (line.outlook.win, line.outlook.draw, line.outlook.loss)
+        shares = (line.estimate.win, line.estimate.draw, line.estimate.loss)
         table.add_row(
             str(number),
             score_words(line),
@@ -47,7 +47,7 @@ def score_words(line: "Line") -> str:
         return f"mate in {line.mate}" if line.mate > 0 else f"mated in {-line.mate}"
     if line.outcome:
         return "won" if line.outcome > 0 else "lost"
-    return f"{line.outlook.win + line.outlook.draw / 2:.1%}"
+    return f"{line.estimate.win + line.estimate.draw / 2:.1%}"
 
 
 def numbered(san: tuple[str, ...], fen: str) -> str:

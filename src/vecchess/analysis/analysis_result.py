@@ -28,7 +28,7 @@ class Analysis:
     best: tuple[str, str]
     """The move to play, UCI and SAN."""
     variations: list[Variation]
-    outlook: WdlEstimate
+    estimate: WdlEstimate
     simulations: int
     seconds: float
     nodes: int
@@ -51,12 +51,12 @@ class Analysis:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON. Point of view: the side to move."""
-        outlook = self.outlook
+        estimate = self.estimate
         return {
             "schema": SCHEMA,
             "fen": self.fen,
             "best": {"uci": self.best[0], "san": self.best[1]},
-            "wdl": [round(share, 6) for share in (outlook.win, outlook.draw, outlook.loss)],
+            "wdl": [round(share, 6) for share in (estimate.win, estimate.draw, estimate.loss)],
             "visits": self.simulations,
             "lines": [_variation_facts(variation) for variation in self.variations],
             "simulations": self.simulations,
@@ -80,7 +80,7 @@ def _variation_facts(variation: Variation) -> dict[str, Any]:
         "moves": list(variation.moves),
         "san": list(variation.san),
         "visits": line.visits,
-        **{name: round(share, 6) for name, share in asdict(line.outlook).items()},
+        **{name: round(share, 6) for name, share in asdict(line.estimate).items()},
         "prior": round(line.prior, 6),
         "proven": proven,
         "mate": line.mate,

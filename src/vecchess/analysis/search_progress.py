@@ -21,8 +21,7 @@ from vecchess.search.principal_variations import (
     root_estimate,
     root_visits,
 )
-from vecchess.search.tree import tree_layout as record
-from vecchess.search.tree.node_layout import PROVEN, STATE
+from vecchess.search.tree.layout import PROVEN
 
 UPDATE_S = 0.2
 """Those who look on are told so often."""
@@ -70,8 +69,7 @@ class AnalysisObserver:
     def _why(self) -> str:
         """What ended the search, one of ``ENDS``."""
         forest = self._search.forest
-        root = forest.nodes[forest.records[0, record.ROOT]]
-        if root.view(np.uint16)[STATE] & PROVEN:
+        if forest.root(0)["state"] & PROVEN:
             return "proof"
         has_them_all = root_visits(forest, 0) >= self._config.tree.sims
         return "simulations" if has_them_all else self.ended_by
@@ -90,7 +88,7 @@ class AnalysisObserver:
             fen=self._fen,
             best=(best.moves[0], best.san[0]),
             variations=variations,
-            outlook=root_estimate(forest, 0),
+            estimate=root_estimate(forest, 0),
             simulations=simulations,
             seconds=seconds,
             nodes=counters["nodes_made"],
@@ -99,7 +97,7 @@ class AnalysisObserver:
             cache_hit_rate=counters["cache_hits"] / max(1, counters["cache_probes"]),
             evaluations=asked,
             mean_time_steps=float(answers @ np.arange(len(answers))) / max(1, asked),
-            lanes=forest.lanes,
+            lanes=forest.lanes_a_tree,
             stopped_by=stopped_by,
         )
 

@@ -16,26 +16,23 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.search.forest import Forest, ForestPlan
-from vecchess.search.kernels import decide
-from vecchess.search.kernels.entry_points import begin_searches, decide_all, free_trees
+from vecchess.search.kernels.entry_points import begin_searches, decide_searches, free_trees
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
-from vecchess.search.kernels.priors import decode_priors
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import node_layout as layout
-from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.edge_word import word_actions, word_priors
+from vecchess.search.tree.layout import DecisionRecord
 from vecchess.search.tree_limits import TreeLimits
 from vecchess.shapes import POSITION_WORDS
 
 StepCallback = Callable[["BatchSearch"], bool]
-"""Looks on while a search runs; True ends it."""
+"""Called while a search runs; True ends it."""
 ResultCallback = Callable[["BatchSearch", "SearchResults"], object]
-"""Sees the trees of a search that is over, and what was found, before they are freed."""
+"""Called with the trees of a search that is over, and its results, before they are freed."""
 
 
 @dataclass(frozen=True)
 class SearchResults:
-    """What B searches found. Point of view: the side to move.
+    """Results of B searches. Point of view: the side to move.
 
     action: uint16[B] the move, prob: float32[B] with which it was drawn. visits: int32[B]
     simulations. win, draw: int64[B] of the root in 2**-24. steps: int64[B] time steps of all
@@ -73,7 +70,7 @@ class BatchSearch:
         tablebase: Tablebase | None = None,
         history: int = 1,
     ) -> None:
-        """G = ``num_trees``; each may have ``lanes`` questions open at a time.
+        """G = ``num_trees``; each may have ``lanes`` simulations in flight.
 
         ``history``: positions that the network of ``backend`` sees. Raises ConfigError where
         memory is short.
@@ -110,15 +107,15 @@ class BatchSearch:
         """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
 
         keys: ``uint64[B, 102]`` histories (``chess.rules``), past: ``uint64[B, 8, 8]`` the
-        positions before (``chess.past``), None for none. numbers, plies: of the games, which with
-        ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise where
-        ``explore``. explore: with noise and forced playouts. ``watch`` is called after every step
-        of the network, ``finished`` once at the end. Raises ValueError for wrong shapes and for
-        games that are over, RuntimeError after a run that was broken off by an error: its
-        questions are still open, make a new ``BatchSearch``.
+        positions before (``chess.history``), None for none. numbers, plies: of the games, which
+        with ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise
+        where ``explore``. explore: with noise and forced playouts. ``watch`` is called after every
+        step of the network, ``finished`` once at the end. Raises ValueError for wrong shapes and
+        for games that are over, RuntimeError after a run that an error ended: its requests are
+        still open, make a new ``BatchSearch``.
         """
         if self._is_running:
-            raise RuntimeError("an earlier run was broken off: make a new BatchSearch")
+            raise RuntimeError("an error ended an earlier run: make a new BatchSearch")
         trees = np.arange(len(positions), dtype=np.int64)
         self._is_running = True
         try:
@@ -148,36 +145,36 @@ class BatchSearch:
     ) -> None:
         """Begin searches in ``trees``, int64[B] of those that are free, beside all others.
 
-        As for ``run``; ``seed`` is that of all searches under way. ``step`` tells which are over.
+        As for ``run``; ``seed`` is that of all searches under way. ``step`` returns those over.
         """
         self._set_up(trees, positions, keys, past)
         num = len(trees)
         scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
         if self.config.search == "gumbel" and not explore:
             scale = np.zeros(num)
-        self.forest.words.view(np.uint64)[descriptor.SEED] = seed
+        self.forest.header["seed"] = seed
         begin_searches(
             self.forest.address, trees,
             np.broadcast_to(np.asarray(numbers, np.int64), num).copy(),
             np.broadcast_to(np.asarray(plies, np.int64), num).copy(),
             scale.copy(), self.config.sims, int(explore),
         )  # fmt: skip
-        self._carry_on(trees * self.forest.lanes)
+        self._advance(trees * self.forest.lanes_a_tree)
 
     @property
     def is_idle(self) -> bool:
-        """True when no search waits for an answer, and none that is over waits to be told of."""
+        """True when no search waits for an answer, and ``step`` has returned all that are over."""
         return self.engine.is_idle and not self._over
 
     def step(self) -> NDArray[np.int64]:
         """Advance the network one time step; returns the trees whose searches are now over.
 
-        int64[K]; they keep what they found until they are freed.
+        int64[K]; they keep their nodes until they are freed.
         """
         if not self.engine.is_idle:
             answered = self.engine.step()
             if len(answered):
-                self._carry_on(answered)
+                self._advance(answered)
         over, self._over = self._over, []
         return np.concatenate(over) if over else np.zeros(0, np.int64)
 
@@ -205,52 +202,45 @@ class BatchSearch:
         self._keys[trees, clock] = position_keys(positions)
 
     def _finish(self, watch: StepCallback | None) -> None:
-        """Carry all searches on until none waits for an answer."""
+        """Advance all searches until none waits for an answer."""
         while not self.is_idle:
             self.step()
             if watch is not None and watch(self):
-                self.forest.records[:, record.BUDGET] = 0
+                self.forest.trees["budget"] = 0
                 watch = None
 
-    def _carry_on(self, rows: NDArray[Any]) -> None:
-        """Search until every tree is over or waits, and queue the questions."""
+    def _advance(self, rows: NDArray[Any]) -> None:
+        """Search until every tree is over or waits, and submit the requests."""
         while len(rows):
             self._over.append(self.forest.search(rows))
-            rows = self.forest.look_up(self._tablebase)
-        self.engine.submit(self.forest.take_asked())
+            rows = self.forest.probe_tablebase(self._tablebase)
+        self.engine.submit(self.forest.take_requests())
 
     def results(self, trees: NDArray[np.int64]) -> SearchResults:
-        """What was found in ``trees``, int64[B], whose searches are over."""
-        decisions = np.zeros((len(trees), decide.DECISION_WORDS), np.int32)
-        decide_all(self.forest.address, trees, self.forest.decision, decisions)
-        edges = [self._root_edges(int(tree)) for tree in trees]
-        table = np.concatenate(edges) if edges else np.zeros((0, 4), np.int32)
-        counts = decisions[:, decide.NUM_TARGETS]
-        listed = np.arange(decisions.shape[1] - decide.TARGETS) < counts[:, None]
-        targets = decisions[:, decide.TARGETS :][listed].view(np.uint32)
-        words = table[:, layout.PRIOR_ACTION].view(np.uint32).astype(np.int64)
+        """The results in ``trees``, int64[B], whose searches are over."""
+        decisions = np.zeros(len(trees), DecisionRecord.dtype)
+        decide_searches(self.forest.address, trees, decisions.ctypes.data)
+        edges = [self.forest.root_edges(int(tree)) for tree in trees]
+        table = np.concatenate(edges) if edges else self.forest.edges[:0]
+        counts = decisions["num_targets"]
+        is_target = np.arange(decisions["targets"].shape[1]) < counts[:, None]
+        targets = decisions["targets"][is_target]
         return SearchResults(
-            action=decisions[:, decide.ACTION].astype(np.uint16),
-            prob=np.ascontiguousarray(decisions[:, decide.PROB]).view(np.float32),
-            visits=decisions[:, decide.ROOT_VISITS].copy(),
-            win=decisions[:, decide.WIN].astype(np.int64),
-            draw=decisions[:, decide.DRAW].astype(np.int64),
-            steps=decisions.view(np.int64)[:, decide.THOUGHT].copy(),
+            action=decisions["action"].astype(np.uint16),
+            prob=decisions["prob"].copy(),
+            visits=decisions["visits"].copy(),
+            win=decisions["win"].astype(np.int64),
+            draw=decisions["draw"].astype(np.int64),
+            steps=decisions["num_steps"].copy(),
             edge_offsets=_offsets([len(part) for part in edges]),
-            edge_action=(words & layout.ACTION_MASK).astype(np.uint16),
-            edge_visits=table[:, layout.EDGE_VISITS].copy(),
-            edge_q=np.ascontiguousarray(table[:, layout.EDGE_VALUE]).view(np.float32),
-            edge_prior=decode_priors(words >> 16),
+            edge_action=word_actions(table["word"]),
+            edge_visits=table["visits"].copy(),
+            edge_q=table["value"].copy(),
+            edge_prior=word_priors(table["word"]),
             target_offsets=_offsets(counts.tolist()),
             target_action=(targets & 0xFFFF).astype(np.uint16),
             target_prob=(targets >> 16).astype(np.uint16),
         )
-
-    def _root_edges(self, tree: int) -> NDArray[np.int32]:
-        """int32[L, 4]: the edges of a tree's root (``layout``), opened ones first."""
-        node = self.forest.nodes[self.forest.records[tree, record.ROOT]]
-        first, count = int(node[layout.FIRST_EDGE]), int(node.view(np.uint16)[layout.NUM_EDGES])
-        return self.forest.edges[first : first + count]
 
 
 def _offsets(counts: list[int]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The memory of many searches that one thread runs: trees, arena, lanes, scratch, settings."""
+"""The memory of many searches that one thread runs: trees, node pool, lanes, scratch, settings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,35 +13,30 @@ from vecchess.chess.planes import history_of
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
-from vecchess.search.kernels.decide import DECISION_WORDS
-from vecchess.search.kernels.entry_points import answer_probes, search_rows
+from vecchess.memory_layout import Record
+from vecchess.search.kernels.entry_points import receive_outcomes, search_rows
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
-from vecchess.search.kernels.expand import ENTRY_BYTES
 from vecchess.search.kernels.gumbel import halving_table
 from vecchess.search.kernels.sampling import LOG2_E
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import tree_layout as record
-from vecchess.search.tree.node_layout import (
-    EDGE_BYTES,
-    LANE_ANSWERED,
-    LANE_BYTES,
-    LANE_STATE,
-    NO_NODE,
-    NO_PAGE,
-    NODE_BYTES,
-)
+from vecchess.search.tree import layout
+from vecchess.search.tree.layout import EdgeRecord, ForestRecord, LaneRecord, NodeRecord, TreeRecord
 from vecchess.search.tree_limits import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits
 from vecchess.search.tree_memory import aligned_zeros
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
+Records = NDArray[np.void]
+"""Records of ``search.tree.layout``, as numpy sees them: fields by name."""
+_REQUEST_ARRAYS = ("planes", "legal", "num_legal", "policy", "wdl", "steps")
+
 
 @dataclass(frozen=True)
 class ForestPlan:
-    """What a forest needs to know besides its settings.
+    """What a forest needs besides its settings.
 
     policy_scale, value_scale: the network's, logits per accumulator unit and step. seed: of the
-    random numbers. lanes: questions a tree may have open. tablebase_men: 0 for no tablebase.
+    random numbers. lanes: simulations that a tree may have in flight. tablebase_men: 0 for no
+    tablebase.
     """
 
     limits: TreeLimits
@@ -60,8 +55,8 @@ class Forest:
     are the caller's and stay where they are. How many positions the network sees follows from its
     planes; if it is one, ``past`` may be empty.
 
-    nodes: int32[N, 16], edges: int32[E, 4], lane_records: int32[G * lanes, 4] (``layout``),
-    records: int32[G, 32] (``record``), links: the pages of nodes and edges, ``arena``.
+    The memory as numpy sees it, records of ``search.tree.layout``: header: ForestRecord,
+    nodes: NodeRecord[N], edges: EdgeRecord[E], trees: TreeRecord[G], lanes: LaneRecord[G * lanes].
     """
 
     def __init__(
@@ -75,177 +70,167 @@ class Forest:
         cache: EvaluationCache | None = None,
     ) -> None:
         """Trees without nodes. Raises ConfigError where memory is short."""
-        num_trees = len(positions)
         self.limits = plan.limits
-        self.words: NDArray[np.int64] = np.zeros(descriptor.NUM_WORDS, np.int64)
-        self.num_trees = num_trees
-        self.lanes = plan.lanes
-        rows = num_trees * plan.lanes
-        self.asked: NDArray[np.int32] = np.zeros(rows, np.int32)
-        self.probes: NDArray[np.int32] = np.zeros(rows, np.int32)
-        self.decision: NDArray[np.int32] = np.zeros(DECISION_WORDS, np.int32)
+        self.header: Records = np.zeros((), ForestRecord.dtype)
+        self.num_trees = len(positions)
+        self.lanes_a_tree = plan.lanes
         self._requests = requests
         self._kept: list[Any] = [cache]
-        self._point(descriptor.POSITIONS, positions)
-        self._point(descriptor.KEYS, keys)
-        self._point(descriptor.PAST, past)
-        self._point_to_requests(requests)
-        self._point(descriptor.ASKED_ROWS, self.asked)
-        self._point(descriptor.PROBE_ROWS, self.probes)
-        self._point(descriptor.DECISION, self.decision)
-        self.lane_records = _lines(rows * LANE_BYTES).reshape(rows, -1)
-        self._point(descriptor.LANES, self.lane_records)
-        self.words[descriptor.TABLES] = tables.address()
-        self.words[descriptor.CACHE] = cache.address if cache else 0
-        self._lay_out_scratch()
-        self._lay_out_arena()
-        self._lay_out_trees(config)
-        self._settle(config, plan)
+        self._point(positions=positions, keys=keys, past=past)
+        self._point(**{name: getattr(requests, name) for name in _REQUEST_ARRAYS})
+        self.header["row_bytes"] = requests.planes.strides[0]
+        self.header["seen"] = history_of(requests.planes.shape[1])
+        self.header["tables"] = tables.address()
+        self.header["cache"] = cache.address if cache else 0
+        self._allocate_scratch()
+        self._allocate_rows()
+        self._allocate_pool()
+        self._allocate_trees(config)
+        self._write_settings(config, plan)
         self._policy_temperature = config.policy_temperature
-        self.take_scales(plan.policy_scale, plan.value_scale)
+        self.set_scales(plan.policy_scale, plan.value_scale)
 
     @property
     def address(self) -> int:
-        """Address of the descriptor, valid as long as this object lives."""
-        return int(self.words.ctypes.data)
+        """Address of the header, valid as long as this object lives."""
+        return int(self.header.ctypes.data)
 
     @property
     def bytes_touched(self) -> int:
         """Bytes of all pages that were ever in use."""
-        nodes = int(self.words[descriptor.NODE_FRESH]) * NODE_PAGE_BYTES
-        return nodes + int(self.words[descriptor.EDGE_FRESH]) * EDGE_PAGE_BYTES
+        nodes = int(self.header["node_pages"]["first_unused"]) * NODE_PAGE_BYTES
+        return nodes + int(self.header["edge_pages"]["first_unused"]) * EDGE_PAGE_BYTES
 
     @property
     def bytes_reserved(self) -> int:
         """Bytes that ``bytes_touched`` cannot exceed."""
         return self.limits.nbytes * (self.num_trees + 1)
 
-    def take_scales(self, policy_scale: float, value_scale: float) -> None:
+    def root(self, tree: int) -> Any:
+        """The NodeRecord of a tree's root; changes to it are changes to the tree."""
+        return self.nodes[self.trees["root"][tree]]
+
+    def root_edges(self, tree: int) -> Records:
+        """EdgeRecord[L] of a tree's root, opened ones first; changes are changes to the tree."""
+        root = self.root(tree)
+        first = int(root["first_edge"])
+        return self.edges[first : first + int(root["num_edges"])]
+
+    def set_scales(self, policy_scale: float, value_scale: float) -> None:
         """Read answers by other scales from now on: logits per accumulator unit and step.
 
-        No tree may hold what a network with the old ones said.
+        No tree may hold evaluations of a network with the old ones.
         """
-        reals = self.words.view(np.float64)
-        reals[descriptor.POLICY_SCALE] = policy_scale * LOG2_E / self._policy_temperature
-        reals[descriptor.VALUE_SCALE] = value_scale * LOG2_E
+        self.header["policy_scale"] = policy_scale * LOG2_E / self._policy_temperature
+        self.header["value_scale"] = value_scale * LOG2_E
 
     def counters(self) -> dict[str, int]:
-        """Sums since the start: what the forest did."""
-        names = (
-            "SIMULATIONS", "EVALUATIONS", "CACHE_PROBES", "CACHE_HITS", "TERMINALS", "SEARCHES",
-            "UNEXPANDED", "DEPTH", "NODES_MADE", "EDGES_MADE",
-        )  # fmt: skip
-        return {name.lower(): int(self.words[getattr(descriptor, name)]) for name in names}
+        """Sums since the start, by name."""
+        return {name: int(self.header[name]) for name in layout.COUNTERS}
 
     def search(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Carry the searches of ``rows`` on, see ``work.search_rows``; the trees now decided."""
+        """Advance the searches of ``rows``, see ``search_rows``; returns the trees now decided."""
         decided = np.empty(len(rows), np.int64)
         return decided[: search_rows(self.address, rows.astype(np.int32), decided)]
 
-    def look_up(self, tablebase: Tablebase | None) -> NDArray[np.int32]:
-        """Answer what waits for the tablebase; returns the rows that have an outcome.
+    def probe_tablebase(self, tablebase: Tablebase | None) -> NDArray[np.int32]:
+        """Answer the rows that wait for the tablebase; returns those that have an outcome.
 
-        The others, unknown to it, ask the network.
+        The others request the network's evaluation.
         """
-        probes = self._take(self.probes, descriptor.NUM_PROBES)
-        if tablebase is None or not len(probes):
-            return probes[:0]
-        outcomes = tablebase.outcomes(self._requests.planes[probes, :POSITION_WORDS])
-        answer_probes(self.address, probes, outcomes)
-        known: NDArray[np.bool_] = self.lane_records[probes, LANE_STATE] == LANE_ANSWERED
-        return probes[known]
+        rows = self._take(self._probed_rows, "num_probed")
+        if tablebase is None or not len(rows):
+            return rows[:0]
+        outcomes = tablebase.outcomes(self._requests.planes[rows, :POSITION_WORDS])
+        receive_outcomes(self.address, rows, outcomes)
+        has_outcome: NDArray[np.bool_] = self.lanes["state"][rows] == layout.LANE_ANSWERED
+        return rows[has_outcome]
 
-    def take_asked(self) -> NDArray[np.int32]:
-        """Rows with questions written since the last call."""
-        return self._take(self.asked, descriptor.NUM_ASKED)
+    def take_requests(self) -> NDArray[np.int32]:
+        """Rows with requests written since the last call."""
+        return self._take(self._requested_rows, "num_requested")
 
-    def _take(self, rows: NDArray[np.int32], word: int) -> NDArray[np.int32]:
-        taken = rows[: self.words[word]].copy()
-        self.words[word] = 0
+    def _take(self, rows: NDArray[np.int32], count: str) -> NDArray[np.int32]:
+        taken = rows[: int(self.header[count])].copy()
+        self.header[count] = 0
         return taken
 
-    def _point(self, word: int, array: NDArray[Any]) -> None:
-        """Let a word of the descriptor hold the address of an array, and keep the array."""
-        if not array.flags.c_contiguous:
-            raise ValueError("the arrays of a forest must be contiguous")
-        self._kept.append(array)
-        self.words[word] = array.ctypes.data
+    def _point(self, **arrays: NDArray[Any]) -> None:
+        """Let fields of the header hold the addresses of arrays, and keep the arrays."""
+        for name, array in arrays.items():
+            if not array.flags.c_contiguous:
+                raise ValueError("the arrays of a forest must be contiguous")
+            self._kept.append(array)
+            self.header[name] = array.ctypes.data
 
-    def _point_to_requests(self, requests: Requests) -> None:
-        self._point(descriptor.PLANES, requests.planes)
-        self._point(descriptor.LEGAL, requests.legal)
-        self._point(descriptor.NUM_LEGAL, requests.num_legal)
-        self._point(descriptor.POLICY, requests.policy)
-        self._point(descriptor.WDL, requests.wdl)
-        self._point(descriptor.STEPS, requests.steps)
-        self.words[descriptor.ROW_BYTES] = requests.planes.strides[0]
-        self.words[descriptor.SEEN] = history_of(requests.planes.shape[1])
+    def _allocate_scratch(self) -> None:
+        self._point(
+            board=np.zeros(POSITION_WORDS, np.uint64),
+            path_keys=np.zeros(KEY_HISTORY, np.uint64),
+            path_past=no_past(1),
+            moves=np.zeros(MOVE_BUFFER, np.uint16),
+            trial_board=np.zeros(POSITION_WORDS, np.uint64),
+            trial_moves=np.zeros(MOVE_BUFFER, np.uint16),
+            weights=np.zeros(MAX_MOVES, np.int32),
+            reals=np.zeros(MAX_MOVES, np.float64),
+        )
 
-    def _lay_out_scratch(self) -> None:
-        self._point(descriptor.BOARD, np.zeros(POSITION_WORDS, np.uint64))
-        self._point(descriptor.HISTORY, np.zeros(KEY_HISTORY, np.uint64))
-        self._point(descriptor.TRAIL, no_past(1))
-        self._point(descriptor.MOVES, np.zeros(MOVE_BUFFER, np.uint16))
-        self._point(descriptor.TRIAL_BOARD, np.zeros(POSITION_WORDS, np.uint64))
-        self._point(descriptor.TRIAL_MOVES, np.zeros(MOVE_BUFFER, np.uint16))
-        self._point(descriptor.WEIGHTS, np.zeros(MAX_MOVES, np.int32))
-        self._point(descriptor.REALS, np.zeros(MAX_MOVES, np.float64))
-        self._point(descriptor.ENTRY, np.zeros(-(-ENTRY_BYTES // 8), np.int64))
+    def _allocate_rows(self) -> None:
+        """Lanes, and room for lists of all request rows."""
+        num_rows = self.num_trees * self.lanes_a_tree
+        self.lanes = _records(LaneRecord, num_rows)
+        self._requested_rows, self._probed_rows = np.zeros((2, num_rows), np.int32)
+        self._point(lanes=self.lanes)
+        self._point(requested_rows=self._requested_rows, probed_rows=self._probed_rows)
 
-    def _lay_out_arena(self) -> None:
+    def _allocate_pool(self) -> None:
         """Pages for all trees at their limits, and one more while a tree is copied.
 
         The system commits memory as it is touched.
         """
         trees = self.num_trees + 1
         node_pages, edge_pages = trees * self.limits.node_pages, trees * self.limits.edge_pages
-        self.nodes = _lines(node_pages * NODE_PAGE_BYTES).reshape(-1, NODE_BYTES // 4)
-        self.edges = _lines(edge_pages * EDGE_PAGE_BYTES).reshape(-1, EDGE_BYTES // 4)
-        self._point(descriptor.NODES, self.nodes)
-        self._point(descriptor.EDGES, self.edges)
-        self.links = {
-            descriptor.NODE_FOLLOWING: np.empty(node_pages, np.int32),
-            descriptor.EDGE_FOLLOWING: np.empty(edge_pages, np.int32),
-        }
-        for word, links in self.links.items():
-            self._point(word, links)
-        self.words[[descriptor.NODE_FREE, descriptor.EDGE_FREE]] = NO_PAGE
+        self.nodes = _records(NodeRecord, node_pages * layout.NODES_A_PAGE)
+        self.edges = _records(EdgeRecord, edge_pages * layout.EDGES_A_PAGE)
+        self._point(nodes=self.nodes, edges=self.edges)
+        for kind, num_pages in (("node_pages", node_pages), ("edge_pages", edge_pages)):
+            following = np.empty(num_pages, np.int32)
+            self._kept.append(following)
+            self.header[kind]["following"] = following.ctypes.data
+            self.header[kind]["first_free"] = layout.NO_PAGE
 
-    def _lay_out_trees(self, config: TreeConfig) -> None:
-        records = _lines(self.num_trees * record.TREE_BYTES).reshape(self.num_trees, -1)
-        records[:, record.ROOT] = NO_NODE
-        for word in ("FIRST_NODE_PAGE", "LAST_NODE_PAGE", "FIRST_EDGE_PAGE", "LAST_EDGE_PAGE"):
-            records[:, getattr(record, word)] = NO_PAGE
-        bases = np.zeros((self.num_trees, config.considered), np.float64)
-        self._kept.append(bases)
-        spots = bases.ctypes.data + np.arange(self.num_trees) * bases.itemsize * config.considered
-        records.view(np.int64)[:, record.BASES] = spots
-        self.records = records
-        self._point(descriptor.TREES, records)
+    def _allocate_trees(self, config: TreeConfig) -> None:
+        self.trees = _records(TreeRecord, self.num_trees)
+        self.trees["root"] = layout.NO_NODE
+        for kind in ("node_pages", "edge_pages"):
+            self.trees[kind]["first"] = self.trees[kind]["last"] = layout.NO_PAGE
+        scores = np.zeros((self.num_trees, config.considered), np.float64)
+        self._kept.append(scores)
+        addresses = scores.ctypes.data + np.arange(self.num_trees) * scores.strides[0]
+        self.trees["candidate_scores"] = addresses
+        self._point(trees=self.trees)
 
-    def _settle(self, config: TreeConfig, plan: ForestPlan) -> None:
-        """Write the settings down."""
-        words, reals = self.words, self.words.view(np.float64)
-        is_gumbel = config.search == "gumbel"
-        words[descriptor.METHOD] = descriptor.GUMBEL if is_gumbel else descriptor.PUCT
-        words[descriptor.SOLVE] = config.solve
-        words[descriptor.SEE_MATES] = config.solve and config.see_mates
-        words[descriptor.REUSE] = config.reuse and not is_gumbel and config.draw_score == 0
-        words[descriptor.DRAW_SCORE] = round(config.draw_score * 65536)
-        words[descriptor.CONSIDERED] = config.considered
-        words[descriptor.MOST_NODES] = self.limits.nodes
-        words[descriptor.MOST_EDGE_PAGES] = self.limits.edge_pages
-        words[descriptor.TABLEBASE_MEN] = plan.tablebase_men
-        words[descriptor.LANES_A_TREE] = plan.lanes
-        words.view(np.uint64)[descriptor.SEED] = plan.seed
-        words[descriptor.MOST_SIMS] = config.sims
+    def _write_settings(self, config: TreeConfig, plan: ForestPlan) -> None:
+        header, is_gumbel = self.header, config.search == "gumbel"
+        header["method"] = layout.GUMBEL if is_gumbel else layout.PUCT
+        header["solve"] = config.solve
+        header["see_mates"] = config.solve and config.see_mates
+        header["reuse"] = config.reuse and not is_gumbel and config.draw_score == 0
+        header["draw_score"] = round(config.draw_score * 65536)
+        header["considered"] = config.considered
+        header["max_nodes"] = self.limits.nodes
+        header["max_edge_pages"] = self.limits.edge_pages
+        header["tablebase_men"] = plan.tablebase_men
+        header["lanes_a_tree"] = plan.lanes
+        header["seed"] = plan.seed
+        header["max_sims"] = config.sims
         if is_gumbel:
-            self._point(descriptor.HALVING, _halving_tables(config))
+            self._point(considered_visits=_halving_tables(config))
         for name in (
             "c_visit", "c_scale", "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction",
             "root_fpu_reduction", "noise_fraction", "noise_concentration", "forced_playouts",
         ):  # fmt: skip
-            reals[getattr(descriptor, name.upper())] = getattr(config, name)
+            header[name] = getattr(config, name)
 
 
 def _halving_tables(config: TreeConfig) -> NDArray[np.int32]:
@@ -255,6 +240,7 @@ def _halving_tables(config: TreeConfig) -> NDArray[np.int32]:
     return np.stack([halving_table(config.considered, sims, config.sims) for sims in kinds])
 
 
-def _lines(nbytes: int) -> NDArray[np.int32]:
-    """int32 in so many bytes, on a cache line. Raises ConfigError without memory."""
-    return aligned_zeros(nbytes, "trees").view(np.int32)
+def _records(kind: type[Record], count: int) -> Records:
+    """So many records, zero, on a cache line. Raises ConfigError without memory."""
+    records: Records = aligned_zeros(count * kind.dtype.itemsize, "trees").view(kind.dtype)
+    return records

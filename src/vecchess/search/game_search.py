@@ -1,4 +1,4 @@
-"""One game's searches, move after move, in a tree that is kept: what an engine thinks with."""
+"""Searches of one game, move after move, in a tree that is kept: for engines and analysis."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,24 +16,25 @@ from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-from vecchess.search.forest import Forest, ForestPlan
-from vecchess.search.kernels import decide
-from vecchess.search.kernels.entry_points import begin_searches, decide_all, free_trees
+from vecchess.search.forest import Forest, ForestPlan, Records
+from vecchess.search.kernels.entry_points import (
+    begin_searches,
+    decide_searches,
+    follow_move,
+    free_trees,
+)
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
-from vecchess.search.kernels.tree_reuse import follow_move
 from vecchess.search.principal_variations import root_visits
-from vecchess.search.restrict_root import restrict_root
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import node_layout as layout
-from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.edge_word import ACTION_MASK, pack_words, word_actions, word_priors
+from vecchess.search.tree.layout import NO_NODE, PROVEN, DecisionRecord
 from vecchess.search.tree_limits import TreeLimits
 from vecchess.shapes import POSITION_WORDS
 
 STRIDE = 1024
-"""Simulations that one call of the kernel may make: where no answer is needed it would go on."""
+"""Most simulations of one call of the kernel, for searches that need no answers."""
 STALE = 1 << 16
-"""After so many simulations without a new node every line ends, and nothing more is to be seen."""
+"""After so many simulations without a new node every line ends: there is nothing left to search."""
 _TREE: NDArray[np.int64] = np.zeros(1, np.int64)
 _CLOCK = np.uint64(CLOCK_MASK)
 
@@ -41,7 +42,7 @@ _CLOCK = np.uint64(CLOCK_MASK)
 class GameSearch:
     """One tree over one game. Not thread-safe.
 
-    A search is ``begin``, then ``carry_on(compute())`` until ``is_over``. ``compute`` is the
+    A search is ``begin``, then ``advance(compute())`` until ``is_over``. ``compute`` is the
     network and leaves the tree alone, so another thread may read it meanwhile.
     """
 
@@ -56,7 +57,7 @@ class GameSearch:
         history: int = 1,
         seed: int = 0,
     ) -> None:
-        """lanes: questions open at a time, at most. history: positions that the network sees.
+        """lanes: most simulations in flight. history: positions that the network sees.
 
         Raises ConfigError where memory is short.
         """
@@ -91,7 +92,7 @@ class GameSearch:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to search, and no question open."""
+        """Whether there is nothing more to search, and no request open."""
         return self.engine.is_idle and (
             self._is_ended or self.is_proven or self.visits >= self._sims
         )
@@ -99,23 +100,16 @@ class GameSearch:
     @property
     def is_proven(self) -> bool:
         """Whether it is certain that the side to move wins, or loses."""
-        return bool(self._root.view(np.uint16)[layout.STATE] & layout.PROVEN)
+        return bool(self.forest.root(0)["state"] & PROVEN)
 
     @property
-    def root_edges(self) -> NDArray[np.int32]:
-        """int32[L, 4]: the moves of the root (``layout``), opened ones first; L >= 1."""
-        first = int(self._root[layout.FIRST_EDGE])
-        count = int(self._root.view(np.uint16)[layout.NUM_EDGES])
-        return self.forest.edges[first : first + count]
+    def root_edges(self) -> Records:
+        """EdgeRecord[L]: the moves of the root, opened ones first; L >= 1."""
+        return self.forest.root_edges(0)
 
     @property
     def _has_root(self) -> bool:
-        return bool(self.forest.records[0, record.ROOT] != layout.NO_NODE)
-
-    @property
-    def _root(self) -> NDArray[np.int32]:
-        root: NDArray[np.int32] = self.forest.nodes[self.forest.records[0, record.ROOT]]
-        return root
+        return bool(self.forest.trees["root"][0] != NO_NODE)
 
     def set_up(self, position: NDArray[np.uint64]) -> None:
         """Begin a game at ``position``, ``uint64[8]``; the tree is dropped.
@@ -127,7 +121,7 @@ class GameSearch:
         self._positions[0] = position
         self._positions[0, COUNTERS] = position[COUNTERS] & ~_CLOCK | np.uint64(clock)
         self._keys[:], self._past[:] = 0, 0
-        self._note_key()
+        self._store_key()
 
     def play(self, move: int) -> None:
         """Make a legal move (mover's view) on the board; the tree below it is kept."""
@@ -140,76 +134,89 @@ class GameSearch:
             self.set_up(position[0])
             return
         self._positions[:] = position
-        self._note_key()
+        self._store_key()
 
     def forget(self) -> None:
         """Drop the tree."""
         free_trees(self.forest.address, _TREE)
 
     def begin(self, sims: int, lanes: int = 0, actions: Sequence[int] = ()) -> None:
-        """Begin a search of up to ``sims`` simulations; the root's answer is waited for.
+        """Begin a search of up to ``sims`` simulations; waits for the root's evaluation.
 
-        lanes: questions open at a time, 0 for as many as there may be. actions: the only moves to
-        be searched, if there are any; the tree is then a new one.
+        lanes: simulations in flight, 0 for as many as there may be. actions: the only moves to be
+        searched, if there are any; the tree is then a new one.
         """
-        words = self.forest.words
-        self.tablebase_hits, words[descriptor.DEEPEST] = 0, 0
-        words[descriptor.LANES_A_TREE] = min(lanes, self.most_lanes) or self.most_lanes
-        self.forest.records[0, record.OLDEST_LANE] = 0
+        header = self.forest.header
+        self.tablebase_hits, header["max_depth"] = 0, 0
+        header["lanes_a_tree"] = min(lanes, self.most_lanes) or self.most_lanes
+        self.forest.trees["oldest_lane"] = 0
         if actions:
-            self.look()
-            restrict_root(self.forest, 0, actions)
+            self.evaluate_root()
+            self._restrict_root(actions)
         self._begin(0)
         self._finish()
         self._begin(sims)
 
-    def look(self) -> None:
-        """Let a new tree have nothing but its root, as the network sees it: with all moves, and
+    def evaluate_root(self) -> None:
+        """Begin a new tree with nothing but its root, as the network evaluates it: with all moves,
         also where there is a mate in one."""
-        words = self.forest.words
-        kept = words[[descriptor.SEE_MATES, descriptor.CACHE]]
-        words[[descriptor.SEE_MATES, descriptor.CACHE]] = 0
+        header = self.forest.header
+        see_mates, cache = int(header["see_mates"]), int(header["cache"])
+        header["see_mates"] = header["cache"] = 0
         self.forget()
         self._begin(0)
         self._finish()
-        words[[descriptor.SEE_MATES, descriptor.CACHE]] = kept
+        header["see_mates"], header["cache"] = see_mates, cache
+
+    def _restrict_root(self, actions: Sequence[int]) -> None:
+        """Leave the root only the moves with these action codes, one of them at least.
+
+        The root has to be expanded and without a visit below it. Their priors sum to 1 again.
+        """
+        root, edges = self.forest.root(0), self.root_edges
+        words = edges["word"][np.isin(edges["word"] & ACTION_MASK, actions)]
+        priors = word_priors(words)
+        words = np.sort(pack_words(priors / priors.sum(), word_actions(words)))[::-1]
+        edges["word"][: len(words)] = words
+        root["num_edges"] = len(words)
+        root["unopened_mass"] = word_priors(words).sum()
 
     def compute(self) -> NDArray[np.int32]:
-        """One step of the network, where it was asked; returns rows to ``carry_on`` with."""
+        """One step of the network, if it has requests; returns rows to ``advance`` with."""
         return np.zeros(1, np.int32) if self.engine.is_idle else self.engine.step()
 
-    def carry_on(self, rows: NDArray[Any]) -> None:
+    def advance(self, rows: NDArray[Any]) -> None:
         """Let answers go up the tree and simulate on, until new ones are needed."""
-        budget = self.forest.records[:1, record.BUDGET]
+        budget = self.forest.trees["budget"]
         if not self._is_ended:
             budget[0] = min(self._sims, self.visits + STRIDE)
         while len(rows):
             self.forest.search(rows)
-            rows = self.forest.look_up(self._tablebase)
+            rows = self.forest.probe_tablebase(self._tablebase)
             self.tablebase_hits += len(rows)
-        self.engine.submit(self.forest.take_asked())
+        self.engine.submit(self.forest.take_requests())
         self._is_ended = self._is_ended or (budget[0] == 0 and self._sims > 0) or self._is_stale()
 
     def end(self) -> None:
-        """Begin no simulation any more; those whose questions are open come to their end."""
+        """Begin no simulation any more; those in flight come to their end."""
         self._is_ended = True
-        self.forest.records[0, record.BUDGET] = 0
+        self.forest.trees["budget"] = 0
 
     def decide(self) -> int:
         """The action that a search which is over decided on."""
-        decisions = np.zeros((1, decide.DECISION_WORDS), np.int32)
-        decide_all(self.forest.address, _TREE, self.forest.decision, decisions)
-        return int(decisions[0, decide.ACTION])
+        decisions = np.zeros(1, DecisionRecord.dtype)
+        decide_searches(self.forest.address, _TREE, decisions.ctypes.data)
+        return int(decisions["action"][0])
 
     @property
     def fullness(self) -> float:
         """How much of the tree's memory is in use, 0 to 1."""
-        nodes, pages = self.forest.records[0, [record.NUM_NODES, record.EDGE_PAGES]].tolist()
-        limits = self.forest.limits
+        tree, limits = self.forest.trees[0], self.forest.limits
+        nodes, pages = tree["node_pages"]["num_items"], tree["edge_pages"]["num_pages"]
         return max(int(nodes) / limits.nodes, int(pages) / limits.edge_pages)
 
     def _is_stale(self) -> bool:
-        nodes = int(self.forest.records[0, record.NUM_NODES])
+        nodes = int(self.forest.trees["node_pages"]["num_items"][0])
         if nodes != self._num_nodes:
             self._num_nodes, self._grown_at = nodes, self.visits
         return self.visits - self._grown_at > STALE
@@ -221,19 +228,18 @@ class GameSearch:
         begin_searches(self.forest.address, _TREE, zeros, zeros, np.zeros(1), sims, 0)
 
     def _finish(self) -> None:
-        """Wait for the answers that are open."""
-        self.carry_on(np.zeros(1, np.int32))
+        """Advance until no request is open."""
+        self.advance(np.zeros(1, np.int32))
         while not self.engine.is_idle:
-            self.carry_on(self.engine.step())
+            self.advance(self.engine.step())
 
     def _follow(self, action: int) -> None:
-        actions = self.root_edges[:, layout.PRIOR_ACTION] & layout.ACTION_MASK
-        choice = np.flatnonzero(actions == action)
+        choice = np.flatnonzero(word_actions(self.root_edges["word"]) == action)
         if len(choice):
             follow_move(self.forest.address, np.int64(0), np.int64(choice[0]))
         else:
             self.forget()
 
-    def _note_key(self) -> None:
+    def _store_key(self) -> None:
         clock = int(self._positions[0, COUNTERS] & _CLOCK)
         self._keys[0, clock] = position_keys(self._positions)[0]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from vecchess.config import SearchConfig
 from vecchess.errors import ConfigError
-from vecchess.search.tree.node_layout import EDGE_BYTES, EDGES_A_PAGE, NODE_BYTES, NODES_A_PAGE
+from vecchess.search.tree.layout import EDGES_A_PAGE, NODES_A_PAGE, EdgeRecord, NodeRecord
 from vecchess.search.tree_memory import MEGABYTE, machine_bytes
 from vecchess.shapes import MAX_MOVES
 
@@ -13,6 +13,7 @@ ALLOWED_EDGES = 64
 USUAL_EDGES = 40
 """What a node takes on average, with what pages leave empty: nodes and edges then run out at
 about the same time."""
+NODE_BYTES, EDGE_BYTES = NodeRecord.dtype.itemsize, EdgeRecord.dtype.itemsize
 NODE_PAGE_BYTES = NODE_BYTES * NODES_A_PAGE
 EDGE_PAGE_BYTES = EDGE_BYTES * EDGES_A_PAGE
 MOST_EDGES = 2**31

@@ -89,7 +89,7 @@ class GoSearch:
         while not session.is_over:
             rows = session.compute()
             with self._lock:
-                session.carry_on(rows)
+                session.advance(rows)
                 self._look()
         assert self._view is not None
         engine.speed = self._view.speed

@@ -40,12 +40,12 @@ def score(line: "Line", kind: ScoreType, show_wdl: bool) -> str:
 
 def points(line: "Line", kind: ScoreType) -> int:
     """A score of the given type, named as in lc0: cp, or 1/100 % or 1/10,000."""
-    outlook = line.outlook
-    balance = outlook.win - outlook.loss
+    estimate = line.estimate
+    balance = estimate.win - estimate.loss
     if kind == "win_percentage":
         return round(5000 * (1 + balance))
     if kind == "Q":
-        return round(10_000 * outlook.value)
+        return round(10_000 * estimate.value)
     if kind == "W-L":
         return round(10_000 * balance)
     return round(CENTIPAWN_UNIT * tan(CENTIPAWN_SLOPE * balance))
@@ -53,7 +53,7 @@ def points(line: "Line", kind: ScoreType) -> int:
 
 def wdl(line: "Line") -> str:
     """Wins, draws and losses in 1/1000, which sum to 1000."""
-    win, loss = round(1000 * line.outlook.win), round(1000 * line.outlook.loss)
+    win, loss = round(1000 * line.estimate.win), round(1000 * line.estimate.loss)
     loss = min(loss, 1000 - win)
     return f"wdl {win} {1000 - win - loss} {loss}"
 

@@ -9,9 +9,7 @@ from vecchess.config import UciConfig
 from vecchess.rng import random_word
 from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import node_layout as layout
-from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.edge_word import ACTION_MASK
 from vecchess.shapes import MAX_MOVES
 from vecchess.uci.info import SearchFigures, info_line
 from vecchess.uci.move_words import uci_line
@@ -34,10 +32,10 @@ class SearchSnapshot:
         self._session, self._game, self._config = session, game, config
         self._start, self._speed = start_s, speed
         self._position = session.position
-        words = session.forest.words
+        header = session.forest.header
         self._kept = session.visits
-        self._simulations = int(words[descriptor.SIMULATIONS])
-        self._depths = int(words[descriptor.DEPTH])
+        self._simulations = int(header["simulations"])
+        self._depths = int(header["depth"])
 
     @property
     def speed(self) -> float:
@@ -48,13 +46,13 @@ class SearchSnapshot:
     @property
     def progress(self) -> SearchFigures:
         """The figures of an ``info`` line."""
-        session, words = self._session, self._session.forest.words
-        descents = int(words[descriptor.SIMULATIONS]) - self._simulations
-        descents += int(session.forest.records[0, record.IN_FLIGHT])
-        depth = max(1, round((int(words[descriptor.DEPTH]) - self._depths) / max(1, descents)))
+        session, header = self._session, self._session.forest.header
+        descents = int(header["simulations"]) - self._simulations
+        descents += int(session.forest.trees["in_flight"][0])
+        depth = max(1, round((int(header["depth"]) - self._depths) / max(1, descents)))
         return SearchFigures(
             depth=depth,
-            seldepth=max(depth, int(words[descriptor.DEEPEST])),
+            seldepth=max(depth, int(header["max_depth"])),
             nodes=session.visits,
             simulations=session.visits - self._kept,
             hashfull=min(1000, round(1000 * session.fullness)),
@@ -66,9 +64,9 @@ class SearchSnapshot:
     def standing(self) -> ClockState:
         """What decides whether to go on."""
         edges = self._session.root_edges
-        visits = edges[:, layout.EDGE_VISITS]
+        visits = edges["visits"]
         order = np.argsort(-visits, kind="stable")[:2]
-        values = edges[order, layout.EDGE_VALUE].copy().view(np.float32)
+        values = edges["value"][order]
         is_pair = len(order) > 1 and bool(visits[order[1]] > 0)
         return ClockState(
             first=int(visits[order[0]]),
@@ -107,8 +105,7 @@ class SearchSnapshot:
             return session.decide()
         lines = best_lines(session.forest, 0, MAX_MOVES)
         if not lines:
-            words = session.root_edges[:, layout.PRIOR_ACTION].copy().view(np.uint32)
-            return int(words.max()) & layout.ACTION_MASK
+            return int(session.root_edges["word"].max()) & ACTION_MASK
         if strength is not None and strength.temperature > COLD and lines[0].outcome == 0:
             return self._drawn(lines, strength.temperature)
         return lines[0].actions[0]

@@ -10,11 +10,8 @@ from vecchess.chess.fen import from_board
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
 from vecchess.search.game_search import GameSearch
-from vecchess.search.kernels.priors import decode_priors
 from vecchess.search.principal_variations import Line, root_estimate
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import node_layout as layout
-from vecchess.search.tree import tree_layout as record
+from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.uci.background_task import StoppableTask
 from vecchess.uci.engine_state import EngineState, Say
 from vecchess.uci.go_command import Load
@@ -91,10 +88,10 @@ class BenchTask(StoppableTask):
             engine.clear()
             game = set_up(Position(fen))
             engine.set_up(game)
-            start, before = perf_counter(), int(session.forest.words[descriptor.DEPTH])
+            start, before = perf_counter(), int(session.forest.header["depth"])
             self._search(session)
             seconds += perf_counter() - start
-            made = int(session.forest.words[descriptor.DEPTH]) - before
+            made = int(session.forest.header["depth"]) - before
             nodes += made
             self._say(f"info nodes {made} string moves made by {session.visits} simulations")
         engine.clear()
@@ -106,7 +103,7 @@ class BenchTask(StoppableTask):
     def _search(self, session: GameSearch) -> None:
         session.begin(self._sims, BENCH_LANES)
         while not session.is_over:
-            session.carry_on(session.compute())
+            session.advance(session.compute())
             if self._stopped.is_set():
                 session.end()
 
@@ -126,22 +123,19 @@ class EvalTask(StoppableTask):
             return
         engine.session(self._load(engine, self._config))
         session = engine.set_up(self._game)
-        session.look()
+        session.evaluate_root()
         for line in self._lines(session, str(engine.facts.get("net"))):
             self._say(line)
         session.forget()
 
     def _lines(self, session: GameSearch, net: str) -> Iterator[str]:
-        outlook = root_estimate(session.forest, 0)
-        line = Line((), 0, outlook, 0.0, 0, None)
-        steps = int(session.forest.records.view(np.int64)[0, record.THOUGHT])
+        line = Line((), 0, root_estimate(session.forest, 0), 0.0, 0, None)
+        steps = int(session.forest.trees["num_steps"][0])
         yield f"\nNetwork {net}, {steps} time step{'s' if steps != 1 else ''}"
         yield f"Side to move: {wdl(line)}, cp {points(line, 'centipawn')}"
-        words = session.root_edges[:, layout.PRIOR_ACTION].copy().view(np.uint32).astype(np.int64)
-        words = np.sort(words)[::-1][:SHOWN_MOVES]
-        priors = decode_priors(words >> 16)
-        for word, prior in zip(words.tolist(), priors.tolist(), strict=True):
-            action = word & layout.ACTION_MASK
+        words = np.sort(session.root_edges["word"])[::-1][:SHOWN_MOVES]
+        actions, priors = word_actions(words), word_priors(words)
+        for action, prior in zip(actions.tolist(), priors.tolist(), strict=True):
             chess960 = self._config.chess960
             name = uci_line(self._game, session.position, (action,), chess960)[0]
             yield f"Policy {name:5} {100 * prior:5.1f} %"

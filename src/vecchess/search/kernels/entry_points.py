@@ -1,8 +1,10 @@
-"""The kernels that carry searches on, for self-play as for searches of single positions."""
+"""The kernels that advance searches, called from Python, for self-play and single positions.
+
+forest: address of the ``ForestRecord``. trees: int64[B], numbers of trees.
+"""
 
 import numpy as np
 
-from vecchess.chess.bitboards.bits import load_i32, load_i64, store, store_i32
 from vecchess.jit import kernel
 from vecchess.search.kernels.decide import decide_search
 from vecchess.search.kernels.simulate import (
@@ -11,32 +13,29 @@ from vecchess.search.kernels.simulate import (
     receive_answer,
     receive_tablebase_outcome,
 )
-from vecchess.search.kernels.tree_reuse import begin_search
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree.node_layout import (
+from vecchess.search.kernels.tree_reuse import begin_search, follow_edge
+from vecchess.search.tree.layout import (
     LANE_ANSWERED,
-    LANE_ASKED,
-    LANE_KEY,
-    LANE_LEAF,
-    LANE_STATE,
+    LANE_REQUESTED,
     NO_NODE,
-    lane_at,
-    tree_at,
+    DecisionRecord,
+    ForestRecord,
 )
 from vecchess.search.tree.node_pool import free_tree
 
 
 @kernel
 def search_rows(forest, rows, decided):  # type: ignore[no-untyped-def]
-    """Take the answers that came in request ``rows``, and carry the searches they belong to on.
+    """Take the answers that came in request ``rows``, and advance the searches they belong to.
 
-    A row without a question only carries its search on, as one that begins. New questions are
+    A row without a request only advances its search, as one that begins. New requests are
     listed by the forest. Returns how many searches are over; their trees are in ``decided``.
     """
-    lanes, count = load_i64(forest, descriptor.LANES_A_TREE), 0
+    forest, count = ForestRecord(forest), 0
+    lanes = forest.lanes_a_tree
     for item in rows:
         row = np.int64(item)
-        if load_i32(lane_at(forest, row), LANE_STATE) == LANE_ASKED:
+        if forest.lanes[row].state == LANE_REQUESTED:
             receive_answer(forest, row)
         if advance_search(forest, row // lanes) == DECIDED:
             decided[count] = row // lanes
@@ -45,39 +44,47 @@ def search_rows(forest, rows, decided):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def answer_probes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
+def receive_outcomes(forest, rows, outcomes):  # type: ignore[no-untyped-def]
     """Hand outcomes of a tablebase to the searches, or games, that wait for them in ``rows``."""
-    for place in range(len(rows)):
-        row, outcome = np.int64(rows[place]), np.int64(outcomes[place])
-        lane = lane_at(forest, row)
-        if load_i32(lane, LANE_LEAF) == NO_NODE:
-            store(lane, LANE_KEY, outcome)
-            store_i32(lane, LANE_STATE, LANE_ANSWERED)
+    forest = ForestRecord(forest)
+    for index in range(len(rows)):
+        row, outcome = np.int64(rows[index]), np.int64(outcomes[index])
+        lane = forest.lanes[row]
+        if lane.leaf == NO_NODE:
+            lane.outcome = outcome
+            lane.state = LANE_ANSWERED
         else:
             receive_tablebase_outcome(forest, row, outcome)
 
 
 @kernel
 def begin_searches(forest, trees, numbers, plies, temperatures, budget, explore):  # type: ignore[no-untyped-def]
-    """Prepare full searches in ``trees``; see ``reuse.begin_search_unbatched``."""
-    for place in range(len(trees)):
+    """Prepare full searches in ``trees``; see ``begin_search``."""
+    forest = ForestRecord(forest)
+    for index in range(len(trees)):
         begin_search(
-            forest, trees[place], numbers[place], plies[place], budget, 1, explore,
-            temperatures[place],
+            forest, trees[index], numbers[index], plies[index], budget, 1, explore,
+            temperatures[index],
         )  # fmt: skip
 
 
 @kernel
-def decide_all(forest, trees, decision, decisions):  # type: ignore[no-untyped-def]
-    """Write what each of ``trees`` found to a row of ``decisions``, int32[B, DECISION_WORDS]."""
-    for place in range(len(trees)):
-        decide_search(forest, tree_at(forest, trees[place]))
-        for word in range(len(decision)):
-            decisions[place, word] = decision[word]
+def decide_searches(forest, trees, decisions):  # type: ignore[no-untyped-def]
+    """Write the decision of each of ``trees`` at the address ``decisions``, ``DecisionRecord``."""
+    forest, decisions = ForestRecord(forest), DecisionRecord(decisions)
+    for index in range(len(trees)):
+        decide_search(forest, forest.trees[trees[index]], decisions[index])
+
+
+@kernel
+def follow_move(forest, tree, choice):  # type: ignore[no-untyped-def]
+    """Keep the part of a tree below the root's edge number ``choice``; see ``follow_edge``."""
+    follow_edge(ForestRecord(forest), tree, choice)
 
 
 @kernel
 def free_trees(forest, trees):  # type: ignore[no-untyped-def]
     """Give the pages of ``trees`` back."""
-    for place in range(len(trees)):
-        free_tree(forest, tree_at(forest, trees[place]))
+    forest = ForestRecord(forest)
+    for index in range(len(trees)):
+        free_tree(forest, forest.trees[trees[index]])

@@ -1,45 +1,58 @@
-"""What the network said of positions, kept for when they come up again: one cache a process.
+"""The network's evaluations of positions, kept for when they come up again: one cache a process.
 
-Several threads probe and insert at the same time, from kernels without the GIL. Nobody waits: a
-bucket that another thread holds counts as a miss, and an insertion into it is left out. What is
-kept is a function of the key alone, so answers do not depend on hits.
+Several threads probe and insert at the same time, from kernels without the GIL. None of them
+waits: a bucket that another thread holds counts as a miss, and an insertion into it is left out. An
+evaluation is a function of the key alone, so answers do not depend on hits.
 
-A bucket is 512 bytes, two entries; an entry 64 words of 32 bits:
-
-     0 ..  1  key, xor the cache's salt
-           2  entry 0: lock of the bucket        entry 1: the entry used last, 0 or 1
-           3  legal moves (bit 0 .. 7, 0: an empty entry), time steps (bit 8 .. 15)
-           4  value        5  draw
-     6 .. 63  prior << 16 | action of up to 58 moves; positions with more are not kept
-
-A position goes to one bucket, whose entry used longer ago gives way. Hits and insertions are uses.
+A position goes to one bucket of two entries, 512 bytes, whose entry used longer ago is replaced.
+Hits and insertions are uses. Positions with more than ``MOST_MOVES`` moves are not kept.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vecchess.chess.bitboards.bits import load, load_i32, store, store_i32
 from vecchess.errors import ConfigError
-from vecchess.jit import inline, kernel, part, paste
+from vecchess.jit import inline, part, paste
+from vecchess.memory_layout import I32, U8, U32, U64, Array, Record
 from vecchess.search.kernels.atomic import load_shared, store_shared, try_lock, unlock
 from vecchess.search.tree_memory import MEGABYTE, aligned_zeros, machine_bytes
-from vecchess.shapes import MAX_MOVES
 
-ENTRY_VALUE, ENTRY_DRAW, ENTRY_STEPS, ENTRY_MOVES, ENTRY_WORDS = range(5)
-"""Places in the ``int32[4 + L]`` that callers exchange with the cache."""
-EXCHANGE_WORDS = ENTRY_WORDS + MAX_MOVES
 MOST_MOVES = 58
 """Legal moves that fit an entry."""
-
-_STORAGE, _NUM_BUCKETS, _SALT = range(3)  # words of the descriptor
-_ENTRY_BYTES, _BUCKET_BYTES = 256, 512
-_LOCK, _LAST, _FACTS, _VALUE, _DRAW = 2, 2, 3, 4, 5
-_MOVES = 3  # the word of 64 bits where the moves begin, in the entry;
-_MOVES_OUTSIDE = 2  # and in the array of the caller
+_WAYS = 2
+"""Entries of a bucket."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _U, _I = np.uint64, np.int64
+
+
+class CacheEntryRecord(Record, nbytes=256):
+    """An evaluation in the cache."""
+
+    key: U64
+    """xor the cache's salt"""
+    lock: I32
+    """of the bucket; in its first entry"""
+    last_used: Annotated[I32, "lock"]
+    """number of the bucket's entry that was used last; in its second entry"""
+    num_moves: U8
+    """legal moves; 0: an empty entry"""
+    num_steps: U8
+    value: I32
+    draw: I32
+    moves: Annotated[Array[U32], MOST_MOVES]
+    """prior << 16 | action"""
+
+
+class CacheRecord(Record):
+    """Where the entries are."""
+
+    entries: Array[CacheEntryRecord]
+    num_buckets: U64
+    salt: U64
+
+
+_LOCK_OFFSET = CacheEntryRecord.fields["lock"].offset
 
 
 class EvaluationCache:
@@ -56,13 +69,14 @@ class EvaluationCache:
                 f"{memory // MEGABYTE} MB of memory: choose a smaller one"
             )
         self._storage = aligned_zeros(megabytes * MEGABYTE, "an evaluation cache")
-        buckets = self._storage.nbytes // _BUCKET_BYTES
-        self._descriptor = np.array([self._storage.ctypes.data, buckets, 0], np.int64)
+        self._header = np.zeros((), CacheRecord.dtype)
+        self._header["entries"] = self._storage.ctypes.data
+        self._header["num_buckets"] = self.nbytes // (_WAYS * CacheEntryRecord.dtype.itemsize)
 
     @property
     def address(self) -> int:
-        """What kernels take as ``cache``; valid as long as this object lives."""
-        return int(self._descriptor.ctypes.data)
+        """Of the ``CacheRecord``, for kernels; valid as long as this object lives."""
+        return int(self._header.ctypes.data)
 
     @property
     def nbytes(self) -> int:
@@ -72,111 +86,83 @@ class EvaluationCache:
     def clear(self) -> None:
         """Forget everything, because the network changes; takes no time, kernels may be running.
 
-        The keys get another salt, so no old entry is found any more. The caller sees to it that
+        The keys get another salt, so no old entry is found any more. The caller makes sure that
         no answer of the old network is inserted later.
         """
-        self._descriptor[_SALT] += 1
-
-    def probe(self, key: int) -> NDArray[np.int32] | None:
-        """``probe_evaluation`` from Python: int32[4 + count], or None."""
-        entry = np.zeros(EXCHANGE_WORDS, np.int32)
-        count = _probe(self.address, _U(key), entry.ctypes.data)
-        return entry[: ENTRY_WORDS + count] if count else None
-
-    def insert(self, key: int, entry: NDArray[np.int32]) -> None:
-        """``insert_evaluation`` from Python; entry: int32[4 + count]."""
-        room = np.zeros(EXCHANGE_WORDS, np.int32)
-        room[: len(entry)] = entry
-        _insert(self.address, _U(key), room.ctypes.data)
+        self._header["salt"] += np.uint64(1)
 
 
 @part
-def probe_evaluation(cache: Any, key: Any, entry: Any) -> Any:
+def probe_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
     """Number of legal moves of the position with ``key`` (uint64), or 0: not known.
 
-    If known, its words are written to ``entry``, address of an int32[4 + L] on 8 bytes: value,
-    draw, time steps, number of moves, and for each move prior << 16 | action.
+    cache: address of a ``CacheRecord``. A known evaluation is written to ``evaluation``.
     """
-    salted, bucket = _find(cache, key)
-    first, second = load_shared(bucket), load_shared(bucket + _I(_ENTRY_BYTES))
-    if (first != salted and second != salted) or not try_lock(bucket + _I(4 * _LOCK)):
+    salted, bucket = find_bucket(cache, key)
+    if load_shared(bucket.address) != salted and load_shared(bucket[1].address) != salted:
+        return _I(0)
+    if not try_lock(bucket.address + _LOCK_OFFSET):
         return _I(0)
     count = _I(0)
-    way = _way(bucket, salted)  # again: another thread may have been here
+    way = _find_way(bucket, salted)  # again: another thread may have been here
     if way >= 0:
-        count = _copy_out(bucket + way * _I(_ENTRY_BYTES), entry)
-        _mark_used(bucket, way)
-    unlock(bucket + _I(4 * _LOCK))
+        count = _copy_out(bucket[way], evaluation)
+        bucket[1].last_used = way
+    unlock(bucket.address + _LOCK_OFFSET)
     return count
 
 
 @part
-def insert_evaluation(cache: Any, key: Any, entry: Any) -> None:
-    """Keep ``entry``, laid out as by ``probe_evaluation``, for the position with ``key``.
+def insert_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
+    """Keep ``evaluation`` for the position with ``key``.
 
     Left out if it has more than ``MOST_MOVES`` moves, or another thread is at the same bucket.
     """
-    count = load_i32(entry, ENTRY_MOVES)
-    salted, bucket = _find(cache, key)
-    if count > MOST_MOVES or not try_lock(bucket + _I(4 * _LOCK)):
+    salted, bucket = find_bucket(cache, key)
+    if evaluation.num_moves > MOST_MOVES or not try_lock(bucket.address + _LOCK_OFFSET):
         return
-    way = _way(bucket, salted)
+    way = _find_way(bucket, salted)
     if way < 0:
-        way = _I(1) - load_i32(bucket + _I(_ENTRY_BYTES), _LAST)
-    _copy_in(bucket + way * _I(_ENTRY_BYTES), salted, entry, count)
-    _mark_used(bucket, way)
-    unlock(bucket + _I(4 * _LOCK))
+        way = _I(1) - bucket[1].last_used
+    _copy_in(bucket[way], salted, evaluation)
+    bucket[1].last_used = way
+    unlock(bucket.address + _LOCK_OFFSET)
 
 
 @inline
-def _find(cache: Any, key: Any) -> Any:
-    """The key with the cache's salt, and the address of its bucket, int64."""
-    salted = _U(key) ^ (load(cache, _SALT) * _GOLDEN)
-    place = ((salted * _GOLDEN) >> _U(32)) * load(cache, _NUM_BUCKETS) >> _U(32)
-    return salted, _I(load(cache, _STORAGE) + place * _U(_BUCKET_BYTES))
+def find_bucket(cache: Any, key: Any) -> Any:
+    """The key with the cache's salt, and the first entry of its bucket."""
+    header: Any = CacheRecord(cache)
+    salted = _U(key) ^ (header.salt * _GOLDEN)
+    place = ((salted * _GOLDEN) >> _U(32)) * header.num_buckets >> _U(32)
+    return salted, header.entries[_I(place) * _WAYS]
 
 
 @inline
-def _way(bucket: Any, salted: Any) -> Any:
-    """Which entry has the key, or -1. An empty one is found by key 0 and says 0 moves."""
-    if load_shared(bucket) == salted:
+def _find_way(bucket: Any, salted: Any) -> Any:
+    """Number of the entry that has the key, or -1. Key 0 finds an empty entry, with 0 moves."""
+    if load_shared(bucket.address) == salted:
         return _I(0)
-    return _I(1) if load_shared(bucket + _I(_ENTRY_BYTES)) == salted else _I(-1)
-
-
-@inline
-def _mark_used(bucket: Any, way: Any) -> None:
-    store_i32(bucket + _I(_ENTRY_BYTES), _LAST, way)
+    return _I(1) if load_shared(bucket[1].address) == salted else _I(-1)
 
 
 @paste
-def _copy_out(place: Any, entry: Any) -> Any:
-    facts = load_i32(place, _FACTS)
-    count = facts & _I(0xFF)
-    store_i32(entry, ENTRY_VALUE, load_i32(place, _VALUE))
-    store_i32(entry, ENTRY_DRAW, load_i32(place, _DRAW))
-    store_i32(entry, ENTRY_STEPS, facts >> _I(8))
-    store_i32(entry, ENTRY_MOVES, count)
-    for pair in range((count + 1) >> 1):
-        store(entry, _MOVES_OUTSIDE + pair, load(place, _MOVES + pair))
-    return count
+def _copy_out(entry: Any, evaluation: Any) -> Any:
+    evaluation.value = entry.value
+    evaluation.draw = entry.draw
+    evaluation.num_steps = entry.num_steps
+    evaluation.num_moves = entry.num_moves
+    for index in range(entry.num_moves):
+        evaluation.moves[index] = entry.moves[index]
+    return _I(entry.num_moves)
 
 
 @paste
-def _copy_in(place: Any, salted: Any, entry: Any, count: Any) -> None:
-    store_shared(place, salted)
-    store_i32(place, _FACTS, count | load_i32(entry, ENTRY_STEPS) << _I(8))
-    store_i32(place, _VALUE, load_i32(entry, ENTRY_VALUE))
-    store_i32(place, _DRAW, load_i32(entry, ENTRY_DRAW))
-    for pair in range((count + 1) >> 1):
-        store(place, _MOVES + pair, load(entry, _MOVES_OUTSIDE + pair))
-
-
-@kernel
-def _probe(cache, key, entry):  # type: ignore[no-untyped-def]
-    return probe_evaluation(cache, key, entry)
-
-
-@kernel
-def _insert(cache, key, entry):  # type: ignore[no-untyped-def]
-    insert_evaluation(cache, key, entry)
+def _copy_in(entry: Any, salted: Any, evaluation: Any) -> None:
+    store_shared(entry.address, salted)
+    entry.value = evaluation.value
+    entry.draw = evaluation.draw
+    entry.num_steps = evaluation.num_steps
+    entry.num_moves = evaluation.num_moves
+    for index in range(evaluation.num_moves):
+        entry.moves[index] = evaluation.moves[index]

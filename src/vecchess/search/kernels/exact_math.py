@@ -9,11 +9,8 @@ the bits, what is left goes through a Taylor series. Error below 1 unit in the l
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vecchess.jit import inline, kernel, paste
-
-Reals = NDArray[np.float64]
+from vecchess.jit import inline, paste
 
 LOWEST_EXPONENT = -708.0
 """Of ``exp``: below it the result, less than 2**-1021, is 0."""
@@ -84,39 +81,3 @@ def _factorial_series(r: Any) -> Any:
         1.0 / 479001600.0 + 1.0 / 6227020800.0 * r
     ) * r2
     return low + r4 * (middle + r4 * high)
-
-
-@kernel
-def _log(values, results):  # type: ignore[no-untyped-def]
-    for i in range(len(values)):
-        results[i] = log(values[i])
-
-
-@kernel
-def _exp(values, results):  # type: ignore[no-untyped-def]
-    for i in range(len(values)):
-        results[i] = exp(values[i])
-
-
-def log_batch(values: Reals) -> Reals:
-    """``log`` of float64[B]."""
-    results = np.empty(len(values), np.float64)
-    _log(values, results)
-    return results
-
-
-def exp_batch(values: Reals) -> Reals:
-    """``exp`` of float64[B]."""
-    results = np.empty(len(values), np.float64)
-    _exp(values, results)
-    return results
-
-
-def log_of(x: float) -> float:
-    """``log`` of one number."""
-    return float(log_batch(np.array([x], np.float64))[0])
-
-
-def exp_of(x: float) -> float:
-    """``exp`` of one number."""
-    return float(exp_batch(np.array([x], np.float64))[0])

@@ -9,120 +9,88 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bitboards.bits import (
-    load_f32,
-    load_f64,
-    load_i32,
-    load_i64,
-    load_u16,
-    store_f64,
-)
 from vecchess.jit import inline, part, paste
 from vecchess.search.kernels.exact_math import exp, log
-from vecchess.search.kernels.expand import action_of, prior_of, swap_edges
+from vecchess.search.kernels.expand import swap_edges
 from vecchess.search.kernels.noise import draw_gumbel, search_counter
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import tree_layout as record
-from vecchess.search.tree.node_layout import (
-    EDGE_BYTES,
-    EDGE_VALUE,
-    EDGE_VISITS,
-    NUM_EDGES,
-    NUM_OPENED,
-    PENDING,
-    RAW_VALUE,
-    UNIT,
-    UNOPENED_MASS,
-    VISITS,
-    edge_word,
-    edges_of,
-)
-
-_NO_SCORE = -1e300
+from vecchess.search.kernels.puct import NO_SCORE
+from vecchess.search.tree.edge_word import action_of, prior_of
+from vecchess.search.tree.layout import UNIT
 
 
 @part
 def draw_candidates(forest, tree, root):  # type: ignore[no-untyped-def]
     """Put the moves to be considered first among the root's edges, best first."""
-    count, edges = load_u16(root, NUM_EDGES), edges_of(forest, root)
-    scores, bases = load_i64(forest, descriptor.REALS), load_i64(tree, record.BASES)
+    count, edges, scores = root.num_edges, forest.edges[root.first_edge], forest.reals
     _score_moves(forest, tree, edges, count, scores)
-    for place in range(load_i32(tree, record.CANDIDATES)):
+    for place in range(tree.num_candidates):
         best = np.int64(place)
         for index in range(place + 1, count):
-            score, best_score = load_f64(scores, index), load_f64(scores, best)
-            later = edge_word(edges + index * EDGE_BYTES) > edge_word(edges + best * EDGE_BYTES)
-            if score > best_score or (score == best_score and later):
+            is_first = edges[index].word > edges[best].word
+            if scores[index] > scores[best] or (scores[index] == scores[best] and is_first):
                 best = np.int64(index)
-        store_f64(bases, place, load_f64(scores, best))
-        store_f64(scores, best, load_f64(scores, place))
+        tree.candidate_scores[place] = scores[best]
+        scores[best] = scores[place]
         swap_edges(edges, place, best)
 
 
 @paste
 def _score_moves(forest: Any, tree: Any, edges: Any, count: Any, scores: Any) -> None:
     """Log prior and Gumbel noise of each edge."""
-    seed, number = load_i64(forest, descriptor.SEED), load_i64(tree, record.NUMBER)
-    ply, scale = load_i32(tree, record.PLY), load_f64(tree, record.TEMPERATURE)
+    scale = tree.temperature
     for index in range(count):
-        edge = edges + index * EDGE_BYTES
+        edge = edges[index]
         score = log(prior_of(edge))
         if scale > 0.0:
-            counter = search_counter(ply, action_of(edge))
-            score = scale * draw_gumbel(seed, number, counter) + score
-        store_f64(scores, index, score)
+            counter = search_counter(tree.ply, action_of(edge))
+            score = scale * draw_gumbel(forest.seed, tree.number, counter) + score
+        scores[index] = score
 
 
 @part
 def select_candidate(forest, tree, root):  # type: ignore[no-untyped-def]
     """Number of the edge to follow from the root: sequential halving."""
-    done = load_i32(root, VISITS) + load_i32(root, PENDING) - 1
-    considered = _considered_visits(forest, tree, done)
+    considered = _considered_visits(forest, tree, root.visits + root.pending - 1)
     if considered == 0:
-        return np.int64(load_u16(root, NUM_OPENED))
+        return np.int64(root.num_opened)
     return best_candidate(forest, tree, root, considered)
 
 
 @paste
-def _considered_visits(forest: Any, tree: Any, done: Any) -> Any:
-    """How often a candidate must have been visited to be taken now."""
-    kind = np.int64(1) - load_i32(tree, record.FULL)
-    row = kind * (load_i64(forest, descriptor.CONSIDERED) + 1) + load_i32(tree, record.CANDIDATES)
-    place = row * load_i64(forest, descriptor.MOST_SIMS) + done
-    return load_i32(load_i64(forest, descriptor.HALVING), place)
+def _considered_visits(forest: Any, tree: Any, simulations: Any) -> Any:
+    """Visits of a candidate that may be selected now, after so many simulations."""
+    kind = np.int64(1) - tree.is_full
+    row = kind * (forest.considered + 1) + tree.num_candidates
+    return forest.considered_visits[row * forest.max_sims + simulations]
 
 
 @part
 def best_candidate(forest, tree, root, visits):  # type: ignore[no-untyped-def]
     """Number of the best edge among those with so many visits, by noise, prior and value."""
-    scale = value_scale_of(forest, root)
-    bases, edge = load_i64(tree, record.BASES), edges_of(forest, root)
-    best, best_score = np.int64(0), _NO_SCORE
-    for index in range(load_u16(root, NUM_OPENED)):
-        if load_i32(edge, EDGE_VISITS) == visits:
-            score = load_f64(bases, index) + scale * load_f32(edge, EDGE_VALUE)
+    scale, edges = value_scale_of(forest, root), forest.edges[root.first_edge]
+    best, best_score = np.int64(0), NO_SCORE
+    for index in range(root.num_opened):
+        if edges[index].visits == visits:
+            score = tree.candidate_scores[index] + scale * edges[index].value
             if score > best_score:
                 best, best_score = np.int64(index), score
-        edge += EDGE_BYTES
     return best
 
 
 @inline
 def most_edge_visits(forest: Any, node: Any) -> Any:
     """Visits of the most visited edge."""
-    edge, most = edges_of(forest, node), np.int64(0)
-    for _ in range(load_u16(node, NUM_OPENED)):
-        most = max(most, load_i32(edge, EDGE_VISITS))
-        edge += EDGE_BYTES
+    edges, most = forest.edges[node.first_edge], np.int64(0)
+    for index in range(node.num_opened):
+        most = max(most, edges[index].visits)
     return most
 
 
 @inline
 def value_scale_of(forest: Any, node: Any) -> Any:
-    """What takes a value in -1 .. 1 to a logit: the paper's sigma, which has values in 0 .. 1."""
-    visits = load_f64(forest, descriptor.C_VISIT)
-    visits += np.float64(most_edge_visits(forest, node))
-    return visits * load_f64(forest, descriptor.C_SCALE) * 0.5
+    """The factor from a value in -1 .. 1 to a logit: the paper's sigma, of values in 0 .. 1."""
+    visits = forest.c_visit + np.float64(most_edge_visits(forest, node))
+    return visits * forest.c_scale * 0.5
 
 
 @part
@@ -132,58 +100,55 @@ def write_improved_policy(forest, node):  # type: ignore[no-untyped-def]
     Writes a weight for each opened edge to the forest's reals; returns the factor that takes the
     prior of an unopened edge to its weight (0 where all are opened), and the sum of all weights.
     """
-    weights, edges = load_i64(forest, descriptor.REALS), edges_of(forest, node)
-    opened = load_u16(node, NUM_OPENED)
+    weights, edges, opened = forest.reals, forest.edges[node.first_edge], node.num_opened
     scale = value_scale_of(forest, node)
     mixed, highest = _mixed_value(node, edges, opened)
-    some_left = opened < load_u16(node, NUM_EDGES)
-    if some_left:
+    has_unopened = opened < node.num_edges
+    if has_unopened:
         highest = max(highest, mixed)
-    total, edge = 0.0, edges
+    total = 0.0
     for index in range(opened):
-        weight = prior_of(edge) * exp(scale * (load_f32(edge, EDGE_VALUE) - highest))
-        store_f64(weights, index, weight)
+        edge = edges[index]
+        weight = prior_of(edge) * exp(scale * (edge.value - highest))
+        weights[index] = weight
         total += weight
-        edge += EDGE_BYTES
     factor = 0.0
-    if some_left:
+    if has_unopened:
         factor = exp(scale * (mixed - highest))
-        total += load_f64(node, UNOPENED_MASS) * factor
+        total += node.unopened_mass * factor
     return factor, total
 
 
 @paste
 def _mixed_value(node: Any, edges: Any, opened: Any) -> Any:
-    """The value that moves without a visit are given, and the highest of those visited."""
-    mass, weighted, highest, edge = 0.0, 0.0, -1.0, edges
-    for _ in range(opened):
-        prior, value = prior_of(edge), load_f32(edge, EDGE_VALUE)
+    """The value given to moves without a visit, and the highest of those visited."""
+    mass, weighted, highest = 0.0, 0.0, -1.0
+    for index in range(opened):
+        prior, value = prior_of(edges[index]), edges[index].value
         mass += prior
         weighted += prior * value
         highest = max(highest, value)
-        edge += EDGE_BYTES
     mean = weighted / mass if opened > 0 else 0.0
-    below = np.float64(load_i32(node, VISITS) + load_i32(node, PENDING) - 1)
-    raw = np.float64(load_i32(node, RAW_VALUE)) / np.float64(UNIT)
+    below = np.float64(node.visits + node.pending - 1)
+    raw = np.float64(node.raw_value) / np.float64(UNIT)
     return (raw + below * mean) / (below + 1.0), highest
 
 
 @part
 def select_improved(forest, node):  # type: ignore[no-untyped-def]
     """Number of the edge to follow below the root: the one most short of the improved policy."""
-    opened = load_u16(node, NUM_OPENED)
+    opened = node.num_opened
     if opened == 0:
         return np.int64(0)
     factor, total = write_improved_policy(forest, node)
-    weights, edge = load_i64(forest, descriptor.REALS), edges_of(forest, node)
-    visits = np.float64(load_i32(node, VISITS) + load_i32(node, PENDING))
-    best, best_score = np.int64(0), _NO_SCORE
+    weights, edges = forest.reals, forest.edges[node.first_edge]
+    visits = np.float64(node.visits + node.pending)
+    best, best_score = np.int64(0), NO_SCORE
     for index in range(opened):
-        score = load_f64(weights, index) / total - np.float64(load_i32(edge, EDGE_VISITS)) / visits
+        score = weights[index] / total - np.float64(edges[index].visits) / visits
         if score > best_score:
             best, best_score = np.int64(index), score
-        edge += EDGE_BYTES
-    if opened < load_u16(node, NUM_EDGES) and prior_of(edge) * factor / total > best_score:
+    if opened < node.num_edges and prior_of(edges[opened]) * factor / total > best_score:
         best = np.int64(opened)
     return best
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.jit import inline, kernel, part, paste
+from vecchess.jit import inline, part, paste
 from vecchess.rng import random_u64
 from vecchess.search.kernels.exact_math import exp, log
 
@@ -88,23 +88,3 @@ def _is_accepted(u: Any, square: Any, d: Any, cube: Any) -> Any:
     if u < 1.0 - 0.0331 * square * square:
         return True
     return log(u) < 0.5 * square + d * (1.0 - cube + log(cube))
-
-
-@kernel
-def _gumbel(seed, number, counter):  # type: ignore[no-untyped-def]
-    return draw_gumbel(seed, number, counter)
-
-
-@kernel
-def _gamma(alpha, seed, number, counter):  # type: ignore[no-untyped-def]
-    return draw_gamma(alpha, seed, number, counter)
-
-
-def gumbel_number(seed: int, number: int, counter: int) -> float:
-    """``draw_gumbel`` from Python."""
-    return float(_gumbel(_U(seed), _U(number), _U(counter)))
-
-
-def gamma_number(alpha: float, seed: int, number: int, counter: int) -> float:
-    """``draw_gamma`` from Python."""
-    return float(_gamma(float(alpha), _U(seed), _U(number), _U(counter)))

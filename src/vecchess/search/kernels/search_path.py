@@ -4,23 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.bitboards.bits import load, load_i64, store
-from vecchess.chess.history import (
-    PAST_BYTES,
-    copy_past,
-    earlier_position,
-    mix_past,
-    push_position,
-)
-from vecchess.chess.planes import (
-    clock_level,
-    write_past_planes,
-    write_planes,
-)
+from vecchess.chess.bitboards.bits import load, store
+from vecchess.chess.history import PAST_BYTES, copy_past, earlier_position, mix_past, push_position
+from vecchess.chess.planes import clock_level, write_past_planes, write_planes
 from vecchess.chess.position import board_key, clock_of, copy_position
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.jit import inline
-from vecchess.search.tree import forest_layout as descriptor
 from vecchess.shapes import POSITION_WORDS
 
 _POSITION_BYTES = 8 * POSITION_WORDS
@@ -30,23 +19,19 @@ _U = np.uint64
 
 @inline
 def set_root_board(forest: Any, index: Any) -> None:
-    """Put the position to be searched in tree ``index`` on the scratch board, its keys beside it,
-    and the positions before it on the trail."""
-    board, history = load_i64(forest, descriptor.BOARD), load_i64(forest, descriptor.HISTORY)
-    copy_position(load_i64(forest, descriptor.POSITIONS) + index * _POSITION_BYTES, board)
-    keys = load_i64(forest, descriptor.KEYS) + index * (8 * KEY_HISTORY)
-    for clock in range(min(clock_of(board), np.int64(FIFTY_MOVES_PLIES)) + 1):
-        store(history, clock, load(keys, clock))
-    past = load_i64(forest, descriptor.PAST) + index * PAST_BYTES
-    trail, seen = load_i64(forest, descriptor.TRAIL), load_i64(forest, descriptor.SEEN)
-    copy_past(board, past, trail, seen)
+    """Begin a path at the position to be searched in tree ``index``, with its history."""
+    copy_position(forest.positions + index * _POSITION_BYTES, forest.board)
+    keys = forest.keys + index * (8 * KEY_HISTORY)
+    for clock in range(min(clock_of(forest.board), np.int64(FIFTY_MOVES_PLIES)) + 1):
+        store(forest.path_keys, clock, load(keys, clock))
+    copy_past(forest.board, forest.past + index * PAST_BYTES, forest.path_past, forest.seen)
 
 
 @inline
 def push_board(forest: Any, board: Any) -> None:
-    """A move is about to leave the position on the board."""
-    if load_i64(forest, descriptor.SEEN) > 1:
-        push_position(board, load_i64(forest, descriptor.TRAIL))
+    """Add the position on the board, which a move is about to leave, to the path's past."""
+    if forest.seen > 1:
+        push_position(board, forest.path_past)
 
 
 @inline
@@ -56,8 +41,7 @@ def write_request_planes(
     """Write the planes of a request row."""
     planes = planes_of(forest, row)
     write_planes(board, repetitions, in_check, planes)
-    trail, seen = load_i64(forest, descriptor.TRAIL), load_i64(forest, descriptor.SEEN)
-    write_past_planes(board, trail, seen, planes)
+    write_past_planes(board, forest.path_past, forest.seen, planes)
 
 
 @inline
@@ -65,34 +49,33 @@ def evaluation_key(forest: Any, board: Any, repetitions: Any) -> Any:
     """Key of what the network sees: the board, whether it occurred before, the clock's level, and
     the positions before it. Equal boards with other pasts have other keys."""
     level = clock_level(clock_of(board))
-    seen = np.int64(repetitions > 0)
-    key = board_key(board) + _U(2 * level + seen) * _GOLDEN
-    trail = load_i64(forest, descriptor.TRAIL)
-    return mix_past(key ^ key >> _U(29), board, trail, load_i64(forest, descriptor.SEEN))
+    has_occurred = np.int64(repetitions > 0)
+    key = board_key(board) + _U(2 * level + has_occurred) * _GOLDEN
+    return mix_past(key ^ key >> _U(29), board, forest.path_past, forest.seen)
 
 
 @inline
 def save_board(forest: Any, row: Any, board: Any) -> None:
-    """Keep a position in the planes of a request row, and those before it behind it.
+    """Keep the position on the board, and those before it, in the planes of a request row.
 
-    The trail is for the next simulation; H positions take 8 H words, the planes 12 H + 13.
+    The next simulation overwrites board and past; H positions take 8 H words, the planes 12 H + 13.
     """
-    planes, trail = planes_of(forest, row), load_i64(forest, descriptor.TRAIL)
+    planes, past = planes_of(forest, row), forest.path_past
     copy_position(board, planes)
-    for plies in range(1, load_i64(forest, descriptor.SEEN)):
-        copy_position(earlier_position(board, trail, plies), planes + plies * _POSITION_BYTES)
+    for plies in range(1, forest.seen):
+        copy_position(earlier_position(board, past, plies), planes + plies * _POSITION_BYTES)
 
 
 @inline
 def restore_board(forest: Any, row: Any, board: Any) -> None:
-    """Put what ``save_board`` kept on the board and the trail again."""
-    planes, trail = planes_of(forest, row), load_i64(forest, descriptor.TRAIL)
+    """Bring back what ``save_board`` kept."""
+    planes, past = planes_of(forest, row), forest.path_past
     copy_position(planes, board)
-    for plies in range(1, load_i64(forest, descriptor.SEEN)):
-        copy_position(planes + plies * _POSITION_BYTES, earlier_position(board, trail, plies))
+    for plies in range(1, forest.seen):
+        copy_position(planes + plies * _POSITION_BYTES, earlier_position(board, past, plies))
 
 
 @inline
 def planes_of(forest: Any, row: Any) -> Any:
     """Address of the planes of a request row."""
-    return load_i64(forest, descriptor.PLANES) + row * load_i64(forest, descriptor.ROW_BYTES)
+    return forest.planes + row * forest.row_bytes

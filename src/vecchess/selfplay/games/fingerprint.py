@@ -15,20 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.bitboards.bits import load_i32, load_i64, load_u16
+from vecchess.chess.bitboards.bits import load_i32
 from vecchess.inference.requests import POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, part
-from vecchess.search.tree.node_layout import (
-    DRAW_SUM,
-    EDGE_BYTES,
-    EDGE_VALUE,
-    EDGE_VISITS,
-    NUM_EDGES,
-    VALUE_SUM,
-    VISITS,
-    edge_word,
-    edges_of,
-)
 
 START = 0x9E3779B97F4A7C15
 """Fingerprint of a game without answers."""
@@ -70,21 +59,20 @@ def _sum_policy(policy: Any, count: Any) -> Any:
 
 @part
 def fold_root_unbatched(fingerprint, forest, root):  # type: ignore[no-untyped-def]
-    """The fingerprint with a search that is over, whose root lies at address ``root``.
+    """The fingerprint with a search that is over, by its root.
 
     The order of the edges does not count, nor where anything lies in memory.
     """
-    edge, count, total = edges_of(forest, root), load_u16(root, NUM_EDGES), _U64(0)
-    for _ in range(count):
-        visits = _U64(load_i32(edge, EDGE_VISITS))
-        word = (_U64(edge_word(edge)) | visits << _U64(32)) * _M1
-        word = (word ^ (word >> _U64(32)) ^ (_U64(load_i32(edge, EDGE_VALUE)) & _LOW)) * _M2
+    edges, count, total = forest.edges[root.first_edge], root.num_edges, _U64(0)
+    for index in range(count):
+        edge = edges[index]
+        word = (_U64(edge.word) | _U64(edge.visits) << _U64(32)) * _M1
+        word = (word ^ (word >> _U64(32)) ^ _U64(edge.value_bits)) * _M2
         total += word ^ (word >> _U64(29))
-        edge += EDGE_BYTES
     mixed = fold_unbatched(fingerprint, total)
-    mixed = fold_unbatched(mixed, load_i64(root, VALUE_SUM))
-    mixed = fold_unbatched(mixed, load_i64(root, DRAW_SUM))
-    return fold_unbatched(mixed, load_i32(root, VISITS) | count << 32)
+    mixed = fold_unbatched(mixed, root.value_sum)
+    mixed = fold_unbatched(mixed, root.draw_sum)
+    return fold_unbatched(mixed, root.visits | count << 32)
 
 
 @inline

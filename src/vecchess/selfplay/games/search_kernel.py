@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.bitboards.bits import load_f32, load_i32, load_i64, store_i32
 from vecchess.jit import inline, kernel, paste
 from vecchess.rng import random_u64
-from vecchess.search.kernels import decide
 from vecchess.search.kernels.decide import decide_search
 from vecchess.search.kernels.evaluate_leaf import (
     UNKNOWN_OUTCOME,
@@ -20,18 +18,7 @@ from vecchess.search.kernels.evaluate_leaf import (
     probe_game_position,
 )
 from vecchess.search.kernels.tree_reuse import begin_search, follow_edge
-from vecchess.search.tree import forest_layout as descriptor
-from vecchess.search.tree import tree_layout as record
-from vecchess.search.tree.node_layout import (
-    LANE_ANSWERED,
-    LANE_FREE,
-    LANE_KEY,
-    LANE_STATE,
-    NO_NODE,
-    lane_at,
-    node_at,
-    tree_at,
-)
+from vecchess.search.tree.layout import LANE_ANSWERED, LANE_FREE, NO_NODE, ForestRecord
 from vecchess.search.tree.node_pool import free_tree
 from vecchess.selfplay.games.fingerprint import fold_root_unbatched, tag_unbatched
 from vecchess.selfplay.games.game_kernel import (
@@ -85,6 +72,7 @@ def play_decisions(  # type: ignore[no-untyped-def]
     A row without a game starts one. Stops early when there is no room in ``finished`` or the
     logs, or ``supply`` is used up; ``cursor`` tells how far it got.
     """
+    forest = ForestRecord(forest)
     while cursor[CONSUMED] < len(rows):
         row = rows[cursor[CONSUMED]]
         seat = np.int64(row - requests.first)
@@ -105,6 +93,7 @@ def resume_searches(games, rules, targets, forest, words, offsets, seats, search
     words: uint32[W], offsets: int64[K + 1], what the searches so far logged; the caller has
     reserved pages for it. ``searching`` (bool[K]) tells who does not wait for a tablebase.
     """
+    forest = ForestRecord(forest)
     for index in range(len(seats)):
         seat = seats[index]
         games.target_words[seat] = 0
@@ -154,7 +143,7 @@ def _play_seat(
             word = pack_ply_unbatched(action, 0, 0, 0, prob, 0, rules.most_steps)
             move_unbatched(tables, games, log, seat, action, word)
             cursor[PLAYED] += 1
-        elif load_i32(lane_at(forest, seat), LANE_STATE) == LANE_ANSWERED:
+        elif forest.lanes[seat].state == LANE_ANSWERED:
             code, outcome = _take_verdict(forest, seat)
             if code == ONGOING:
                 _begin_search(games, rules, forest, seat)
@@ -189,16 +178,16 @@ def _play_seat(
 @paste
 def _take_verdict(forest: Any, seat: Any) -> Any:
     """What the tablebase says of the game: (why it is over, or ONGOING; outcome for the mover)."""
-    lane = lane_at(forest, seat)
-    store_i32(lane, LANE_STATE, LANE_FREE)
-    outcome = load_i64(lane, LANE_KEY)
+    lane = forest.lanes[seat]
+    lane.state = LANE_FREE
+    outcome = lane.outcome
     return (ONGOING if outcome == UNKNOWN_OUTCOME else TABLEBASE), outcome
 
 
 @inline
 def _begin_search(games: Any, rules: Any, forest: Any, seat: Any) -> None:
     """Begin the search of the position on the seat's board."""
-    if load_i32(tree_at(forest, seat), record.ROOT) == NO_NODE:
+    if forest.trees[seat].root == NO_NODE:
         anchor_unbatched(games, seat)
     number, ply = games.number[seat], np.int64(games.ply[seat])
     full = np.int64(1)
@@ -214,41 +203,41 @@ def _play_decision(
     tables: Any, games: Any, rules: Any, log: Any, targets: Any, forest: Any, seat: Any, cursor: Any
 ) -> Any:
     """Play the move of a search that is over, unless the side gives up; returns why, or ONGOING."""
-    decision = load_i64(forest, descriptor.DECISION)
-    decide_search(forest, tree_at(forest, seat))
-    root = node_at(forest, load_i32(tree_at(forest, seat), record.ROOT))
+    tree, decision = forest.trees[seat], forest.decision
+    decide_search(forest, tree, decision)
+    root = forest.nodes[tree.root]
     games.fingerprint[seat] = fold_root_unbatched(games.fingerprint[seat], forest, root)
     tag = tag_unbatched(games.fingerprint[seat], rules.num_tags)
-    win = (load_i32(decision, decide.WIN) * VALUE_UNIT + (1 << 23)) >> 24
-    draw = (load_i32(decision, decide.DRAW) * VALUE_UNIT + (1 << 23)) >> 24
+    win = (decision.win * VALUE_UNIT + (1 << 23)) >> 24
+    draw = (decision.draw * VALUE_UNIT + (1 << 23)) >> 24
     draw = min(draw, VALUE_UNIT - win)
     code = give_up_unbatched(games, rules, seat, win, draw)
     if code != ONGOING:
         return code
     _log_search(games, targets, forest, seat, decision)
-    action = load_i32(decision, decide.ACTION)
-    prob = np.float32(load_f32(decision, decide.PROB))
+    action = decision.action
+    prob = np.float32(decision.prob)
     word = pack_ply_unbatched(action, 0, win, draw, prob, tag, rules.most_steps)
     move_unbatched(tables, games, log, seat, np.uint16(action), word)
     cursor[PLAYED] += 1
     if games.ply[seat] % ANCHOR_PLIES == 0:
-        free_tree(forest, tree_at(forest, seat))
+        free_tree(forest, forest.trees[seat])
     else:
-        follow_edge(forest, seat, load_i32(decision, decide.EDGE))
+        follow_edge(forest, seat, decision.edge)
     return ONGOING
 
 
 @paste
 def _log_search(games: Any, targets: Any, forest: Any, seat: Any, decision: Any) -> None:
     """Log what the search found; only a full one gives a policy target."""
-    full = load_i32(tree_at(forest, seat), record.FULL)
-    entries = load_i32(decision, decide.NUM_TARGETS) if full else np.int64(0)
+    full = forest.trees[seat].is_full
+    entries = decision.num_targets if full else np.int64(0)
     head = np.int64(games.ply[seat]) | entries << 16 | full << 31
     _log_word(games, targets, seat, head)
-    _log_word(games, targets, seat, load_i32(decision, decide.ROOT_VISITS))
-    _log_word(games, targets, seat, load_i64(decision, decide.THOUGHT))
+    _log_word(games, targets, seat, decision.visits)
+    _log_word(games, targets, seat, decision.num_steps)
     for index in range(entries):
-        _log_word(games, targets, seat, load_i32(decision, decide.TARGETS + index))
+        _log_word(games, targets, seat, decision.targets[index])
 
 
 @inline
@@ -277,5 +266,5 @@ def _finish(
     cursor[WORDS_DONE] += words
     games.target_words[seat] = 0
     finish_unbatched(games, log, finished, seat, code, outcome, cursor)
-    free_tree(forest, tree_at(forest, seat))
-    store_i32(lane_at(forest, seat), LANE_STATE, LANE_FREE)
+    free_tree(forest, forest.trees[seat])
+    forest.lanes[seat].state = LANE_FREE

@@ -11,8 +11,7 @@ from vecchess.inference.requests import Requests
 from vecchess.search.forest import Forest, ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree import tree_layout as record
-from vecchess.search.tree.node_layout import LANE_LEAF, NO_NODE
+from vecchess.search.tree.layout import NO_NODE
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
 from vecchess.selfplay.games.game_table import (
@@ -73,8 +72,8 @@ class SearchMover(Mover):
     ) -> None:
         """See ``Mover``. What the old network said of positions is forgotten."""
         super().take_network(net_sha, policy_scale, value_scale, time_steps)
-        assert (self.forest.records[:, record.ROOT] == NO_NODE).all(), "a tree outlived its game"
-        self.forest.take_scales(policy_scale, value_scale)
+        assert (self.forest.trees["root"] == NO_NODE).all(), "a tree outlived its game"
+        self.forest.set_scales(policy_scale, value_scale)
         if (
             self._cache
         ):  # shared by the movers of a process; to be emptied more than once is no harm
@@ -107,17 +106,17 @@ class SearchMover(Mover):
             searching, left = super()._carry_on(playing)
             gone.append(left)
             playing = rows[:0]
-        return self.forest.take_asked() + self._desk.first, np.concatenate(gone)
+        return self.forest.take_requests() + self._desk.first, np.concatenate(gone)
 
     def _search(self, rows: Rows) -> Rows:
         """Carry searches on, with the tablebase; returns the rows where a game goes on."""
         first, decided = self._desk.first, [rows[:0]]
         while True:
             decided.append((self.forest.search(rows - first) + first).astype(np.int32))
-            known = self.forest.look_up(self._tablebase)
+            known = self.forest.probe_tablebase(self._tablebase)
             if not len(known):
                 return np.concatenate(decided)
-            is_game = self.forest.lane_records[known, LANE_LEAF] == NO_NODE
+            is_game = self.forest.lanes["leaf"][known] == NO_NODE
             decided.append(known[is_game] + first)
             rows = known[~is_game] + first
 
