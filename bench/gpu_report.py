@@ -77,7 +77,8 @@ def _run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     command += ["--quick"] * options.quick + [
         part for net in options.net for part in ("--net", net)
     ]
-    environment = dict(os.environ)
+    path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path}  # for bench.peers
     if options.device == "cpu":
         environment["TRITON_INTERPRET"] = "1"
     limit = QUICK_S if options.quick else BUDGET_S[name]

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
-from vecchess.uci.positions import BENCH_FENS
+from vecchess.uci.tasks import BENCH_FENS
 
 
 class Engine:

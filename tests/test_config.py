@@ -50,8 +50,9 @@ def test_an_unknown_variable_is_an_error_that_names_the_nearest() -> None:
     [
         ("gmaes = 3", 'unknown key "gmaes"; did you mean "games"?'),
         ("[game]\nmax_pleis = 3", 'unknown key "max_pleis"; did you mean "max_plies"?'),
-        ("games = 0", "games: "),
-        ("games = 'many'", "games: "),
+        ("games = 0", "games must be at least 1, got 0"),
+        ("games = 'many'", 'games takes a whole number, got "many"'),
+        ("slots = 1e400", "slots takes a finite number, got inf"),
         ("games = ", "is not valid TOML"),
         ("[game]\ntemperature = 'hot'", "temperature"),
         ("[game]\nrandom_plies = 9\nmax_plies = 9", "must be below max_plies"),
@@ -65,6 +66,31 @@ def test_bad_files_give_one_line(tmp_path: Path, text: str, part: str) -> None:
         load(file=file)
     assert part in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ({"games": "-5"}, "--games must be at least 1, got -5"),
+        ({"games": "1e9"}, '--games takes a whole number, got "1e9"'),
+        ({"search": "foo"}, '--search must be "none", "gumbel" or "puct", got "foo"'),
+        ({"resign_below": "0.7"}, "--resign-below must be below 0.5, got 0.7"),
+        ({"full_share": "0"}, "--full-share must be above 0, got 0"),
+    ],
+)
+def test_an_error_names_the_flag_and_the_value(flags: dict[str, str], line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(flags)
+    assert str(caught.value) == line
+
+
+def test_an_error_names_the_variable_or_the_file_with_its_key(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^VECCHESS_MOVERS must be at most 256, got 999$"):
+        load(environ={"VECCHESS_MOVERS": "999"})
+    file = tmp_path / "c.toml"
+    file.write_text("[game]\nmax_plies = 0")
+    with pytest.raises(ConfigError, match=r"c\.toml: game\.max_plies must be at least 1, got 0$"):
+        load(file=file)
 
 
 def test_a_table_has_to_be_one(tmp_path: Path) -> None:

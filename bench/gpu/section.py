@@ -155,17 +155,20 @@ def allocation(setting: Setting) -> dict[str, Any]:
 
 
 def inference(setting: Setting) -> dict[str, Any]:
-    """``vecchess bench inference``."""
-    from vecchess.bench.inference import InferenceBench, run
+    """``python -m bench.peers inference``."""
+    from bench.peers.open_peers import open_peers
+
+    from vecchess.bench.inference import run
+    from vecchess.config.bench_settings import InferenceBench
 
     if setting.quick:
         sizes: dict[str, Any] = {"net": "tiny", "backend": "cpu", "slots": 8, "positions": 8}
-        return run(InferenceBench(gpus="cpu", seconds=1.0, peers=False, **sizes))
+        return run(InferenceBench(gpus="cpu", seconds=1.0, twin=False, **sizes))
     number = setting.device.partition(":")[2]
     with TemporaryDirectory() as folder:
         net = _saved(setting.base, folder)
         sizes = {"slots": setting.num_slots, "positions": 2 * setting.num_slots}
-        return run(InferenceBench(net=net, gpus=number, seconds=30.0, **sizes))
+        return run(InferenceBench(net=net, gpus=number, seconds=30.0, **sizes), open_peers)
 
 
 def throughput(setting: Setting) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from statistics import median
 from typing import Any
 
 import torch
+from bench.peers.training_loop import TrainingLoop
 from setting import Setting, device_seconds
 from torch import Tensor, nn
 
 from vecchess.bench.paired_timing import race, ratio, speed
-from vecchess.bench.peers.training_loop import TrainingLoop
 from vecchess.bench.training import WARM_UP, Labels, TrainingEntrant, settled
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules.lif_triton import lif_triton

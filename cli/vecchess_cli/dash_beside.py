@@ -1,4 +1,4 @@
-"""A dashboard beside a command: a process of its own that ends with it, whatever ends it."""
+"""A dashboard beside a command: a process of its own that ends when the command does."""
 
 import os
 import subprocess
@@ -12,15 +12,13 @@ from typing import IO, Annotated
 
 import typer
 
-from vecchess_cli.output import people
+from vecchess_cli.output import notes
 
 END_WAIT_S = 5.0
 
-Dash = Annotated[
-    bool, typer.Option("--dash/--no-dash", help="Show the run in the browser while it goes on.")
-]
+Dash = Annotated[bool, typer.Option("--dash/--no-dash", help="Show the run in the browser.")]
 DashPort = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port of --dash; another where it is taken.")
+    int, typer.Option(min=0, max=65535, help="Port of --dash; another one if it is in use.")
 ]
 DASH_PORT = 8765
 
@@ -28,9 +26,9 @@ DASH_PORT = 8765
 def dashboard_of(
     wanted: bool, port: int, run_dir: Path | None, kind: str
 ) -> tuple[Path | None, AbstractContextManager[None]]:
-    """The run's folder, named here where it has no name, and the dashboard to enter.
+    """The run's folder (a new name if None) and the dashboard, a context to enter.
 
-    Of several ranks of one training only the first has one.
+    Of the ranks of one training only the first has a dashboard.
     """
     if not wanted or os.environ.get("RANK", "0") != "0":
         return run_dir, nullcontext()
@@ -40,10 +38,10 @@ def dashboard_of(
 
 @contextmanager
 def _dashboard(run_dir: Path, port: int) -> Iterator[None]:
-    """Show ``run_dir`` as long as this is entered; the address is printed once it is known.
+    """Show ``run_dir`` while the context is entered; its address is printed once it is known.
 
-    The other process ends when its standard input does, so also when this one is killed. It has a
-    session of its own: Ctrl-C ends the run first, and the dashboard shows how.
+    The dashboard's process ends when its standard input does, so also when this process is killed.
+    It has its own session: Ctrl-C ends the run first, and the dashboard shows how it ended.
     """
     command = [sys.executable, "-m", "vecchess_cli.main", "dash", str(run_dir), "--until-eof"]
     child = subprocess.Popen(
@@ -56,7 +54,7 @@ def _dashboard(run_dir: Path, port: int) -> Iterator[None]:
     )
     assert child.stdin is not None
     assert child.stderr is not None
-    threading.Thread(target=_pass_on, args=(child.stderr,), daemon=True).start()
+    threading.Thread(target=_print_lines, args=(child.stderr,), daemon=True).start()
     try:
         yield
     finally:
@@ -68,8 +66,8 @@ def _dashboard(run_dir: Path, port: int) -> Iterator[None]:
             child.wait()
 
 
-def _pass_on(lines: IO[str]) -> None:
-    """Print what it says for people, above whatever live lines there are."""
-    console = people()
+def _print_lines(lines: IO[str]) -> None:
+    """Print the dashboard's lines, above what is drawn in place."""
+    console = notes()
     for line in lines:
         console.print(line.rstrip(), markup=False)

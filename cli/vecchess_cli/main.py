@@ -1,4 +1,4 @@
-"""``vecchess``: the program, and how errors become one line and an exit code."""
+"""``vecchess``: the program; errors become one line and an exit code."""
 
 import atexit
 import os
@@ -9,19 +9,21 @@ from importlib import import_module
 from types import FrameType
 
 INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell reports of a program whose reader has gone, as in ``vecchess ... | head``."""
 
 
 def main() -> None:
     """Entry point of the ``vecchess`` program."""
-    # Until the commands are there Ctrl-C ends the process by the system's own hand: an exception in
-    # the midst of an import would be a traceback. Scripts may start us with SIGINT ignored.
+    # Until the command line is imported, Ctrl-C ends the process by the system's default action: an
+    # exception during an import would print a traceback. Scripts may start us with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("vecchess_cli.root")
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     atexit.register(_ignore_signals)  # the first that is registered is the last to run
     code = run()
-    _stick_to(code)
+    _fix_exit_code(code)
     sys.exit(code)
 
 
@@ -42,19 +44,27 @@ def run() -> int:
         return _fail(error.format_message(), error.exit_code)
     except Stopped as stopped:
         print(f"vecchess: {stopped}", file=sys.stderr)
-        _take_away(stopped)
+        _silence_unraisable(stopped)
         return stopped.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, as in `vecchess ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:  # a full or vanished disk where no better words were found
+    except BrokenPipeError:
+        return _close_stdout()
+    except SystemExit as ended:  # typer and rich catch BrokenPipeError themselves, and exit with 1
+        return _close_stdout() if ended.code == 1 else int(ended.code or 0)
+    except OSError as error:  # a full or vanished disk, where nothing gave a better message
         return _fail(str(error), 1)
 
 
-def _take_away(error: BaseException) -> None:
-    """What ``error`` came in the midst of: objects that were half made complain as they go."""
+def _close_stdout() -> int:
+    """Discard what is still buffered for a reader that has gone; returns the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return BROKEN_PIPE
+
+
+def _silence_unraisable(error: BaseException) -> None:
+    """Drop the frames that ``error`` interrupted: half-made objects there may fail to be deleted,
+    which means nothing."""
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     error.__traceback__ = None
     sys.unraisablehook = hook
@@ -70,8 +80,8 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _stick_to(code: int) -> None:
-    """The command is over: whatever signal comes, this is its exit code."""
+def _fix_exit_code(code: int) -> None:
+    """The command has ended: a signal that comes now does not change its exit code."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         for stream in (sys.stdout, sys.stderr):
@@ -85,7 +95,7 @@ def _stick_to(code: int) -> None:
 
 
 def _ignore_signals() -> None:
-    """The interpreter gives signals back to the system before it is gone."""
+    """Ignore signals: the interpreter restores the system's default actions before it ends."""
     for number in _ending_signals():
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,7 +1,7 @@
 """The command line with a fault in it: ``python -m vecchess_cli.tortured selfplay ...``.
 
-Workers are spawned, and a spawned process imports what its parent was started with: so they heed
-the fault as well.
+Workers are spawned, and a spawned process imports the main module of its parent: so the fault is
+installed in workers as well.
 """
 
 from vecchess.torture.injector import install_from_environment

@@ -193,7 +193,7 @@ def test_a_new_network_is_called_new() -> None:
     said: list[str] = []
     config = build(AnalyseConfig, {"net": "tiny", "gpus": "cpu", "tree": {"sims": 20}})
     found, judge = analyse(config, report_line=said.append)
-    assert "it has learnt nothing yet" in " ".join(said)
+    assert "untrained" in " ".join(said)
     assert len(judge["sha256"]) == 64
     assert found.mean_time_steps > 1
 

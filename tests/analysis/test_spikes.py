@@ -6,13 +6,13 @@ import chess
 import numpy as np
 import pytest
 import torch
+from bench.peers.snntorch_loop import SnntorchLoop
 from torch import Tensor
 
 from tests.snn.positions import random_positions
 from vecchess.analysis.parse_position import STARTPOS, position_reached
 from vecchess.analysis.request import request_at
 from vecchess.analysis.spike_trace import SpikeTracer
-from vecchess.bench.peers.snntorch_loop import SnntorchLoop
 from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.bench.nets import questions, small_net
+from vecchess.bench.agreement import unanswered
 from vecchess.bench.batching_engines import BatchSynchronous, Continuous, answer_all
 from vecchess.bench.exit_speedup import (
     SHARES,
@@ -12,7 +13,6 @@ from vecchess.bench.exit_speedup import (
     measure_margins,
     steps_at,
 )
-from vecchess.bench.request_copies import unanswered
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule

@@ -1,24 +1,25 @@
-"""``vecchess bench inference`` as a user runs it; how fast is never asserted."""
+"""``vecchess bench inference``, and beside other libraries; speeds are never asserted."""
 
 from pathlib import Path
 
 import pytest
+from bench.peers import open_peers
 
 from tests.bench.nets import small_net
 from tests.system.commands import inside, last_json
-from vecchess.bench import inference
-from vecchess.bench.peers import line_up
+from vecchess.bench.inference import run
+from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import VecchessError
 from vecchess.snn.integer.net_file import save_net
 
 SHORT = ["--gpus", "cpu", "--slots", 8, "--positions", 16, "--seconds", 0.5, "--threads", 1]
 OWN = {"fixed_T", "slots_fixed_T", "continuous", "batch_synchronous"}
 ROW = {"name", "positions_per_s", "mean_time_steps", "ratio_to_fixed", "share_of_roofline"}
-RATIOS = {"snntorch", "snntorch_compiled", "spikingjelly", "relu_twin", "fixed_T"}
+PEERS = {"snntorch", "snntorch_compiled", "spikingjelly"}
 
 
-def test_without_peers() -> None:
-    done = inside("bench", "inference", "--net", "tiny", *SHORT, "--no-peers", "--json")
+def test_without_a_twin() -> None:
+    done = inside("bench", "inference", "--net", "tiny", *SHORT, "--no-twin", "--json")
     facts = last_json(done)
     keys = "schema device net slots spike_rates backends ratios layers energy_proxy_nj ceilings"
     assert set(keys.split()) <= set(facts)
@@ -26,10 +27,10 @@ def test_without_peers() -> None:
     assert {row["name"] for row in ran} >= OWN
     assert all(set(row) >= ROW and row["agrees"] == "bits" for row in ran)
     assert {name for name, ratio in facts["ratios"].items() if ratio} == {"fixed_T"}
-    assert set(facts["ratios"]) == RATIOS
+    assert set(facts["ratios"]) == {"fixed_T", "relu_twin"}
     assert all(0 <= rate <= 1 for rate in facts["spike_rates"].values())
     assert len(facts["exit_patterns"]) == 6
-    assert "positions/s" in done.stderr
+    assert "positions/s" in done.stderr  # stdout has the object alone
 
 
 @pytest.mark.slow
@@ -37,15 +38,15 @@ def test_with_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def too_slow_for_a_test(*_: object) -> None:
         raise VecchessError("left out here")
 
-    monkeypatch.setattr(line_up, "_compiled", too_slow_for_a_test)
+    monkeypatch.setattr(open_peers, "_compiled", too_slow_for_a_test)
     file = tmp_path / "net.safetensors"
     save_net(small_net(), file)
-    config = inference.InferenceBench(
+    config = InferenceBench(
         net=str(file), gpus="cpu", slots=8, positions=16, threads=1, seconds=0.5
     )
-    facts = inference.run(config)
+    facts = run(config, open_peers.open_peers)
     rows = {row["name"]: row for row in facts["backends"]}
-    assert set(rows) >= OWN | RATIOS
+    assert set(rows) >= OWN | PEERS | {"relu_twin"}
     assert set(rows["spikingjelly"]) >= ROW
     assert rows["snntorch"]["agrees"] == "bits"
     assert facts["ratios"]["snntorch"] > 0

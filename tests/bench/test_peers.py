@@ -5,14 +5,15 @@ import sys
 import pytest
 import snntorch
 import torch
+from bench.peers import open_peers as peers
+from bench.peers.agreement import STATISTICS, compare
+from bench.peers.peer import Peer
+from bench.peers.relu_tower import ReluTower
+from bench.peers.snntorch_loop import SnntorchLoop
+from bench.peers.spikingjelly_layers import SpikingjellyLayers
 
 from tests.bench.nets import questions, small_net, with_bias
-from vecchess.bench.agreement import BITS, STATISTICS, compare, reference_answers
-from vecchess.bench.peers import line_up as peers
-from vecchess.bench.peers.peer import Peer
-from vecchess.bench.peers.relu_tower import ReluTower
-from vecchess.bench.peers.snntorch_loop import SnntorchLoop
-from vecchess.bench.peers.spikingjelly_layers import SpikingjellyLayers
+from vecchess.bench.agreement import BITS, reference_answers
 from vecchess.errors import NetworkError, VecchessError
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.create import create_twin
@@ -79,9 +80,9 @@ def test_a_peer_that_answers_differently_is_refused() -> None:
 
 def test_peers_that_are_not_there_are_named_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spikingjelly.activation_based", None)
-    found = peers.LineUp()
+    found = peers.OpenedPeers()
     found.add("spikingjelly", lambda: peers._spikingjelly(questions_for(small_net())))
-    assert found.peers == []
+    assert found.entrants == []
     assert "pip install" in found.missing["spikingjelly"]
 
 

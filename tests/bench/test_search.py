@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vecchess.bench import search
+from vecchess.config.bench_settings import SearchBench
 from vecchess.errors import ConfigError
 
 PROGRAM = Path(__file__).parents[2] / "bench" / "search_strength.py"
@@ -21,7 +22,7 @@ ROW = {
 
 @pytest.mark.parametrize("kind", ["gumbel", "puct"])
 def test_search_with_what_takes_no_time(kind: str) -> None:
-    facts = search.run(search.SearchBench(search=kind, **SETTINGS))
+    facts = search.run(SearchBench(search=kind, **SETTINGS))
     rows = [facts, facts["without_cache"], facts["material"]]
     assert json.loads(json.dumps(facts)) == facts
     assert (facts["schema"], facts["search"], facts["slots"]) == (1, kind, 8)
@@ -37,7 +38,7 @@ def test_search_with_what_takes_no_time(kind: str) -> None:
 
 def test_search_with_a_network() -> None:
     settings = SETTINGS | {"net": "tiny", "backend": "reference", "cache_mb": 0, "lanes": 2}
-    facts = search.run(search.SearchBench(**settings))
+    facts = search.run(SearchBench(**settings))
     assert facts["device"] == "cpu"
     assert 0 < facts["device_busy"] <= 1
     assert not {"material", "without_cache"} & facts.keys()
@@ -45,7 +46,7 @@ def test_search_with_a_network() -> None:
 
 def test_search_takes_one_device() -> None:
     with pytest.raises(ConfigError, match="one device"):
-        search.run(search.SearchBench(net="tiny", gpus="cpu:2"))
+        search.run(SearchBench(net="tiny", gpus="cpu:2"))
 
 
 def test_a_match() -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from bench.peers.training_loop import TrainingLoop
 
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.bench.peers.training_loop import TrainingLoop
-from vecchess.bench.training import TrainingBench, run
+from vecchess.bench.training import run
+from vecchess.config.bench_settings import TrainingBench
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
@@ -63,7 +64,8 @@ def test_prints_speeds_and_ratios(tmp_path, monkeypatch) -> None:
     sizes = tmp_path / "wee.toml"
     sizes.write_text("blocks = 1\nchannels = 32\ntime_steps = 2\n")
     threads = torch.get_num_threads()
-    facts = run(TrainingBench(net=str(sizes), batch_size=4, seconds=0.1, cores=0))
+    config = TrainingBench(net=str(sizes), batch_size=4, seconds=0.1, cores=0)
+    facts = run(config, {"snntorch": TrainingLoop})
     assert torch.get_num_threads() == threads
     assert facts["samples_per_s"].keys() == {"float", "folded", "snntorch", "relu_twin"}
     assert all(value > 0 for value in facts["ratio_to_snntorch"].values())

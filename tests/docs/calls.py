@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from vecchess.config import load_config
 from vecchess_cli.root import app
 
 ENDS = {"|", "||", "&&", "&", ";", ">", ">>", "<", "(", ")", "2>&1", "2>"}
@@ -38,8 +39,8 @@ def _is_started(before: list[str]) -> bool:
 
 
 def check_call(arguments: list[str]) -> None:
-    """Parse as the program does, without running it. Raises typer's exceptions for what it would
-    refuse: unknown commands and options, missing arguments, values of the wrong kind."""
+    """Parse as the program does, without running it. Raises typer's exceptions and ConfigError for
+    what it would refuse: unknown commands and options, missing arguments, wrong values."""
     with suppress(typer.Exit):  # of --help and --version
         _check(arguments)
 
@@ -54,4 +55,7 @@ def _check(arguments: list[str]) -> None:
             return
         name, command, words = command.resolve_command(context, words)
         path.append(name)
-    command.make_context(" ".join(path), words)
+    given = command.make_context(" ".join(path), words).params
+    if (model := getattr(command.callback, "settings_model", None)) and not given.get("config"):
+        required = {"engine": given["engine"]} if "engine" in given else {}
+        load_config(model, given | required, environ={})

@@ -7,16 +7,22 @@ import typer
 
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.calls import calls
-from vecchess_cli.root import app
+from vecchess_cli.root import COMMANDS, app, load_command
 
 PAGES = sorted((ROOT / "docs" / "commands").glob("*.md"))
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    inner = getattr(command, "commands", None)
-    if not inner:
+    if not hasattr(command, "list_commands"):
         return [path]
-    return [leaf for name, sub in inner.items() for leaf in leaves(sub, (*path, name))]
+    names = command.list_commands(None)
+    return [leaf for n in names for leaf in leaves(command.get_command(None, n), (*path, n))]
+
+
+def test_the_root_help_begins_as_each_command_does() -> None:
+    for lines in COMMANDS.values():
+        for name, line in lines.items():
+            assert " ".join(load_command(name).help.split()).startswith(line[:-1])
 
 
 def test_every_command_has_its_help() -> None:

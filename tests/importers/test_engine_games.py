@@ -133,7 +133,7 @@ def test_a_signal_saves_what_is_finished(
     _, err = running.communicate(timeout=60)
     assert running.returncode == code, err
     assert err.splitlines()[-1] == (
-        f"{stopped_text(signal.Signals(number).name)}: the same command goes on"
+        f"{stopped_text(signal.Signals(number).name)}; resume with the same command"
     )
     assert read_games([out]).num_games > 0
 

@@ -1,4 +1,4 @@
-"""What ``vecchess replay`` says to people."""
+"""Texts of ``vecchess replay``."""
 
 from io import StringIO
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from vecchess.replay.run_replay import ReplayProgress
-from vecchess_cli.tables import replay_tables
-from vecchess_cli.tables.replay_tables import difference_lines, following, verdict_of_game
+from vecchess.runtime.progress import ProgressDisplay
+from vecchess_cli.tables.replay_tables import difference_lines, show_progress, verdict_of_game
 
 
 def difference(ply: int | None, *names: str, **more: Any) -> dict[str, Any]:
@@ -36,27 +36,10 @@ def test_the_verdict_says_what_was_compared(known: bool, words: str) -> None:
     assert words in verdict_of_game({"difference": None, "hashes_known": known})
 
 
-def test_progress_on_a_terminal() -> None:
+def test_progress_of_a_check() -> None:
     text = StringIO()
     console = Console(file=text, force_terminal=True, width=100, _environ={"TERM": "xterm"})
-    with following(console, quiet=False) as tell:
-        tell(ReplayProgress(20))
-        tell(ReplayProgress(20, 20, 700, [{}, {}]))
-    assert "20/20" in text.getvalue()
+    with ProgressDisplay(console) as display:
+        show_progress(display, ReplayProgress(20, 20, 700, [{}, {}]))
+    assert "20/20 games" in text.getvalue()
     assert "700 plies, 2 differ" in text.getvalue()
-
-
-def test_progress_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(replay_tables, "monotonic", lambda: now[0])
-    text = StringIO()
-    with following(Console(file=text, width=100), quiet=False) as tell:
-        for second in range(25):
-            now[0] = float(second)
-            tell(ReplayProgress(1000, second, 30 * second))
-    lines = text.getvalue().splitlines()
-    assert [line.split()[0] for line in lines] == ["10", "20"]
-    assert "10/1,000 games  300 plies  0 differ" in lines[0]
-    with following(Console(file=text, width=100), quiet=True) as tell:
-        tell(ReplayProgress(1, 1))
-    assert len(text.getvalue().splitlines()) == 2

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from vecchess.runtime import progress
-from vecchess.runtime.progress import ProgressDisplay, as_clock, bar_line
+from vecchess.runtime.progress import ProgressDisplay, bar_line
 
 
 def terminal(text: StringIO, term: str = "xterm") -> Console:
@@ -44,7 +44,3 @@ def test_a_quiet_display_prints_only_what_it_is_given() -> None:
         display.update(lambda: pytest.fail("progress"))
         display.print("a worker was replaced")
     assert text.getvalue() == "a worker was replaced\n"
-
-
-def test_clock() -> None:
-    assert (as_clock(59.6), as_clock(3725)) == ("0:01:00", "1:02:05")

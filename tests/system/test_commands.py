@@ -29,7 +29,7 @@ def test_net_info_and_check(net: Path) -> None:
     report = last_json(inside("net", "check", net, "--json"))
     assert report["exact"]
     assert all(row["bound"] < row["limit"] for row in report["bounds"])
-    assert "exact in float32" in inside("net", "check", net).stderr
+    assert "exact in float32" in inside("net", "check", net).stdout
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_calibrate(net: Path, tmp_path: Path) -> None:
     about = last_json(inside("net", "info", out, "--json"))
     assert (about["sha256"], about["exit_rule"]) == (facts["sha256"], facts["rule"])
     assert about["calibration"]["curve"] == facts["curve"]
-    shown = inside("net", "info", out).stderr
+    shown = inside("net", "info", out).stdout
     assert "all at 4" in shown
     assert "rule: " in shown
 

@@ -91,4 +91,4 @@ def test_a_signal_before_a_pair_is_complete_has_its_own_exit_code() -> None:
     running.terminate()
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (75, "")
-    assert err.splitlines()[-1] == "stopped by SIGTERM before two games of an opening were over"
+    assert err.splitlines()[-1] == "stopped by SIGTERM before a pair of games was finished"

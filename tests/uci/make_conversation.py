@@ -13,7 +13,7 @@ from pathlib import Path
 import chess
 
 from vecchess.uci.parse_command import STARTPOS
-from vecchess.uci.positions import BENCH_FENS
+from vecchess.uci.tasks import BENCH_FENS
 
 FILE = Path(__file__).parent / "conversation.txt"
 GAMES = 36

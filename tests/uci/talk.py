@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from vecchess.config import UciConfig, build
-from vecchess.uci.reader import Lines, read_lines
+from vecchess.uci.run_uci import Lines, read_lines
 from vecchess.uci.session import Session
 
 PATIENCE_S = 120.0

@@ -63,7 +63,7 @@ def test_words_after_searchmoves_still_count() -> None:
 def test_what_makes_no_sense_is_left_out(line: str, go: Go, complaints: int) -> None:
     found = parse_go(line.split())
     assert found == go
-    assert len(found.complaints) == complaints
+    assert len(found.errors) == complaints
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from vecchess.chess.movegen import legal_moves
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError
 from vecchess.uci.parse_command import STARTPOS, Position, parse_position
-from vecchess.uci.positions import BENCH_FENS
+from vecchess.uci.tasks import BENCH_FENS
 from vecchess.uci.uci_board import UciGame, diagram, legal_move, set_up, to_move, write_move
 
 CASTLING_960 = "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w GBgb - 0 1"

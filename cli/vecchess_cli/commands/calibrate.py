@@ -1,12 +1,16 @@
-"""``vecchess calibrate``: when may a position leave the network early?"""
+"""``vecchess calibrate``: the rule by which positions leave the network early."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json, print_rows
-from vecchess_cli.shared_options import Device, NamedBackend
+from vecchess_cli.output import Json, notes, print_json, print_rows, results
+from vecchess_cli.panels import command_app
+from vecchess_cli.shared_options import Backend, Device
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 COLUMNS = {
     "steps": "mean_time_steps",
@@ -17,33 +21,35 @@ COLUMNS = {
     "agree": "agreement",
     "KL": "kl",
 }
-"""Heading -> figure: mean time steps, cross-entropy and value error with what they are above T's,
-share of best moves that are T's, divergence from the policy at T."""
+"""Heading -> figure: mean time steps; cross-entropy and value error, each with its excess over that
+after all T steps; share of best moves equal to those at T; divergence from the policy at T."""
 
 
 def calibrate(
     net: Annotated[Path, typer.Argument(help="A network file (.safetensors).")],
     games: Annotated[
         list[Path] | None,
-        typer.Option(help="Recorded games: a run's folder or a shard; may be given repeatedly."),
+        typer.Option(help="Recorded games: a run's folder or a shard; repeatable."),
     ] = None,
-    play: Annotated[int, typer.Option(help="Games to play where none are given.", min=2)] = 128,
-    positions: Annotated[int, typer.Option(help="Positions to ask about.", min=2)] = 8192,
+    play: Annotated[int, typer.Option(help="Games to play without --games.", min=2)] = 128,
+    positions: Annotated[int, typer.Option(help="Positions to evaluate.", min=2)] = 8192,
     max_cross_entropy: Annotated[
-        float, typer.Option(help="Most that leaving early may cost, in nats.", min=0)
+        float, typer.Option(help="Bound on the excess cross-entropy, in nats.", min=0)
     ] = 0.01,
     max_value_error: Annotated[
-        float, typer.Option(help="Most that it may cost in squared error.", min=0)
+        float, typer.Option(help="Bound on the excess squared error of the value.", min=0)
     ] = 0.01,
-    out: Annotated[Path | None, typer.Option(help="File to write. [the network's own]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write.", show_default="the network's own")
+    ] = None,
     gpus: Device = "auto",
-    backend: NamedBackend = "auto",
+    backend: Backend = "auto",
     json: Json = False,
 ) -> None:
     """Choose when a position may leave the network early, and store that with the network.
 
-    On recorded positions, answers after every time step are held against the last one and what
-    was recorded: the move played and the game's result. The rule of the fewest steps within both
+    On recorded positions, answers after every time step are compared with the last one and with
+    the record: the move played and the game's result. The rule of the fewest steps within both
     bounds is stored, with the measurements. Half of the games choose it, the other half check it.
 
     Example:  vecchess calibrate small.safetensors --games runs/first
@@ -54,16 +60,20 @@ def calibrate(
 
     bounds = CostBounds(max_cross_entropy, max_value_error)
     plan = CalibrationPlan(tuple(games or ()), play, positions, bounds, out)
-    facts = library(net, plan, people(), gpus, backend)
-    show_calibration(facts)
-    people().print(rule_line(facts["rule"], facts["holdout"]["mean_time_steps"]))
-    people().print(f"wrote {facts['out']}", soft_wrap=True)
+    facts = library(net, plan, notes(), gpus, backend)
+    console = results(json)
+    show_calibration(console, facts)
+    console.print(rule_line(facts["rule"], facts["holdout"]["mean_time_steps"]))
+    console.print(f"wrote {facts['out']}", soft_wrap=True)
     if json:
         print_json(facts)
 
 
-def show_calibration(facts: dict[str, Any]) -> None:
-    """The curve and the chosen rule's costs as a table for people."""
+app = command_app(calibrate)
+
+
+def show_calibration(console: "Console", facts: dict[str, Any]) -> None:
+    """Print the curve and the chosen rule's costs as a table."""
     rows = [(f"all at {row['time_steps']}", row) for row in facts["curve"]]
     if "before" in facts:
         rows.append(("before", facts["before"]))
@@ -73,7 +83,7 @@ def show_calibration(facts: dict[str, Any]) -> None:
         f"{facts['positions']:,} positions of {facts['games']:,} games, at most "
         f"{facts['max_cross_entropy']:g} nats and {facts['max_value_error']:g} squared error more"
     )
-    print_rows(title, ["", *COLUMNS], table)
+    print_rows(console, title, ["", *COLUMNS], table)
 
 
 def rule_line(rule: dict[str, Any], mean_time_steps: float) -> str:
@@ -83,7 +93,7 @@ def rule_line(rule: dict[str, Any], mean_time_steps: float) -> str:
     if rule["min_steps"] == NEVER and mean_time_steps == 1:
         return "rule: none, the network takes one time step"
     if rule["min_steps"] == NEVER:
-        return "rule: never before the last time step; no other keeps within the bounds"
+        return "rule: never before the last time step; no other rule is within the bounds"
     parts = [f"from step {rule['min_steps']} on"]
     if rule["policy_margin"]:
         parts.append(f"margin of the best move {rule['policy_margin']} a step or more")

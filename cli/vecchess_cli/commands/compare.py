@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json
+from vecchess_cli.output import Json, print_json, results
+from vecchess_cli.panels import command_app
 
 
 def compare(
@@ -17,8 +18,8 @@ def compare(
     """Rate the players of several reports together, on one scale.
 
     Reports of "vecchess eval --out FILE" and "eval --history" keep all results, so the joint
-    rating is that of one large evaluation, and differences have intervals. Games that stand in
-    several reports count once. The reports need players in common, as the ladder.
+    rating is that of one large evaluation, and differences have intervals. A game in several
+    reports counts once. The reports need players in common, as the ladder.
 
     Example:  vecchess compare monday.json friday.json
     """
@@ -27,6 +28,9 @@ def compare(
     from vecchess_cli.tables.eval_tables import show_comparison
 
     comparison = library([str(file) for file in reports], [read_evaluation(f) for f in reports])
-    show_comparison(people(), comparison)
+    show_comparison(results(json), comparison)
     if json:
         print_json(comparison.to_dict())
+
+
+app = command_app(compare)

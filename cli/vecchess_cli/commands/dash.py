@@ -1,17 +1,19 @@
-"""``vecchess dash``: runs in the browser, as they go on."""
+"""``vecchess dash``: runs in the browser, live."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vecchess_cli.panels import command_app
+
 if TYPE_CHECKING:
     from vecchess.dash.web.address import Address
 
 HELP = """Show runs in the browser: live boards, throughput, training, strength, comparisons.
 
-It only reads, and serves this machine alone unless --host says otherwise; then whoever comes needs
-the token in the address it prints. Ctrl-C ends it; the runs do not notice. See docs/dash.md.
+It only reads, and serves this machine alone unless --host is given; a browser then needs the token
+in the printed address. Ctrl-C ends it without effect on the runs. See docs/dash.md.
 
 Examples:
 
@@ -26,12 +28,12 @@ Examples:
 def dash(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RUN]...", help="Runs, or folders of runs. [./runs]"),
+        typer.Argument(metavar="[RUN]...", help="Runs, or folders of runs.", show_default="./runs"),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any.")] = 8765,
     token: Annotated[
-        str, typer.Option(help="What a browser has to show; made up for other hosts.")
+        str, typer.Option(help="Token that a browser needs; random with --host.")
     ] = "",
     open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
@@ -39,12 +41,13 @@ def dash(
     """See HELP."""
     from vecchess.dash.serve import serve
 
-    def say(address: "Address") -> None:
+    def print_address(address: "Address") -> None:
         typer.echo(f"dashboard: {address.url}", err=True)
         if open_browser:
             typer.launch(address.url)
 
-    serve(runs or [Path("runs")], host, port, token, say, until_eof)
+    serve(runs or [Path("runs")], host, port, token, print_address, until_eof)
 
 
 dash.__doc__ = HELP
+app = command_app(dash)

@@ -1,11 +1,13 @@
-"""``vecchess doctor``: does it work here?"""
+"""``vecchess doctor``: check that vecchess works on this machine."""
 
 from typing import Annotated
 
 import typer
 
 from vecchess.errors import ConfigError
-from vecchess_cli.output import Json, people, print_json
+from vecchess.runtime.signals import stopped_text
+from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.panels import command_app
 
 NEGATIVE = 3
 
@@ -18,30 +20,30 @@ def doctor(
         ),
     ] = None,
     kills: Annotated[
-        int | None, typer.Option(min=1, help="With --torture: enough after so many.")
+        int | None, typer.Option(min=1, help="With --torture: end after this number of kills.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="With --torture: of all its choices.  [default: 0]")
+        int | None,
+        typer.Option(min=0, help="With --torture: seed of all its choices.", show_default="0"),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Say what is installed, which devices there are, and play a few games to prove it works.
+    """Print what is installed, and play a few games as a test.
 
-    Ends with exit code 3 where a check fails, or, under torture, a game is lost.
+    The exit code is 3 where a check fails or, under torture, a game is lost.
     """
     if torture is not None:
         return _torture(torture, kills, seed or 0, json)
     if kills is not None or seed is not None:
-        raise ConfigError("--kills and --seed go with --torture MINUTES")
+        raise ConfigError("--kills and --seed need --torture MINUTES")
     from vecchess.self_test import examine
 
-    console = people()
-    facts = examine(console)
+    console, facts = results(json), examine(notes())
     for name in ("vecchess", "python", "system", "cores", "cache"):
         console.print(f"{name:10} {facts[name]}", soft_wrap=True)
     versions = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
     console.print(f"{'packages':10} {versions}", soft_wrap=True)
-    console.print(f"{'gpus':10} {', '.join(facts['gpus']) or 'none: the processor is used'}")
+    console.print(f"{'gpus':10} {', '.join(facts['gpus']) or 'none, the processor is used'}")
     for check in facts["checks"]:
         verdict = "passed" if check["passed"] else "FAILED"
         console.print(f"{verdict}     {check['check']}: {check['found']}", soft_wrap=True)
@@ -50,23 +52,27 @@ def doctor(
     return 0 if facts["healthy"] else NEGATIVE
 
 
+app = command_app(doctor)
+
+
 def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
-    from vecchess.runtime.signals import exit_code, stopped_text
+    from vecchess.runtime.signals import exit_code
     from vecchess.torture.run_torture import Torture
 
-    console = people()
+    console = notes()
 
-    def say(line: str) -> None:
+    def note(line: str) -> None:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
-    report = Torture(seed, say).run(minutes, kills)
+    report = Torture(seed, note).run(minutes, kills)
     stopped = f", {stopped_text(report['stopped_by'])}" if report["stopped_by"] else ""
-    say(
+    console = results(json)
+    note(
         f"{report['runs']} runs of {report['games']:,} games with {report['starts']} starts in "
         f"{report['seconds']:.0f} s, {report['kills']} processes killed; seed {seed}{stopped}"
     )
-    say(", ".join(f"{what}: {times}" for what, times in report["faults"].items() if times))
-    say("BROKEN: " + "; ".join(report["broken"]) if report["broken"] else "nothing is lost")
+    note(", ".join(f"{what}: {times}" for what, times in report["faults"].items() if times))
+    note("BROKEN: " + "; ".join(report["broken"]) if report["broken"] else "nothing is lost")
     if json:
         print_json(report)
     return NEGATIVE if report["broken"] else exit_code(report["stopped_by"])

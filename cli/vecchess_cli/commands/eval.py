@@ -1,4 +1,4 @@
-"""``vecchess eval``: how strong is a network, or all networks of a run?"""
+"""``vecchess eval``: ratings of a network, or of all networks of a run."""
 
 from functools import partial
 from pathlib import Path
@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json
-from vecchess_cli.shared_options import (
-    Backend,
-    Chess960,
-    Config,
-    Gpus,
-    Openings,
-    Quiet,
-    RandomPlies,
-    Seed,
-)
+from vecchess.config import MatchConfig
+from vecchess.runtime.signals import stopped_text
+from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.panels import command_app
+from vecchess_cli.settings_options import settings_options
+from vecchess_cli.shared_options import Config, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vecchess.config import MatchConfig
     from vecchess.evaluate.checkpoint_ratings import RatingHistory
     from vecchess.evaluate.evaluation import EvaluationReport
     from vecchess.runtime.signals import StopSignals
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
     Query = tuple[str | None, int | None]
     """Search and simulations, as far as they are given."""
     Play = Callable[..., EvaluationReport | RatingHistory]
-    """Takes a watcher, and what asks to stop."""
+    """Takes a progress watcher and the stop signals."""
 
 EXAMPLES = """Play the ladder and rate a network, or all networks of a run.
 
@@ -50,13 +44,23 @@ Examples:
 
   vecchess compare my.json other.json
 
-Ctrl-C rates what was played so far, exit code 130. Pairs that were played with the same settings
-are not played again; --fresh plays them anew. Settings of a match have a variable
+Ctrl-C rates the games played so far, exit code 130. Pairs that were played with the same settings
+are not played again; --fresh plays them again. Settings of a match have a variable
 (VECCHESS_GAMES, ...) and a key in a --config file.
 """
 
 
+PANELS = {
+    "Used first": "search sims games against history every out fresh gpus config",
+    "Games": "seed openings random_plies chess960",
+    "Networks": "with_policy backend threads",
+    "Output and help": "plot quiet json",
+}
+
+
+@settings_options(MatchConfig, PANELS)
 def evaluate(
+    settings: dict[str, Any],
     net: Annotated[
         str | None,
         typer.Argument(
@@ -66,51 +70,38 @@ def evaluate(
         ),
     ] = None,
     search: Annotated[
-        str | None, typer.Option(help='"gumbel" or "puct"; without it the policy plays. [none]')
+        str | None, typer.Option(help='"gumbel" or "puct"; without it the policy plays.')
     ] = None,
-    sims: Annotated[int | None, typer.Option(help="Simulations a move. [64]")] = None,
+    sims: Annotated[int | None, typer.Option(help="Simulations a move.", show_default="64")] = None,
     with_policy: Annotated[
         bool, typer.Option("--with-policy", help="Beside the search, rate the policy alone.")
     ] = False,
     against: Annotated[
         list[str] | None,
-        typer.Option(
-            help='An opponent instead of the ladder; may be repeated, and "ladder" be one of them.'
-        ),
-    ] = None,
-    games: Annotated[
-        int | None, typer.Option(help="Games of each pair of players, an even number. [100]")
+        typer.Option(help="An opponent instead of the ladder; repeatable, also with ladder."),
     ] = None,
     history: Annotated[
-        Path | None, typer.Option(help="Rate the networks of this run; its folder.")
+        Path | None, typer.Option(help="Rate the networks of the run in this folder.")
     ] = None,
     every: Annotated[
         int, typer.Option(min=1, help="With --history: every N-th network.", metavar="N")
     ] = 1,
-    seed: Seed = None,
-    openings: Openings = None,
-    random_plies: RandomPlies = None,
-    chess960: Chess960 = None,
-    gpus: Gpus = None,
-    backend: Backend = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of the CPU backend, each network's. [all cores]")
-    ] = None,
     config: Config = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Play again what was played before.")
+        bool, typer.Option("--fresh", help="Play pairs again that were played before.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write the report, JSON. [RUN/eval/history.json]")
+        Path | None,
+        typer.Option(help="Write the report, JSON.", show_default="RUN/eval/history.json"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the history. [RUN/eval/history.png]")
+        Path | None, typer.Option(help="Draw the history.", show_default="RUN/eval/history.png")
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """See EXAMPLES."""
-    flags: dict[str, Any] = dict(locals())
+    flags = settings | dict(locals())
     from vecchess.runtime.signals import OnSignal, StopSignals
 
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
@@ -118,6 +109,7 @@ def evaluate(
 
 
 evaluate.__doc__ = EXAMPLES
+app = command_app(evaluate)
 
 
 def _evaluate(flags: dict[str, Any], stop: "StopSignals") -> int:
@@ -143,11 +135,11 @@ def _evaluate(flags: dict[str, Any], stop: "StopSignals") -> int:
         play = _of_run(history, every, query, against, settings, fresh)
         out, plot = _places(history, out, plot)
     found, seconds = _played(play, stop, flags["quiet"])
-    return _tell(found, settings, stop.reason, seconds, out, plot, flags["json"])
+    return _show(found, settings, stop.reason, seconds, out, plot, flags["json"])
 
 
-def _match_config(flags: dict[str, Any], file: Path | None) -> "MatchConfig":
-    from vecchess.config import MatchConfig, load_config
+def _match_config(flags: dict[str, Any], file: Path | None) -> MatchConfig:
+    from vecchess.config import load_config
     from vecchess.errors import ConfigError
 
     config = load_config(MatchConfig, flags, file)
@@ -161,19 +153,19 @@ def _of_network(
     query: "Query",
     with_policy: bool,
     against: list[str],
-    config: "MatchConfig",
+    config: MatchConfig,
     fresh: bool,
 ) -> "Play":
-    """What rates one network, and its policy alone if that is wanted."""
+    """A function that rates one network, and its policy alone if that is wanted."""
     from vecchess.evaluate.ladder import opponents, whole_ladder
     from vecchess.evaluate.participant import spell
     from vecchess.evaluate.result_cache import ResultCache
     from vecchess.evaluate.run_eval import evaluate as library
 
     rated = [spell(net, *query), *([spell(net)] if with_policy else [])]
-    rungs = opponents(against, lambda: whole_ladder(people().print))
-    notebook = ResultCache.of_user(recall=not fresh)
-    return partial(library, rated, rungs, config, notebook)
+    rungs = opponents(against, lambda: whole_ladder(notes().print))
+    cache = ResultCache.of_user(recall=not fresh)
+    return partial(library, rated, rungs, config, cache)
 
 
 def _of_run(
@@ -181,23 +173,23 @@ def _of_run(
     every: int,
     query: "Query",
     against: list[str],
-    config: "MatchConfig",
+    config: MatchConfig,
     fresh: bool,
 ) -> "Play":
-    """What rates the networks of a run."""
+    """A function that rates the networks of a run."""
     from vecchess.evaluate.checkpoint_ratings import rate_history
     from vecchess.evaluate.checkpoints import checkpoints
     from vecchess.evaluate.ladder import opponents, simple_ladder
     from vecchess.evaluate.result_cache import ResultCache
 
     found, rungs = checkpoints(run, every), opponents(against, simple_ladder)
-    notebook = ResultCache.of_run(run / "eval" / "pairs", recall=not fresh)
-    return partial(rate_history, run, found, query, rungs, config, notebook)
+    cache = ResultCache.of_run(run / "eval" / "pairs", recall=not fresh)
+    return partial(rate_history, run, found, query, rungs, config, cache)
 
 
 def _places(run: Path, out: Path | None, plot: Path | None) -> tuple[Path, Path | None]:
-    """Where report and picture of a run go; there is no picture without matplotlib, which raises
-    ConfigError where one is asked for."""
+    """Files of a run's report and picture; None for the picture where matplotlib is missing, a
+    ConfigError where --plot was given."""
     from vecchess.evaluate.rating_plot import NO_MATPLOTLIB, can_plot, require_plots
 
     if plot is not None:
@@ -205,58 +197,58 @@ def _places(run: Path, out: Path | None, plot: Path | None) -> tuple[Path, Path 
     elif can_plot():
         plot = run / "eval" / "history.png"
     else:
-        people().print(NO_MATPLOTLIB, markup=False)
+        notes().print(NO_MATPLOTLIB, markup=False)
     return out or run / "eval" / "history.json", plot
 
 
 def _played(
     play: "Play", stop: "StopSignals", quiet: bool
 ) -> "tuple[EvaluationReport | RatingHistory, float]":
-    """What was found, and seconds."""
+    """The ratings, and the seconds they took."""
     from vecchess.evaluate.eval_progress import progress_on
     from vecchess.runtime.signals import OnSignal
 
     start = monotonic()
-    stop.set_action(OnSignal.RAISE)  # until a match goes on
-    with progress_on(people(), quiet) as watcher:
+    stop.set_action(OnSignal.RAISE)  # until a match begins
+    with progress_on(notes(), quiet) as watcher:
         found = play(watcher, stop)
     return found, monotonic() - start
 
 
-def _tell(
+def _show(
     found: "EvaluationReport | RatingHistory",
-    config: "MatchConfig",
+    config: MatchConfig,
     stopped_by: str,
     seconds: float,
     out: Path | None,
     plot: Path | None,
     json: bool,
 ) -> int:
-    """Show what was found, and write what is to be written; returns the exit code."""
+    """Print the ratings and write report and picture; returns the exit code."""
     from vecchess.evaluate.checkpoint_ratings import RatingHistory
     from vecchess.evaluate.rating_plot import plot as draw
     from vecchess.evaluate.report_file import report, write_report
-    from vecchess.runtime.signals import exit_code, stopped_text
-    from vecchess_cli.tables.eval_tables import show
+    from vecchess.runtime.signals import exit_code
+    from vecchess_cli.tables.eval_tables import show_found
 
-    console = people()
+    console = results(json)
     code = exit_code(stopped_by)
     evaluation = found.evaluation if isinstance(found, RatingHistory) else found
     if not evaluation.encounters:
-        console.print(f"{stopped_text(stopped_by)} before two games of an opening were over")
+        notes().print(f"{stopped_text(stopped_by)} before a pair of games was finished")
         return code
     values = report(found, config, stopped_by, seconds)
-    show(console, found)
+    show_found(console, found)
     if stopped_by:
-        console.print(
-            f"{stopped_text(stopped_by)}: rated by what was played; the same command goes on"
+        notes().print(
+            f"{stopped_text(stopped_by)}: rated by the games so far; resume with the same command"
         )
     if out is not None:
         write_report(out, values)
-        console.print(f"written to {out}", markup=False)
+        notes().print(f"written to {out}", markup=False)
     if plot is not None and isinstance(found, RatingHistory) and found.curve:
         draw(found, plot)
-        console.print(f"drawn in {plot}", markup=False)
+        notes().print(f"drawn in {plot}", markup=False)
     if json:
         print_json(values)
     return code

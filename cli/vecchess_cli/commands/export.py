@@ -6,19 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vecchess_cli.output import Json, ProgressLine, people, print_json
+from vecchess_cli.output import Json, notes, print_json
+from vecchess_cli.panels import PanelCommand
 
 if TYPE_CHECKING:
     from vecchess.export.game_source import ExportSource, OnExported
+    from vecchess.runtime.progress import ProgressDisplay
 
 DIFFERENT = 3
-"""Exit code: the comparison ran, and found a difference."""
+"""Exit code where the comparison found a difference."""
 
 app = typer.Typer(help="Write recorded games and networks in other formats.", no_args_is_help=True)
 
 Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
 File = Annotated[Path, typer.Option(help='File to write, or "-" for stdout.')]
-Games = Annotated[str | None, typer.Option(help='Numbers of the games, as in "0-99". [all]')]
+Games = Annotated[
+    str | None, typer.Option(help='Numbers of the games, as in "0-99".', show_default="all")
+]
 
 
 @app.callback()
@@ -26,34 +30,35 @@ def root() -> None:
     """Write recorded games and networks in other formats."""
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def pgn(
     run: Place,
     out: File,
     comments: Annotated[
         bool,
-        typer.Option("--comments/--no-comments", help="With what was thought of the positions."),
+        typer.Option("--comments/--no-comments", help="Write evaluations into comments."),
     ] = True,
     games: Games = None,
     json: Json = False,
 ) -> None:
     """Write recorded games as PGN, in the order of their numbers.
 
-    A comment says what was thought of the position on the board: [%eval] in pawns, White's view,
-    as lichess scores them; [%wdl] win, draw, loss of the mover in thousandths; [%visits] of the
+    A comment has the evaluation of the position on the board: [%eval] in pawns, White's view, as
+    lichess scores them; [%wdl] win, draw, loss of the mover in thousandths; [%visits] of the
     search; [%steps] of the network.
 
     Example:  vecchess export pgn runs/first --out games.pgn
     """
     _require_one(out, json)
     from vecchess.export.pgn_export import export_pgn
+    from vecchess.runtime.progress import ProgressDisplay
 
-    with ProgressLine() as line:
-        num_games = export_pgn(_source(run, games, line), out, comments, _watch(line))
+    with ProgressDisplay(notes()) as display:
+        num_games = export_pgn(_source(run, games, display), out, comments, _show(display))
     _report(f"{num_games:,} games", out, {"games": num_games}, json)
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def lc0(
     run: Place,
     out: Annotated[Path, typer.Option(help="Folder to make.")],
@@ -65,13 +70,14 @@ def lc0(
     Example:  vecchess export lc0 runs/first --out chunks
     """
     from vecchess.export.lc0 import export_lc0
+    from vecchess.runtime.progress import ProgressDisplay
 
-    with ProgressLine() as line:
-        written = export_lc0(_source(run, games, line), out, _watch(line))
+    with ProgressDisplay(notes()) as display:
+        written = export_lc0(_source(run, games, display), out, _show(display))
     _report(f"{written.games:,} games, {written.plies:,} positions", out, written._asdict(), json)
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def csv(
     run: Place,
     out: File,
@@ -85,18 +91,21 @@ def csv(
     """
     _require_one(out, json)
     from vecchess.export.csv_table import export_csv
+    from vecchess.runtime.progress import ProgressDisplay
 
-    with ProgressLine() as line:
-        num_games, num_rows = export_csv(_source(run, games, line), out, plies, _watch(line))
+    with ProgressDisplay(notes()) as display:
+        num_games, num_rows = export_csv(_source(run, games, display), out, plies, _show(display))
     facts = {"games": num_games, "rows": num_rows}
     _report(f"{num_rows:,} rows of {num_games:,} games", out, facts, json)
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def onnx(
     net: Annotated[Path, typer.Argument(help="Network file.", metavar="NET")],
     out: File,
-    steps: Annotated[int | None, typer.Option(help="Time steps. [the network's own]")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Time steps.", show_default="the network's own")
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check/--no-check", help="Compare with our own backend in onnxruntime."),
@@ -115,7 +124,7 @@ def onnx(
     done = export_onnx(network, out, steps, check)
     parity = done.parity
     if parity is not None:
-        people().print(
+        notes().print(
             f"onnxruntime and our reference: {parity.different:,} of {parity.numbers:,} "
             f"accumulators differ, {parity.positions:,} positions"
         )
@@ -129,31 +138,31 @@ def onnx(
     if done.written:
         _report(f"{done.num_bytes:,} bytes, {done.time_steps} time steps", out, facts, json)
         return
-    people().print(f"{out} is not written: this onnxruntime is not exact", soft_wrap=True)
+    notes().print(f"{out} is not written: this onnxruntime is not exact", soft_wrap=True)
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
     raise typer.Exit(DIFFERENT)
 
 
-def _source(run: Path, games: str | None, line: ProgressLine) -> "ExportSource":
+def _source(run: Path, games: str | None, display: "ProgressDisplay") -> "ExportSource":
     from vecchess.export.game_source import ExportSource, parse_numbers
 
-    return ExportSource(run, None if games is None else parse_numbers(games), line.say)
+    return ExportSource(run, None if games is None else parse_numbers(games), display.print)
 
 
-def _watch(line: ProgressLine) -> "OnExported":
-    return lambda done, total: line.show(lambda: f"{done:,}/{total:,} games")
+def _show(display: "ProgressDisplay") -> "OnExported":
+    return lambda done, total: display.update(lambda: f"{done:,}/{total:,} games")
 
 
 def _report(what: str, out: Path, facts: Mapping[str, object], json: bool) -> None:
     if str(out) != "-":
-        people().print(f"wrote {what} to {out}", markup=False)
+        notes().print(f"wrote {what} to {out}", markup=False)
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
 
 
 def _require_one(out: Path, json: bool) -> None:
-    """Refuse two things for stdout, before anything is read."""
+    """Refuse --json together with --out -, before anything is read."""
     if json and str(out) == "-":
         from vecchess.errors import ConfigError
 

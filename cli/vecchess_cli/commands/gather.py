@@ -1,17 +1,23 @@
-"""``vecchess gather``: games of others, as shards to learn from."""
+"""``vecchess gather``: games of others as shards for training."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, ProgressLine, people, print_json
+from vecchess.config.import_settings import EngineGamesConfig
+from vecchess.config.settings import build_from_flags
+from vecchess.runtime.signals import stopped_text
+from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.panels import PanelCommand
+from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
     from vecchess.importers.engine_games import ImportProgress
 
 app = typer.Typer(help="Collect games of others to learn from.", no_args_is_help=True)
 
+OPTIONS = "games nodes concurrency seed random_plies random_move_share max_plies out json"
 Out = Annotated[Path, typer.Option(help="Folder for the shards.")]
 
 
@@ -20,12 +26,12 @@ def root() -> None:
     """Collect games of others to learn from."""
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def pgn(
     files: Annotated[list[Path], typer.Argument(help="PGN files.", metavar="FILE...")],
     out: Out,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out and count games that are not right.")
+        bool, typer.Option("--skip-bad", help="Leave out and count games with errors.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -36,11 +42,11 @@ def pgn(
     from vecchess.importers.pgn_import import import_pgn
 
     counts = import_pgn(files, out, skip_bad)
-    console = people()
+    console = results(json)
     console.print(
         f"wrote {counts.games:,} games, {counts.plies:,} plies to {out}; left out: "
         f"{counts.unfinished:,} without a result, {counts.empty:,} without moves, "
-        f"{counts.bad:,} that are not right"
+        f"{counts.bad:,} with errors"
     )
     if counts.first_bad:
         console.print(f"the first of those: {counts.first_bad}", markup=False)
@@ -48,41 +54,33 @@ def pgn(
         print_json(counts.to_dict() | {"out": str(out)})
 
 
-@app.command()
+@app.command(cls=PanelCommand)
+@settings_options(EngineGamesConfig, {"Options": OPTIONS})
 def engine(
+    settings: dict[str, Any],
     engine: Annotated[str, typer.Argument(help="Program that speaks UCI.")],
     out: Out,
-    games: Annotated[int, typer.Option(help="Games the folder is to hold.")] = 1000,
-    nodes: Annotated[int, typer.Option(help="Nodes a move.")] = 500,
-    concurrency: Annotated[int, typer.Option(help="Engines at a time.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the random moves.")] = 0,
-    random_plies: Annotated[int, typer.Option(help="Random plies at the start.")] = 8,
-    random_move_share: Annotated[float, typer.Option(help="Share of random moves later on.")] = 0.0,
-    max_plies: Annotated[int, typer.Option(help="Games are drawn after so many.")] = 512,
     json: Json = False,
 ) -> int:
-    """Let a UCI engine play itself; the same command goes on where it was stopped.
+    """Let a UCI engine play itself; the same command resumes where it was stopped.
 
     Example:  vecchess gather engine stockfish --games 1000 --nodes 500 --out data/stockfish
     """
-    flags: dict[str, Any] = dict(locals())
-    from vecchess.config import build
     from vecchess.importers.engine_games import gather_engine_games
-    from vecchess.importers.engine_selfplay import EngineGamesConfig
-    from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
+    from vecchess.runtime.progress import ProgressDisplay
+    from vecchess.runtime.signals import Stopped, StopSignals, exit_code
 
-    names = EngineGamesConfig.model_fields
-    config = build(EngineGamesConfig, {key: flags[key] for key in flags if key in names})
+    config = build_from_flags(EngineGamesConfig, settings | {"engine": engine})
     with StopSignals(interrupts=True) as stop:
         try:
-            with ProgressLine() as line, stop.interrupting():
+            with ProgressDisplay(notes()) as display, stop.interrupting():
                 facts = gather_engine_games(
-                    config, out, lambda standing: line.show(lambda: _standing_line(standing))
+                    config, out, lambda progress: display.update(lambda: _line(progress))
                 )
         except Stopped:
-            people().print(f"{stopped_text(stop.reason)}: the same command goes on", markup=False)
+            notes().print(f"{stopped_text(stop.reason)}; resume with the same command")
             return exit_code(stop.reason)
-    people().print(
+    results(json).print(
         f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "
         f"+{facts['white_wins']} ={facts['draws']} -{facts['black_wins']}"
     )
@@ -91,8 +89,8 @@ def engine(
     return 0
 
 
-def _standing_line(standing: "ImportProgress") -> str:
+def _line(progress: "ImportProgress") -> str:
     return (
-        f"{standing.seconds:6.0f} s  {standing.games:,}/{standing.target:,} games  "
-        f"{standing.plies_per_s:,.0f} plies/s"
+        f"{progress.seconds:6.0f} s  {progress.games:,}/{progress.target:,} games  "
+        f"{progress.plies_per_s:,.0f} plies/s"
     )

@@ -1,19 +1,19 @@
-"""``vecchess match``: two players, paired games, and what the result says of their strength."""
+"""``vecchess match``: two players, paired games, and the difference of their strength."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json
-from vecchess_cli.shared_options import Backend, Chess960, Config, Openings, Quiet, Seed, Syzygy
+from vecchess.config import MatchConfig
+from vecchess.runtime.signals import stopped_text
+from vecchess_cli.output import Json, notes, print_json, print_table, results
+from vecchess_cli.panels import command_app
+from vecchess_cli.settings_options import settings_options
+from vecchess_cli.shared_options import Config, Quiet
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vecchess.arena.match.play_match import MatchProgress, MatchResult
     from vecchess.runtime.signals import StopSignals
 
@@ -36,108 +36,87 @@ Examples:
 
 The exit code is 3 where --sprt does not accept its second hypothesis, or --least is not reached.
 Settings have a variable (VECCHESS_GAMES, ...) and a key in a --config file.
-Ctrl-C ends the match: the complete pairs are counted.
+Ctrl-C ends the match: complete pairs are counted.
 """
 NEGATIVE = 3
-LINE_INTERVAL_S, LIVE_INTERVAL_S = 10.0, 0.2
+PANELS = {
+    "Used first": "games sprt openings seed pgn concurrency gpus config quiet json",
+    "Games": "chess960 random_plies max_plies",
+    "Resignation and draws": "resign_below resign_turns adjudicate_draw_within "
+    "adjudicate_draw_plies syzygy",
+    "Networks": "backend threads",
+    "Output and help": "least",
+}
 
 
+@settings_options(MatchConfig, PANELS)
 def match(
+    settings: dict[str, Any],
     first: Annotated[str, typer.Argument(help="Player whose view the result is.")],
     second: Annotated[str, typer.Argument(help="Its opponent.")],
-    games: Annotated[int | None, typer.Option(help="Games at most, an even number. [100]")] = None,
-    sprt: Annotated[
-        str | None, typer.Option(help='Test "elo0,elo1,alpha,beta", and stop when it decides.')
-    ] = None,
     least: Annotated[
         float | None,
         typer.Option(
             min=-3000, max=3000, help="Exit with 3 unless the Elo difference reaches this."
         ),
     ] = None,
-    openings: Openings = None,
-    chess960: Chess960 = None,
-    random_plies: Annotated[
-        int | None, typer.Option(help="Random plies after --openings, or instead of the book. [0]")
-    ] = None,
-    seed: Seed = None,
     pgn: Annotated[Path | None, typer.Option(help="File that the games are added to.")] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(help="Games at a time, and processes of an engine; 0 chooses. [0]"),
-    ] = None,
-    max_plies: Annotated[int | None, typer.Option(help="Draw a game at this length. [512]")] = None,
-    resign_below: Annotated[
-        float | None, typer.Option(help="Lost for who expects less than this; 0 never. [0]")
-    ] = None,
-    resign_turns: Annotated[int | None, typer.Option(help="Own turns in a row. [3]")] = None,
-    adjudicate_draw_within: Annotated[
-        float | None, typer.Option(help="Drawn while both see |win - loss| within; 0 never. [0]")
-    ] = None,
-    adjudicate_draw_plies: Annotated[int | None, typer.Option(help="Plies in a row. [40]")] = None,
-    syzygy: Syzygy = None,
-    gpus: Annotated[
-        str | None, typer.Option(help='Device of networks, as for "vecchess selfplay". [auto]')
-    ] = None,
-    backend: Backend = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of the CPU backend, per network; 0 chooses. [0]")
-    ] = None,
     config: Config = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """See EXAMPLES."""
-    flags: dict[str, Any] = dict(locals())
-    from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
+    flags = settings | dict(locals())
+    from vecchess.runtime.signals import OnSignal, StopSignals
 
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         result = _play(flags, stop)
         if result is None:
-            people().print(f"{stopped_text(stop.reason)} before two games of an opening were over")
+            notes().print(f"{stopped_text(stop.reason)} before a pair of games was finished")
         else:
-            _print_result(result, people())
+            print_table(results(json), "", _rows(result.to_dict()))
             if json:
                 print_json(result.to_dict())
         return _exit_code(result, least, stop.reason)
 
 
 match.__doc__ = EXAMPLES
+app = command_app(match)
 
 
 def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
-    """None where somebody asked to stop before there was anything to tell."""
+    """None where a signal came before the first pair was finished."""
     from vecchess.arena.match.match_pgn import PgnFile
     from vecchess.arena.match.play_match import NoPairFinished
     from vecchess.arena.match.run_match import run_match
-    from vecchess.config import MatchConfig, load_config
+    from vecchess.config import load_config
+    from vecchess.runtime.progress import ProgressDisplay
     from vecchess.runtime.signals import OnSignal
 
-    settings, console = load_config(MatchConfig, flags, flags["config"]), people()
-    first, second, quiet, pgn = (flags[name] for name in ("first", "second", "quiet", "pgn"))
-
-    def say(line: str) -> None:
-        if not quiet:
-            console.print(line, markup=False)
-
+    settings = load_config(MatchConfig, flags, flags["config"])
+    first, second, pgn = (flags[name] for name in ("first", "second", "pgn"))
     stop.set_action(OnSignal.RAISE)
     with ExitStack() as stack:
         file = PgnFile(pgn, (first, second)) if pgn else None
-        show = stack.enter_context(_shown(console, quiet))
+        display = stack.enter_context(ProgressDisplay(notes(), flags["quiet"]))
+
+        def note(line: str) -> None:
+            if not flags["quiet"]:
+                display.print(line)
 
         def begin() -> None:  # before it players are opened
             if file is not None:
                 stack.enter_context(file)
             stop.set_action(OnSignal.SET_FLAG)
 
-        def look(standing: "MatchProgress") -> bool:
+        def on_progress(progress: "MatchProgress") -> bool:
             if file is not None:
-                file.add(standing.ended)
-            show(standing)
+                file.add(progress.ended)
+            display.update(lambda: _line(progress))
             return bool(stop.reason)
 
         with suppress(NoPairFinished):
-            return run_match(first, second, settings, say, look, begin)
+            return run_match(first, second, settings, note, on_progress, begin)
     return None
 
 
@@ -155,34 +134,9 @@ def _exit_code(result: "MatchResult | None", least: float | None, stopped_by: st
     return 0
 
 
-@contextmanager
-def _shown(console: "Console", quiet: bool) -> "Iterator[Callable[[MatchProgress], None]]":
-    """What shows where the match stands: in place on a terminal, a line now and then elsewhere."""
-    from rich.live import Live
-
-    if quiet:
-        yield lambda standing: None
-        return
-    is_live = console.is_terminal and not console.is_dumb_terminal
-    due = monotonic() + (0.0 if is_live else LINE_INTERVAL_S)
-
-    def show(standing: "MatchProgress") -> None:
-        nonlocal due
-        if monotonic() < due:
-            return
-        due = monotonic() + (LIVE_INTERVAL_S if is_live else LINE_INTERVAL_S)
-        if is_live:
-            live.update(_line(standing), refresh=True)
-        else:
-            console.print(_line(standing), markup=False)
-
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield show
-
-
-def _line(standing: "MatchProgress") -> str:
-    tally = standing.counter
-    parts = [f"{tally.num_ended:,} of {standing.num_games:,} games"]
+def _line(progress: "MatchProgress") -> str:
+    tally = progress.counter
+    parts = [f"{tally.num_ended:,} of {progress.num_games:,} games"]
     if (score := tally.score) is not None:
         parts.append(f"+{score.wins} ={score.draws} -{score.losses}")
         parts.append(f"{score.score:.1%}")
@@ -190,7 +144,7 @@ def _line(standing: "MatchProgress") -> str:
     if tally.sprt is not None:
         low, high = tally.sprt.bounds
         parts.append(f"LLR {tally.sprt.llr:.2f} ({low:.2f}, {high:.2f})")
-    parts.append(f"{standing.plies / max(standing.seconds, 1e-9):,.0f} plies/s")
+    parts.append(f"{progress.plies / max(progress.seconds, 1e-9):,.0f} plies/s")
     return " | ".join(parts)
 
 
@@ -203,10 +157,7 @@ def _elo(facts: dict[str, Any]) -> str:
     return f"{best} [{low}, {high}]"
 
 
-def _print_result(result: "MatchResult", console: "Console") -> None:
-    from vecchess_cli.output import print_table
-
-    facts = result.to_dict()
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("first", facts["players"][0]),
         ("second", facts["players"][1]),
@@ -227,4 +178,4 @@ def _print_result(result: "MatchResult", console: "Console") -> None:
     if "sprt" in facts:
         test = facts["sprt"]
         rows.append(("test", f"{test['state']}, LLR {test['llr']} within {test['bounds']}"))
-    print_table("", rows)
+    return rows

@@ -5,23 +5,29 @@ from typing import Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json, print_table
+from vecchess_cli.output import Json, print_json, print_table, results
+from vecchess_cli.panels import PanelCommand
 
 app = typer.Typer(help="Make, describe and check network files.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def new(
     sizes: Annotated[
         str,
         typer.Argument(help="tiny 4x32, small 6x64, base 10x128, large 20x256, or a TOML file."),
     ],
     out: Annotated[Path, typer.Option(help="File to write.")],
-    seed: Annotated[int, typer.Option(help="Decides the weights.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the weights.", min=0)] = 0,
     history: Annotated[
         int | None,
-        typer.Option(help="Positions of the game that it sees. [1, or the file's]", min=1, max=8),
+        typer.Option(
+            help="Positions of the game that it sees.",
+            show_default="1, or the file's",
+            min=1,
+            max=8,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -45,9 +51,9 @@ def new(
     _show(f"wrote {out}", net_facts(network), json)
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def info(file: File, json: Json = False) -> None:
-    """Say what a network is: sizes, time steps, grid, hash, and what leaving early costs.
+    """Print sizes, time steps, grid and hash of a network, and the costs of early exits.
 
     Example:  vecchess net info small.safetensors --json
     """
@@ -65,9 +71,9 @@ def info(file: File, json: Json = False) -> None:
         _show_calibration(network.exit_rule, calibration)
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def check(file: File, json: Json = False) -> None:
-    """Prove that every value the network can produce is exact, or say which is not.
+    """Prove that every value the network can produce is exact, or name one that is not.
 
     Example:  vecchess net check small.safetensors
     """
@@ -79,7 +85,7 @@ def check(file: File, json: Json = False) -> None:
         print_json(report.to_dict())
     else:
         _show_bounds(report)
-        people().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
+        results().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
 
 
 def _show_bounds(report: Any) -> None:
@@ -89,22 +95,22 @@ def _show_bounds(report: Any) -> None:
     for bound in report.bounds:
         share = f"{bound.bound / bound.limit:.1%}"
         table.add_row(bound.layer, bound.quantity, f"{bound.bound:,}", share)
-    people().print(table)
+    results().print(table)
 
 
 def _show_calibration(rule: dict[str, Any] | None, calibration: dict[str, Any]) -> None:
-    """How the exit rule was found; a word where another vecchess noted it in other terms."""
+    """Print how the exit rule was chosen; one line for a calibration of another version."""
     from vecchess_cli.commands.calibrate import rule_line, show_calibration
 
     try:
-        show_calibration(calibration)
-        people().print(rule_line(rule or {}, calibration["holdout"]["mean_time_steps"]))
+        show_calibration(results(), calibration)
+        results().print(rule_line(rule or {}, calibration["holdout"]["mean_time_steps"]))
     except (KeyError, TypeError, ValueError):
-        people().print("its calibration is noted in terms that this vecchess does not know")
+        results().print("its calibration is in a form that this version does not read")
 
 
 def _show(title: str, facts: dict[str, Any], json: bool) -> None:
     if json:
         print_json(facts)
     else:
-        print_table(title, [(name, str(value)) for name, value in facts.items()])
+        print_table(results(), title, [(name, str(value)) for name, value in facts.items()])

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess_cli.commands import selfplay, train
-from vecchess_cli.output import people, print_json
+from vecchess_cli.output import notes, print_json
+from vecchess_cli.panels import PanelCommand
 
 if TYPE_CHECKING:
     from vecchess.ray_launcher.ray_cluster import RayPost
@@ -23,14 +24,16 @@ Gpus = Annotated[int, typer.Option(help="GPUs of each; 0: its processor alone.",
 Cpus = Annotated[int, typer.Option(help="CPUs that Ray books on each.", min=1)]
 Address = Annotated[
     str | None,
-    typer.Option(help="The cluster's head, HOST:PORT. [RAY_ADDRESS, or this machine alone]"),
+    typer.Option(
+        help="The cluster's head, HOST:PORT.", show_default="RAY_ADDRESS, or this machine alone"
+    ),
 ]
 PASSES_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 PLACES = ("nnodes", "node_rank", "master_addr", "master_port")
 SCHEMA = 1
 
 
-@app.command("selfplay", context_settings=PASSES_ON)
+@app.command("selfplay", cls=PanelCommand, context_settings=PASSES_ON)
 def ray_selfplay(
     context: typer.Context,
     nodes: Nodes = 1,
@@ -38,10 +41,10 @@ def ray_selfplay(
     cpus_per_node: Cpus = 1,
     address: Address = None,
 ) -> int:
-    """Independent runs, one a node, in a folder that all nodes share.
+    """Play independent runs, one a node, in a folder that all nodes share.
 
     All other options are those of "vecchess selfplay". Node i plays in RUN_DIR/i with seed SEED +
-    i; a run that is there goes on. Where one fails, and at Ctrl-C, all save and end.
+    i; an existing run is resumed. Where one fails, and at Ctrl-C, all save and end.
 
     Example:  vecchess ray selfplay --nodes 4 --gpus-per-node 8 --net my.safetensors --run-dir fleet
     """
@@ -57,7 +60,7 @@ def ray_selfplay(
     return _run(lambda _: orders, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
 
 
-@app.command("train", context_settings=PASSES_ON)
+@app.command("train", cls=PanelCommand, context_settings=PASSES_ON)
 def ray_train(
     context: typer.Context,
     nodes: Nodes = 1,
@@ -65,10 +68,10 @@ def ray_train(
     cpus_per_node: Cpus = 1,
     address: Address = None,
 ) -> int:
-    """One training on all nodes, which meet at a free port of the first.
+    """Train on all nodes together; the ranks connect to a free port of the first.
 
     All other options are those of "vecchess train", but for --nnodes, --node-rank, --master-addr
-    and --master-port, which are seen to. Where one node fails, and at Ctrl-C, all end.
+    and --master-port, which are set here. Where one node fails, and at Ctrl-C, all end.
 
     Example:  vecchess ray train --nodes 4 --gpus-per-node 8 --net small --run-dir runs/a
     """
@@ -79,7 +82,7 @@ def ray_train(
     given = _values(train.train, context.args)
     for name in PLACES:
         if given[name] is not None:
-            raise ConfigError(f"--{name.replace('_', '-')}: leave that to vecchess ray")
+            raise ConfigError(f"--{name.replace('_', '-')} is set by vecchess ray: drop it")
     own: list[str] = []
     if given["config"] or not given["resume"]:  # else the run's own settings say what it uses
         own = _device(load_config(TrainConfig, given, given["config"]).gpus, gpus_per_node)
@@ -92,7 +95,7 @@ def ray_train(
 
 
 def _values(command: Callable[..., int], arguments: list[str]) -> dict[str, Any]:
-    """What ``arguments`` mean to ``command``; what is wrong is found before Ray starts."""
+    """The values of ``arguments`` for ``command``: errors in them appear before Ray starts."""
 
     @wraps(command)
     def values(**given: Any) -> dict[str, Any]:
@@ -105,22 +108,22 @@ def _values(command: Callable[..., int], arguments: list[str]) -> dict[str, Any]
     return found
 
 
-def _device(said: str, gpus_per_node: int) -> list[str]:
-    """The GPUs that Ray gives, or none, unless settings already name devices."""
-    return ["--gpus", "all" if gpus_per_node else "cpu"] if said == "auto" else []
+def _device(gpus: str, gpus_per_node: int) -> list[str]:
+    """Flags for the GPUs that Ray assigns, or none where settings already name devices."""
+    return ["--gpus", "all" if gpus_per_node else "cpu"] if gpus == "auto" else []
 
 
 def _run(orders: "Orders", address: str | None, request: tuple[int, ...], wants_json: bool) -> int:
-    """Carry out ``orders``, print what came of them, return the exit code of all together."""
+    """Run ``orders`` on the nodes and print their results; returns one exit code for all."""
     from vecchess.ray_launcher.ray_cluster import Request
     from vecchess.ray_launcher.run_ray import carry_out
 
-    console = people()
+    console = notes()
 
-    def say(line: str) -> None:
+    def note(line: str) -> None:
         console.print(line, markup=False)
 
-    code, endings = carry_out(orders, address, Request(*request), say)
+    code, endings = carry_out(orders, address, Request(*request), note)
     if wants_json:
         nodes = [end._asdict() | {"output": json.loads(end.output or "null")} for end in endings]
         print_json({"schema": SCHEMA, "exit_code": code, "nodes": nodes})

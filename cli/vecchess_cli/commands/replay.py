@@ -1,12 +1,14 @@
-"""``vecchess replay``: is a recorded game what it says it is?"""
+"""``vecchess replay``: play recorded games again and compare."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json
-from vecchess_cli.shared_options import Device, NamedBackend, Quiet, Threads
+from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.panels import command_app
+from vecchess_cli.shared_options import Backend, Device, Quiet, Threads
 
 NEGATIVE = 3
 
@@ -16,22 +18,22 @@ def replay(
     game: Annotated[int | None, typer.Argument(help="Number of the game.", min=0)] = None,
     verify_all: Annotated[
         int | None,
-        typer.Option(help="Check so many games instead, drawn at random; all if fewer.", min=1),
+        typer.Option(help="Check this number of games instead, drawn at random.", min=1),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of that draw.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of that draw.", min=0)] = 0,
     gpus: Device = "auto",
     slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
     movers: Annotated[int, typer.Option(help="Threads that make moves; 0 chooses.", min=0)] = 0,
     threads: Threads = 0,
-    backend: NamedBackend = "auto",
+    backend: Backend = "auto",
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Play a recorded game again and compare it with the record, bit for bit.
 
-    A game follows from the run's seed, its number and its network, whatever plays it: a game of
+    A game follows from the run's seed, its number and its network, on every machine: a game of
     eight GPUs comes out the same on a laptop. Moves, values, searches and the hash of all
-    accumulators are compared. Ends with exit code 3 where something differs, and says what.
+    accumulators are compared. The exit code is 3 where something differs; what, is printed.
 
     Examples:  vecchess replay runs/first 17
 
@@ -40,26 +42,27 @@ def replay(
     from vecchess.errors import ConfigError
     from vecchess.replay.replayer import ReplaySettings
     from vecchess.replay.run_replay import replay_game, verify_games
-    from vecchess_cli.tables.replay_tables import following, show_game, show_verdict
+    from vecchess.runtime.progress import ProgressDisplay
+    from vecchess_cli.tables.replay_tables import show_game, show_progress, show_verdict
 
     if (game is None) == (verify_all is None):
         raise ConfigError("name one game, or --verify-all N: one of the two")
-    console = people()
-
-    def say(line: str) -> None:
-        console.print(line, markup=False)
-
+    console, display = results(json), ProgressDisplay(notes(), quiet)
     means = ReplaySettings(gpus, slots, movers, threads, backend)
     if game is not None:
-        facts = replay_game(run, game, means, say)
+        facts = replay_game(run, game, means, display.print)
         if not quiet:
-            show_game(facts)
+            show_game(console, facts)
         is_same = bool(facts["identical"])
     else:
-        with following(console, quiet) as tell:
-            facts = verify_games(run, verify_all or 0, seed, means, say, tell)
-        show_verdict(facts)
+        with display:
+            show = partial(show_progress, display)
+            facts = verify_games(run, verify_all or 0, seed, means, display.print, show)
+        show_verdict(console, facts)
         is_same = facts["different"] == 0
     if json:
         print_json(facts)
     return 0 if is_same else NEGATIVE
+
+
+app = command_app(replay)

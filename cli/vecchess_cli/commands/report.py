@@ -1,11 +1,12 @@
-"""``vecchess report``: what runs were and came to, as one HTML file."""
+"""``vecchess report``: settings and results of runs as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json
+from vecchess_cli.output import Json, print_json, results
+from vecchess_cli.panels import command_app
 
 SCHEMA = 1
 
@@ -14,15 +15,18 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs; several are compared.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="The file, - for stdout. [RUN/report.html; report.html for several]"),
+        typer.Option(
+            help='File to write, "-" for stdout.',
+            show_default="RUN/report.html; report.html for several",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
     """Write a report on runs: one HTML file that needs no network, to keep, send or print.
 
-    Settings, why it ended, throughput, curves of learning, spike rates of layers, strength with
-    intervals, results, lengths, time steps, a few games. Runs that go on, and those of earlier
-    versions, are told as far as they are known.
+    It has settings, the reason of the end, throughput, learning curves, spike rates of layers,
+    strength with intervals, results, lengths, time steps and a few games. Of a run in progress it
+    has what is known so far.
 
     Examples:  vecchess report runs/first
 
@@ -32,7 +36,10 @@ def report(
 
     place = write_report(runs, out)
     if str(place) != "-":
-        people().print(f"written to {place}", markup=False)
+        results(json).print(f"written to {place}", markup=False)
     if json:
         print_json({"schema": SCHEMA, "file": str(place), "runs": [str(run) for run in runs]})
     return 0
+
+
+app = command_app(report)

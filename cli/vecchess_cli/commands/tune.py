@@ -1,31 +1,33 @@
-"""``vecchess tune``: how many positions should the network hold at a time?"""
+"""``vecchess tune``: the number of positions a network should hold at a time."""
 
 from typing import Annotated, Any
 
 import typer
 
-from vecchess_cli.output import Json, people, print_json, print_rows
-from vecchess_cli.shared_options import Device, NamedBackend, Threads
+from vecchess_cli.output import Json, notes, print_json, print_rows, results
+from vecchess_cli.panels import command_app
+from vecchess_cli.shared_options import Backend, Device, Threads
 
 
 def tune(
     net: Annotated[str, typer.Argument(help="A network file, or a preset.")],
     gpus: Device = "auto",
-    backend: NamedBackend = "auto",
+    backend: Backend = "auto",
     threads: Threads = 0,
     memory_gb: Annotated[
-        float | None, typer.Option(help="Memory for the network. [most of what is free]")
+        float | None,
+        typer.Option(help="Memory for the network in GB.", show_default="most of the free memory"),
     ] = None,
     latency_ms: Annotated[
-        float | None, typer.Option(help="Longest time to an answer. [2000]")
+        float | None, typer.Option(help="Longest time to an answer in ms.", show_default="2000")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure the speed of a network by its number of slots, and remember the one to use.
+    """Measure the speed of a network by its number of slots, and store the best number.
 
-    The fewest slots within 2 % of the highest speed are kept for this device and networks of
-    these sizes; "vecchess selfplay" then takes them where --slots is not given. With several
-    devices the first one is measured, as a worker would use it beside the others.
+    The fewest slots within 2 % of the highest speed are stored for this device and networks of
+    these sizes; "vecchess selfplay" uses them where --slots is not given. With several devices
+    the first one is measured, as a worker would use it beside the others.
 
     Example:  vecchess tune base --gpus 0 --memory-gb 40
     """
@@ -39,22 +41,25 @@ def tune(
 
     for name, value in (("--memory-gb", memory_gb), ("--latency-ms", latency_ms)):
         if value is not None and not value > 0:
-            raise ConfigError(f"{name} {value:g}: there must be some")
+            raise ConfigError(f"{name} must be above 0, got {value:g}")
     limits = SlotLimits(None if memory_gb is None else int(memory_gb * 1e9), latency_ms)
     config = build(SelfplayConfig, flags)
     devices = parse_gpus(config.gpus)
     see_only(devices[0])
     network = configured_network(config)
     if network is None:
-        raise ConfigError(f'"{net}" computes nothing: there is nothing to tune')
+        raise ConfigError(f'"{net}" has no network to tune: name a network file or a preset')
     tuned = library(config, network, devices, limits)
-    _show(tuned)
+    _show(results(json), tuned)
     if json:
         print_json({"schema": 1, "net": net, **tuned.to_dict()})
 
 
-def _show(tuned: Any) -> None:
-    """The ladder, with a mark at the chosen rung."""
+app = command_app(tune)
+
+
+def _show(console: Any, tuned: Any) -> None:
+    """Print the measurements, with a mark at the chosen one."""
     rows = [
         [
             f"{rung.slots:,}",
@@ -65,6 +70,6 @@ def _show(tuned: Any) -> None:
         ]
         for rung in tuned.rungs
     ]
-    print_rows(tuned.device, ["slots", "positions/s", "ms to answer", "MB", ""], rows)
+    print_rows(console, tuned.device, ["slots", "positions/s", "ms to answer", "MB", ""], rows)
     if not tuned.remembered:
-        people().print("not remembered: the cache directory cannot be written to")
+        notes().print("not stored: the cache directory cannot be written to")

@@ -1,4 +1,4 @@
-"""``vecchess watch``: how a run is doing, live."""
+"""``vecchess watch``: a run in the terminal, live."""
 
 import os
 import sys
@@ -7,27 +7,28 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli.output import PLAIN_INTERVAL_S
+from vecchess.runtime.progress import PLAIN_INTERVAL_S
+from vecchess_cli.panels import command_app
 
 
 def watch(
     run: Annotated[
-        Path | None, typer.Argument(help="Folder of a run. [the newest in runs/]")
+        Path | None, typer.Argument(help="Folder of a run.", show_default="the newest in runs/")
     ] = None,
-    simple: Annotated[bool, typer.Option("--simple", help="Print lines until it is over.")] = False,
+    simple: Annotated[bool, typer.Option("--simple", help="Print lines, not pages.")] = False,
     interval: Annotated[
         float, typer.Option(help="Seconds between these lines.", min=0.1)
     ] = PLAIN_INTERVAL_S,
 ) -> int:
-    """Watch a run: state, progress, workers, GPUs, what limits the speed, curves, results.
+    """Watch a run in the terminal: progress, workers, GPUs, bottleneck, curves and results.
 
     It only reads the run's folder, so it may be started and ended at any time, by several people,
     and on another machine that sees the folder. Without RUN it shows the newest run in runs/, waits
-    for one where there is none, and goes over to a newer one when this one is over.
+    for one where there is none, and turns to a newer one when this one has ended.
 
     On a terminal it takes the whole screen: q quits, tab turns pages, ? helps. With --simple,
     without a terminal or with TERM=dumb it prints lines on stdout, and ends with the run: exit code
-    0 where it was done, 3 where it was stopped, failed or killed. NO_COLOR is heeded.
+    0 where it was done, 3 where it was stopped, failed or killed. NO_COLOR is respected.
 
     Examples:  vecchess watch
 
@@ -39,7 +40,7 @@ def watch(
     if simple or not _has_screen():
         from vecchess.watch.plain_lines import watch_lines
 
-        return watch_lines(follower, interval, _say)
+        return watch_lines(follower, interval, _print)
     from vecchess.watch.app import WatchApp
 
     app = WatchApp(follower, no_color=bool(os.environ.get("NO_COLOR")))
@@ -47,8 +48,11 @@ def watch(
     return app.return_code or 0 if code is None else code
 
 
-def _say(line: str) -> None:
-    """Print it, with question marks for what stdout cannot say, as odd names of files."""
+app = command_app(watch)
+
+
+def _print(line: str) -> None:
+    """Print a line, with question marks for characters that stdout cannot encode."""
     encoding = sys.stdout.encoding or "utf-8"
     print(line.encode(encoding, "replace").decode(encoding), flush=True)
 

@@ -1,4 +1,4 @@
-"""What ``vecchess analyse`` shows people: the best lines, and what the search took."""
+"""The picture of ``vecchess analyse``: the best lines, and figures of the search."""
 
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 ENDINGS = {
     "proof": "the outcome is proven",
-    "seconds": "the time is up",
-    "SIGINT": "stopped by you",
+    "seconds": "the time limit was reached",
+    "SIGINT": "stopped with Ctrl-C",
 }
 
 
 def picture(found: "Analysis") -> RenderableType:
-    """The lines as a table between the position and the figures; a line each while it is live."""
+    """The lines as a table between position and figures; one row each while the search runs."""
     mover = "White" if found.fen.split()[1] == "w" else "Black"
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("", "score", "win", "draw", "loss", "visits"):
@@ -42,7 +42,7 @@ def picture(found: "Analysis") -> RenderableType:
 
 
 def score_words(line: "Line") -> str:
-    """A proven end in words, else the expected score."""
+    """A proven result in words, else the expected score."""
     if line.mate is not None:
         return f"mate in {line.mate}" if line.mate > 0 else f"mated in {-line.mate}"
     if line.outcome:
@@ -60,10 +60,10 @@ def numbered(san: tuple[str, ...], fen: str) -> str:
 
 
 def figures(found: "Analysis") -> str:
-    """What the search took, and why it ended early if it did."""
+    """Figures of the search, and why it ended early if it did."""
     words = [
-        f"{found.simulations:,} simulations in {found.seconds:.2f} s "
-        f"({found.simulations_per_s:,.0f}/s)",
+        f"{found.simulations:,} simulation{'s' * (found.simulations != 1)} in "
+        f"{found.seconds:.2f} s ({found.simulations_per_s:,.0f}/s)",
         f"{found.nodes:,} nodes",
         f"mean depth {found.mean_depth:.1f}",
         f"{found.cache_hit_rate:.0%} from the cache",

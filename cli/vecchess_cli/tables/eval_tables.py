@@ -1,4 +1,4 @@
-"""What ``vecchess eval`` and ``vecchess compare`` show people."""
+"""Tables of ``vecchess eval`` and ``vecchess compare``."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from vecchess.evaluate.participant import Participant
 
 NOTHING = ""
-PIPE_WIDTH = 200
 LONG_HEAD = 16
 
 
-def show(console: "Console", found: "EvaluationReport | RatingHistory") -> None:
+def show_found(console: "Console", found: "EvaluationReport | RatingHistory") -> None:
     """Tables of an evaluation, or of the history of a run."""
     if isinstance(found, RatingHistory):
         show_history(console, found)
@@ -126,7 +125,8 @@ def _against(evaluation: "EvaluationReport", one: "Participant", other: "Partici
 
 
 def _score_heads(rated: Sequence["Participant"]) -> list[str]:
-    """Of three columns for each; what tells them apart stands above the first."""
+    """Headings of three columns for each player; its name without the part that all share stands
+    above the first."""
     words = [one.name.split() for one in rated]
     while len(words) > 1 and len({tuple(name[:1]) for name in words}) == 1:
         words = [name[1:] for name in words]
@@ -177,7 +177,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _table(*heads: str) -> Table:
-    """Words to the left, figures to the right."""
+    """A table with texts to the left and figures to the right."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     words = ("player", "network", "above", "score against", "milestones", "in")
     for number, head in enumerate(heads):
@@ -191,9 +191,7 @@ def _table(*heads: str) -> Table:
 
 
 def _print(console: "Console", table: Table) -> None:
-    """In full where there is no terminal whose width could be too small."""
-    if not console.is_terminal:
-        console.width = max(console.width, PIPE_WIDTH)
+    """An empty line, and the table."""
     console.print()
     console.print(table)
 

@@ -1,28 +1,29 @@
-"""What ``bench inference`` prints for people."""
+"""Tables of ``vecchess bench inference``."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from vecchess_cli.output import people
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BUSY = 0.9
-"""Share of the threads that must have had a core for the figures to mean much."""
+"""Share of the threads' time on cores below which other processes disturbed the figures."""
 
 
-def print_inference(facts: dict[str, Any]) -> None:
-    """Speeds, exit patterns, and a few lines, on stderr."""
-    people().print(
+def print_inference(console: "Console", facts: dict[str, Any]) -> None:
+    """Print speeds, exit patterns, and a few lines."""
+    console.print(
         f"{facts['net']}, T = {facts['time_steps']}, {facts['slots']} slots, {facts['device']}, "
         f"{facts['threads']} threads, {facts['positions']} positions of random games"
     )
-    people().print(_backends(facts["backends"]))
+    console.print(_backends(facts["backends"]))
     for note, names in _notes(facts["backends"]).items():
-        people().print(f"{', '.join(names)}: {note}")
+        console.print(f"{', '.join(names)}: {note}")
     if facts["exit_patterns"]:
-        people().print(_patterns(facts["exit_patterns"]))
+        console.print(_patterns(facts["exit_patterns"]))
     for line in _lines(facts):
-        people().print(line)
+        console.print(line)
 
 
 def _backends(rows: list[dict[str, Any]]) -> Table:
@@ -41,7 +42,7 @@ def _backends(rows: list[dict[str, Any]]) -> Table:
 
 
 def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """What there is to say about entrants -> their names."""
+    """Remark -> names of the entrants it holds for."""
     notes: dict[str, list[str]] = {}
     for row in rows:
         if note := row.get("reason") or row.get("note"):

@@ -1,20 +1,17 @@
-"""What ``vecchess replay`` shows people: a game move by move, how a check goes, the verdict."""
+"""Texts of ``vecchess replay``: a game move by move, the progress of a check, the verdict."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from vecchess_cli.output import people, print_rows
+from vecchess.runtime.progress import ProgressDisplay, bar_line
+from vecchess_cli.output import print_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from vecchess.replay.run_replay import ReplayProgress
 
-PLAIN_INTERVAL_S = 10.0
 MOST_SHOWN = 10
-"""Games that differ are shown one by one up to so many."""
+"""Most games that differ are shown one by one."""
 NAMES = {
     "action": "move",
     "steps": "time steps",
@@ -27,11 +24,11 @@ NAMES = {
     "length": "plies",
     "start": "start position",
 }
-"""What people call the columns whose names do not say enough."""
+"""Column -> a clearer name, where it needs one."""
 
 
-def show_game(facts: dict[str, Any]) -> None:
-    """The moves with what was thought of them, and the verdict."""
+def show_game(console: "Console", facts: dict[str, Any]) -> None:
+    """Print the moves with their evaluations, and the verdict."""
     rows = [
         [
             ply["san"],
@@ -43,9 +40,9 @@ def show_game(facts: dict[str, Any]) -> None:
         for ply in facts["plies"]
     ]
     title = f"game {facts['game']} of {facts['run']}, network {facts['net'][:16]}"
-    print_rows(title, ["move", "value", "visits", "steps", ""], rows)
-    people().print(f"{facts['result']}, {facts['termination']}", markup=False)
-    people().print(verdict_of_game(facts), markup=False)
+    print_rows(console, title, ["move", "value", "visits", "steps", ""], rows)
+    console.print(f"{facts['result']}, {facts['termination']}", markup=False)
+    console.print(verdict_of_game(facts), markup=False)
 
 
 def verdict_of_game(facts: dict[str, Any]) -> str:
@@ -58,7 +55,7 @@ def verdict_of_game(facts: dict[str, Any]) -> str:
 
 
 def difference_lines(difference: dict[str, Any]) -> list[str]:
-    """Where a game differs, and a line for each thing that does."""
+    """Where a game differs, and a line for each column that does."""
     if difference["ply"] is None:
         place = "differs, though every ply is the same"
     else:
@@ -70,13 +67,12 @@ def difference_lines(difference: dict[str, Any]) -> list[str]:
         name = NAMES.get(change["what"], change["what"])
         lines.append(f"  {name}: {change['recorded']} / {change['now']}")
     if [change["what"] for change in difference["changes"]] == ["tag"]:
-        lines.append("  hashes alone: the answers may have parted a ply or two before")
+        lines.append("  hashes alone: the answers may have begun to differ a ply or two before")
     return lines
 
 
-def show_verdict(facts: dict[str, Any]) -> None:
-    """How a check of many games ended."""
-    console = people()
+def show_verdict(console: "Console", facts: dict[str, Any]) -> None:
+    """Print the result of a check of many games."""
     for difference in facts["differences"][:MOST_SHOWN]:
         console.print("\n".join(difference_lines(difference)), markup=False)
     if facts["different"] > MOST_SHOWN:
@@ -96,52 +92,11 @@ def _agreement(facts: dict[str, Any]) -> str:
     return f"all the same; accumulators of {unknown:,} were not recorded, so not compared"
 
 
-@contextmanager
-def following(console: "Console", quiet: bool) -> Iterator[Callable[["ReplayProgress"], None]]:
-    """What shows how a check goes: a bar on a terminal, a line every ten seconds elsewhere."""
-    if quiet:
-        yield lambda tally: None
-    elif console.is_terminal and not console.is_dumb_terminal:
-        with _bar(console) as tell:
-            yield tell
-    else:
-        yield _Lines(console).tell
-
-
-@contextmanager
-def _bar(console: "Console") -> Iterator[Callable[["ReplayProgress"], None]]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
+def show_progress(display: ProgressDisplay, progress: "ReplayProgress") -> None:
+    """Show how far the check of many games has come."""
+    counts = f"{progress.plies:,} plies, {len(progress.differences):,} differ"
+    games = f"{progress.done:,}/{progress.wanted:,} games"
+    display.update(
+        lambda: f"{games}, {counts}",
+        lambda: bar_line(progress.done, progress.wanted, games, counts),
     )
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-
-        def tell(tally: "ReplayProgress") -> None:
-            words = f"games, {tally.plies:,} plies, {len(tally.differences):,} differ"
-            progress.update(task, total=tally.wanted, completed=tally.done, description=words)
-
-        yield tell
-
-
-class _Lines:
-    """A line every ten seconds."""
-
-    def __init__(self, console: "Console") -> None:
-        self._console, self._start = console, monotonic()
-        self._next = self._start + PLAIN_INTERVAL_S
-
-    def tell(self, tally: "ReplayProgress") -> None:
-        """Print a line if one is due."""
-        if monotonic() < self._next:
-            return
-        self._next = monotonic() + PLAIN_INTERVAL_S
-        self._console.print(
-            f"{monotonic() - self._start:6.0f} s  {tally.done:,}/{tally.wanted:,} games  "
-            f"{tally.plies:,} plies  {len(tally.differences):,} differ"
-        )

@@ -1,4 +1,4 @@
-"""What an analysis found: lines with the names of their moves, and what the search took."""
+"""The result of an analysis: lines with the names of their moves, and figures of the search."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,12 +7,12 @@ from vecchess.search.principal_variations import Line, WdlEstimate
 
 SCHEMA = 1
 ENDS = ("simulations", "proof", "seconds", "SIGINT")
-"""Why a search ended: all simulations done, the outcome proven, the time up, or the user."""
+"""Why a search ended: all simulations done, the result proven, the time limit, or Ctrl-C."""
 
 
 @dataclass(frozen=True)
 class Variation:
-    """A line, and its moves as people and programs write them."""
+    """A line, and its moves in UCI and in SAN."""
 
     line: Line
     moves: tuple[str, ...]
@@ -22,7 +22,7 @@ class Variation:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of a position, at the end of its search or on the way."""
+    """The analysis of a position, at the end of its search or during it."""
 
     fen: str
     best: tuple[str, str]
@@ -33,20 +33,20 @@ class Analysis:
     seconds: float
     nodes: int
     unexpanded: int
-    """Positions whose moves found no room in the tree."""
+    """Positions whose moves did not fit into the tree."""
     mean_depth: float
     cache_hit_rate: float
     evaluations: int
-    """Positions the network was asked about."""
+    """Positions that the network evaluated."""
     mean_time_steps: float
-    """Of these answers."""
+    """Mean over these evaluations."""
     lanes: int
     stopped_by: str = ""
-    """One of ``ENDS``, or "" on the way."""
+    """One of ``ENDS``, or "" during the search."""
 
     @property
     def simulations_per_s(self) -> float:
-        """Speed so far."""
+        """Simulations a second so far."""
         return self.simulations / max(self.seconds, 1e-9)
 
     def to_dict(self) -> dict[str, Any]:

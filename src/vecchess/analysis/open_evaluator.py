@@ -1,4 +1,4 @@
-"""What judges positions: a network, or one that is built in."""
+"""The evaluator of positions: a network, or a built-in one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +16,19 @@ from vecchess.snn.create import SIZES_SUFFIX
 
 @dataclass(frozen=True)
 class PositionEvaluator:
-    """Who judges positions."""
+    """An evaluator, opened on its device."""
 
     backend: Backend
     history: int
-    """Positions of a game that it sees, the newest included."""
+    """Positions of a game that the network sees, the newest included."""
     facts: dict[str, Any]
-    """What it is, ready for JSON."""
+    """Network and hash, ready for JSON."""
 
 
 def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -> PositionEvaluator:
-    """The network of ``config``, or what is built in, on its device.
+    """The network of ``config``, or the built-in evaluator, on its device.
 
-    ``report_line`` gets what it is. Raises ConfigError and NetworkError, see ``analyse``.
+    ``report_line`` takes a line that names it. Raises as ``analyse``.
     """
     name, built_in = config.net, config.net in BUILT_IN_NETS
     device = CPU if built_in and config.gpus == "auto" else parse_gpus(config.gpus)[0]
@@ -37,17 +37,15 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
     share = Share(slots, games=1, movers=1, threads=config.threads or num_cores())
     if built_in:
         backend, _ = open_net(settings, name, device, share, report_line)
-        sees = "mates and draws" if name == CONSTANT_NET else "men, mates and draws"
-        report_line(f'judged by "{name}", which sees {sees}, nothing else: --net names a network')
+        what = "seeing mates and draws only" if name == CONSTANT_NET else "counting material only"
+        report_line(f"{what}; --net names a network")
         return PositionEvaluator(backend, 1, {"net": name, "sha256": None})
     see_only(device)
     network = load_or_create(name, config.seed)
     backend, sha256 = open_network(settings, network, name, device, share, report_line)
     if Path(name).is_file() and Path(name).suffix != SIZES_SUFFIX:
-        report_line(f"judged by {name} on {device.label}")
+        report_line(f"evaluating with {name} on {device.label}")
     else:
-        report_line(
-            f"judged by a new network ({name}) on {device.label}: it has learnt nothing yet"
-        )
+        report_line(f"evaluating with a new, untrained network ({name}) on {device.label}")
     history = history_of(network.config.num_planes)
     return PositionEvaluator(backend, history, {"net": name, "sha256": sha256})

@@ -19,7 +19,7 @@ STARTPOS = "startpos"
 
 
 class PlacedPosition(NamedTuple):
-    """Where a game has come to.
+    """The present position of a game.
 
     position: uint64[1, 8]; keys: uint64[1, 102], its history of keys; past: uint64[1, 8, 8], the
     positions before it; repetitions: earlier occurrences of the position.
@@ -32,9 +32,9 @@ class PlacedPosition(NamedTuple):
 
 
 def position_reached(fen: str, moves: Sequence[str]) -> PlacedPosition:
-    """The place after UCI moves, whether the game is over there or not.
+    """The position after UCI moves, whether the game is over there or not.
 
-    Raises ConfigError for a FEN that is none and a move that is not legal.
+    Raises ConfigError for a bad FEN and a move that is not legal.
     """
     position = start_positions(1) if fen == STARTPOS else from_fens([fen])
     keys, past = np.zeros((1, KEY_HISTORY), np.uint64), no_past(1)
@@ -54,7 +54,7 @@ def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[n
     """The position after UCI moves, ``uint64[1, 8]``, its history of keys, ``uint64[1, 102]``, and
     the positions before it, ``uint64[1, 8, 8]``.
 
-    Raises ConfigError for a FEN that is none, a move that is not legal, a game that is over.
+    Raises ConfigError for a bad FEN, a move that is not legal, a game that is over.
     """
     position, keys, past, repetitions = position_reached(fen, moves)
     over = Termination(int(terminations(position, repetitions)[0]))
@@ -65,7 +65,7 @@ def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[n
 
 
 def _note(position: Positions, keys: NDArray[np.uint64]) -> int:
-    """Add a position to the history; returns how often it occurred before."""
+    """Add a position to the history; returns how often it occurred earlier."""
     clock = int(position[0, COUNTERS]) & CLOCK_MASK
     if clock > FIFTY_MOVES_PLIES:
         return 0

@@ -1,4 +1,4 @@
-"""A place in a game as a question to a network."""
+"""A position of a game as a request to a network."""
 
 from vecchess.analysis.parse_position import PlacedPosition
 from vecchess.chess.action import moves_to_actions
@@ -9,14 +9,14 @@ from vecchess.inference.requests import Requests
 
 
 def request_at(place: PlacedPosition, history: int) -> Requests:
-    """R = 1 row: what a network that sees ``history`` positions is asked there.
+    """R = 1 row: the request for a network that sees ``history`` positions.
 
-    Raises ConfigError where there is no legal move, and so nothing to ask.
+    Raises ConfigError where the position has no legal move.
     """
     moves, num_moves = legal_moves(place.position)
     count = int(num_moves[0])
     if count == 0:
-        raise ConfigError("there is nothing to ask a network: the position has no legal move")
+        raise ConfigError("a network cannot evaluate a position without a legal move")
     planes = encode_planes(place.position, place.repetitions, place.past, history)
     requests = Requests.empty(1, planes.shape[1])
     requests.planes[:] = planes

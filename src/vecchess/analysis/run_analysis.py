@@ -1,7 +1,7 @@
-"""Searches one position and says what it found.
+"""The analysis of one position.
 
-What is found depends on the position with its history, the network, the settings and the number
-of questions open at a time; not on the machine.
+Its result depends on the position with its history, the network, the settings and the number of
+positions evaluated in parallel; not on the machine.
 """
 
 import signal
@@ -34,15 +34,15 @@ def analyse(
     fen: str = STARTPOS,
     moves: Sequence[str] = (),
     report_line: ReportLine = no_report,
-    look: OnProgress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Analysis, dict[str, Any]]:
-    """Search the position after ``moves`` (UCI) from ``fen``; returns what was found, and facts
-    about what judged.
+    """Search the position after ``moves`` (UCI) from ``fen``; returns the result, and facts about
+    the evaluator.
 
-    ``report_line`` gets lines for people, ``look`` the state of things a few times a second. The
-    first Ctrl-C ends the search, the second everything. Raises ConfigError where the position is
-    none to search, and where settings, memory or tablebases will not do; NetworkError for a
-    network that will not do.
+    ``report_line`` takes lines for people, ``on_progress`` the result so far a few times a second.
+    The first Ctrl-C ends the search, the second the program. Raises ConfigError for a position that
+    cannot be searched, and for wrong settings, tablebases and too little memory; NetworkError for
+    a network that cannot be used.
     """
     positions, keys, past = position_after(fen, moves)
     lanes = config.lanes or lanes_for(config.tree.sims)
@@ -50,12 +50,14 @@ def analyse(
     if config.tree.cache_mb:
         EvaluationCache(config.tree.cache_mb)
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
-    judge = open_evaluator(config, lanes, report_line)
-    _compile(judge, config, report_line)
+    evaluator = open_evaluator(config, lanes, report_line)
+    _compile(evaluator, config, report_line)
     tree = TreeConfig(**config.tree.model_dump())
-    search = BatchSearch(tree, judge.backend, 1, config.seed, lanes, tablebase, judge.history)
-    observer = AnalysisObserver(config, search, positions, look)
-    with _heeding_interrupts(observer):
+    search = BatchSearch(
+        tree, evaluator.backend, 1, config.seed, lanes, tablebase, evaluator.history
+    )
+    observer = AnalysisObserver(config, search, positions, on_progress)
+    with _interrupts_end(observer):
         search.run(
             positions,
             keys,
@@ -65,31 +67,32 @@ def analyse(
             finished=observer.finished,
         )
     assert observer.found is not None  # by ``finished``
-    return observer.found, judge.facts
+    return observer.found, evaluator.facts
 
 
 def lanes_for(sims: int) -> int:
-    """Questions open at a time where nobody says: few, where each of them decides much."""
+    """Positions evaluated in parallel by default: few, where each simulation decides much."""
     return min(MOST_LANES, max(1, sims // SIMS_A_LANE))
 
 
-def _compile(judge: PositionEvaluator, config: AnalyseConfig, report_line: ReportLine) -> None:
-    """Search once from the start position, so that the time of a search is its own."""
+def _compile(evaluator: PositionEvaluator, config: AnalyseConfig, report_line: ReportLine) -> None:
+    """Search once from the start position, so that compilation does not count as search time."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark = cache_dir("search") / _MARK.format(kind)
     start = monotonic()
     if not mark.exists():
         report_line("compiling the search and its network (once per version) ...")
     tree = TreeConfig(search="puct", sims=2, cache_mb=1)
-    BatchSearch(tree, judge.backend, 1, history=judge.history).run(start_positions(1))
+    BatchSearch(tree, evaluator.backend, 1, history=evaluator.history).run(start_positions(1))
     if not mark.exists():
         report_line(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
         mark.touch()
 
 
 @contextmanager
-def _heeding_interrupts(observer: AnalysisObserver) -> Iterator[None]:
-    """The first Ctrl-C ends the search, the second is as usual. Other threads hear none."""
+def _interrupts_end(observer: AnalysisObserver) -> Iterator[None]:
+    """Within the block the first Ctrl-C ends the search, the second has its usual effect. Without
+    effect in other threads, which get no signals."""
     if current_thread() is not main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Looks on while a position is searched."""
+"""The observer of a search: reports the result so far, and ends the search when it is time."""
 
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -24,23 +24,23 @@ from vecchess.search.principal_variations import (
 from vecchess.search.tree.layout import PROVEN
 
 UPDATE_S = 0.2
-"""Those who look on are told so often."""
+"""Interval of reports."""
 
 OnProgress = Callable[[Analysis], object]
 
 
 class AnalysisObserver:
-    """Looks on while a position is searched: tells others, and ends the search when it is time."""
+    """Reports the result so far, and ends the search when it is time."""
 
     def __init__(
         self,
         config: AnalyseConfig,
         search: BatchSearch,
         positions: Positions,
-        look: OnProgress | None,
+        on_progress: OnProgress | None,
     ) -> None:
         """The clock starts now."""
-        self._config, self._search, self._look = config, search, look
+        self._config, self._search, self._on_progress = config, search, on_progress
         self._position = positions[0]
         self._fen = to_fens(positions, config.chess960)[0]
         board = to_board(positions[0])
@@ -51,23 +51,23 @@ class AnalysisObserver:
         self.found: Analysis | None = None
 
     def watch(self, search: BatchSearch) -> bool:
-        """Called while the search goes on; True ends it, which has to have one simulation."""
+        """Called during the search; True ends it, after at least one simulation."""
         if root_visits(search.forest, 0) == 0:
             return False
         now = monotonic()
-        if self._look is not None and now >= self._next:
-            self._look(self._analysis(NO_ACTION))
+        if self._on_progress is not None and now >= self._next:
+            self._on_progress(self._analysis(NO_ACTION))
             self._next = monotonic() + UPDATE_S
         if not self.ended_by and 0 < self._config.seconds <= now - self._start:
             self.ended_by = "seconds"
         return self.ended_by != ""
 
     def finished(self, search: BatchSearch, results: SearchResults) -> None:
-        """Called when the search is over."""
+        """Called at the end of the search."""
         self.found = self._analysis(int(results.action[0]), self._why())
 
     def _why(self) -> str:
-        """What ended the search, one of ``ENDS``."""
+        """Why the search ended, one of ``ENDS``."""
         forest = self._search.forest
         if forest.root(0)["state"] & PROVEN:
             return "proof"
@@ -75,7 +75,7 @@ class AnalysisObserver:
         return "simulations" if has_them_all else self.ended_by
 
     def _analysis(self, action: int, stopped_by: str = "") -> Analysis:
-        """What is known now; ``action`` was decided on, or NO_ACTION."""
+        """The result so far; ``action`` is the search's decision, or NO_ACTION."""
         seconds = monotonic() - self._start
         forest, counters = self._search.forest, self._search.forest.counters()
         lines = best_lines(forest, 0, self._config.multipv, action)

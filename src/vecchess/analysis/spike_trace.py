@@ -1,4 +1,4 @@
-"""What the neurons of a network do at one position, time step by time step.
+"""The spikes of a network at one position, time step by time step.
 
 The network is the deployed one: its integers as the torch module, in plain operators, which
 ``inference.reference`` steps through slot by slot. Here all T steps are taken at once and every
@@ -29,8 +29,8 @@ from vecchess.snn.torch_integer import from_integers
 class LayerSpikes:
     """A layer of neurons at one position.
 
-    name: the layer that hears it. channels: neurons of a square. counts: int64[T, 64], spikes of
-    each square at each time step, over the channels; mover's view.
+    name: the layer that receives the spikes. channels: neurons a square. counts: int64[T, 64],
+    spikes of each square at each time step, over the channels; mover's view.
     """
 
     name: str
@@ -46,11 +46,11 @@ class LayerSpikes:
 
 @dataclass(frozen=True)
 class SpikeTrace:
-    """Everything a network does at one position in T time steps; mover's view.
+    """Spikes and outputs of a network at one position in T time steps; mover's view.
 
     layers: of neurons, from input to heads; none of a network whose neurons do not spike.
     policy: int32[T, L] and wdl: int32[T, 3], accumulators after each step in units of 2^-F, L
-    legal moves in the order of the question. steps: after so many the exit rule lets it go.
+    legal moves in the order of the request. steps: number after which the exit rule ends.
     """
 
     layers: list[LayerSpikes]
@@ -62,7 +62,7 @@ class SpikeTrace:
 
     @property
     def outlooks(self) -> NDArray[np.float64]:
-        """float64[T, 3]: win, draw and loss as the network sees them after each step."""
+        """float64[T, 3]: the network's win, draw and loss after each step."""
         return _shares(self.wdl, self.value_scale)
 
     @property
@@ -72,7 +72,7 @@ class SpikeTrace:
 
 
 class SpikeTracer:
-    """Looks into one network."""
+    """Records the spikes of one network."""
 
     def __init__(self, net: IntegerNet) -> None:
         """Raises ``NetworkError`` for a network that is not proved exact."""
@@ -85,11 +85,11 @@ class SpikeTracer:
         self._spikes: list[Tensor] = []
 
     @torch.no_grad()
-    def look(self, question: Requests) -> SpikeTrace:
-        """What the network does at row 0 of ``question``."""
+    def look(self, request: Requests) -> SpikeTrace:
+        """The spikes and outputs at row 0 of ``request``."""
         self._spikes.clear()
-        config, legal = self._net.config, _legal(question)
-        output = self._module(_planes(self._module, question))
+        config, legal = self._net.config, _legal(request)
+        output = self._module(_planes(self._module, request))
         policy = _integers(output.policy[:, 0, legal], config.grid_bits)
         wdl = _integers(output.wdl[:, 0], config.grid_bits)
         names = neuron_layers(config) if self._spikes else {}
@@ -115,16 +115,16 @@ class SpikeTracer:
         return fired
 
 
-def _planes(module: SpikingNet, question: Requests) -> Tensor:
-    """What the module is given: the planes, or at each step those that spike, as words."""
-    config, planes = module.config, question.planes[:1]
+def _planes(module: SpikingNet, request: Requests) -> Tensor:
+    """Input of the module: the planes, or at each step those that spike, as words."""
+    config, planes = module.config, request.planes[:1]
     if config.is_rate_coded:
         planes = coded_steps(planes, config.time_steps, config.input_rate)
     return torch.from_numpy(planes.view(np.int64))
 
 
-def _legal(question: Requests) -> NDArray[np.int64]:
-    return question.legal[0, : question.num_legal[0]].astype(np.int64)
+def _legal(request: Requests) -> NDArray[np.int64]:
+    return request.legal[0, : request.num_legal[0]].astype(np.int64)
 
 
 def _integers(accumulators: Tensor, grid_bits: int) -> NDArray[np.int32]:

@@ -1,43 +1,30 @@
-"""Do all that are compared answer alike? Against ``reference``, on the first of the positions."""
-
-from dataclasses import asdict, dataclass
-from typing import Any
+"""Checks that engines answer as ``reference`` does, on the first of the positions."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vecchess.bench.request_copies import unanswered
 from vecchess.errors import VecchessError
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.shapes import MAX_MOVES
 from vecchess.snn.integer.integer_net import IntegerNet
 
 CHECKED = 64
-"""Positions that are compared."""
-BITS, STATISTICS = "bits", "statistics"
+"""Number of positions that are compared."""
+BITS = "bits"
+"""How answers agree of which every accumulator is equal."""
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far two sets of answers agree."""
-
-    agrees: str
-    """"bits": every accumulator the same; "statistics": see the other fields."""
-    best_move: float
-    """Share of positions with the same best legal move."""
-    accumulators: float
-    """Share of legal policy accumulators that are equal."""
-    deviation: float
-    """Mean distance of policy accumulators in units of their spread."""
-    note: str = ""
-    """Why they differ, where that is known."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; of equals there is no more to tell."""
-        values = asdict(self)
-        return {"agrees": BITS} if self.agrees == BITS else values
+def unanswered(questions: Requests, num: int | None = None) -> Requests:
+    """The first ``num`` rows (all by default) as a copy, without answers."""
+    rows = slice(num)
+    return Requests(
+        planes=questions.planes[rows].copy(),
+        legal=questions.legal[rows].copy(),
+        num_legal=questions.num_legal[rows].copy(),
+        policy=np.zeros_like(questions.policy[rows]),
+        wdl=np.zeros_like(questions.wdl[rows]),
+        steps=np.zeros_like(questions.steps[rows]),
+    )
 
 
 def reference_answers(
@@ -60,25 +47,3 @@ def require_same(name: str, found: Requests, expected: Requests) -> None:
     for part in ("policy", "wdl", "steps"):
         if not np.array_equal(getattr(found, part)[rows], getattr(expected, part)):
             raise VecchessError(f"{name} answers differently from reference ({part}): not timed")
-
-
-def compare(
-    policy: NDArray[np.float32], wdl: NDArray[np.float32], unit: float, expected: Requests
-) -> Agreement:
-    """A peer's accumulators float32[B, 4672] and float32[B, 3] beside ours.
-
-    unit: ours are integers in units of ``unit``, 2^-F.
-    """
-    counts = np.arange(MAX_MOVES) < expected.num_legal[:, None]
-    actions = np.where(counts, expected.legal, 0).astype(np.int64)
-    theirs = np.take_along_axis(policy.astype(np.float64), actions, axis=1)
-    ours = expected.policy * np.float64(unit)
-    equal = (theirs == ours)[counts]
-    outcomes_equal = np.array_equal(wdl.astype(np.float64), expected.wdl * np.float64(unit))
-    best = [np.where(counts, values, -np.inf).argmax(axis=1) for values in (theirs, ours)]
-    return Agreement(
-        agrees=BITS if equal.all() and outcomes_equal else STATISTICS,
-        best_move=float((best[0] == best[1]).mean()),
-        accumulators=float(equal.mean()),
-        deviation=float(np.abs(theirs - ours)[counts].mean() / ours[counts].std()),
-    )

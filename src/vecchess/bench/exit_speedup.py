@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.bench.agreement import unanswered
 from vecchess.bench.batching_engines import BatchSynchronous, Continuous, answer_all
 from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, race, ratio, step_ratio
-from vecchess.bench.request_copies import unanswered
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests

@@ -1,4 +1,4 @@
-"""What a contest found, as one JSON object."""
+"""The result of ``bench inference`` as one JSON object."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from vecchess.bench.machine_limits import Ceilings
 from vecchess.bench.operations import Work, dense_energy_proxy, energy_proxy
 from vecchess.bench.own_entrants import CONTINUOUS, FIXED, RELU_TWIN
 from vecchess.bench.paired_timing import Laps, core_share, mean_steps, ratio, speed
-from vecchess.bench.peers.line_up import COMPILED, RELU_TORCH, SNNTORCH, SPIKINGJELLY
 from vecchess.bench.roofline import count_traffic, least_seconds
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -19,25 +18,25 @@ SCHEMA = 1
 def describe(contest: Contest, laps: Laps, ceilings: Ceilings) -> dict[str, Any]:
     """Speeds are positions/s, medians over rounds; ratios medians of ratios within a round.
 
-    ``ratios`` tell how many times faster fixed T is than the others, null for those that did not
-    run, and for ``fixed_T`` how many times faster continuous batching with exits is than fixed T.
+    ``ratios`` are the speed of fixed T divided by that of each other entrant, null for those that
+    did not run, and for ``fixed_T`` the speed of continuous batching with exits divided by it.
     """
-    place, net = contest.place, contest.net
+    setup, net = contest.setup, contest.net
     return {
         "schema": SCHEMA,
-        "device": place.device,
+        "device": setup.device,
         "net": net.config.preset,
         "sha256": net.sha256,
-        "slots": place.slots,
-        "threads": place.threads,
-        "positions": contest.questions.num_rows,
+        "slots": setup.slots,
+        "threads": setup.threads,
+        "positions": contest.requests.num_rows,
         "time_steps": net.config.time_steps,
         "spike_rates": contest.work.spike_rates,
         "backends": [
             *(_row(contest, laps, ceilings, entrant.name) for entrant in contest.entrants),
             *(_absent(name, reason) for name, reason in _missing(contest).items()),
         ],
-        "ratios": _ratios(laps),
+        "ratios": _ratios(contest, laps),
         "layers": [vars(layer) for layer in contest.work.layers],
         "energy_proxy_nj": _energy(contest, laps),
         "ceilings": ceilings.to_dict(),
@@ -49,7 +48,7 @@ def describe(contest: Contest, laps: Laps, ceilings: Ceilings) -> dict[str, Any]
 def _row(contest: Contest, laps: Laps, ceilings: Ceilings, name: str) -> dict[str, Any]:
     steps, positions_per_s = mean_steps(laps[name]), speed(laps[name])
     net, work = contest.net, contest.work
-    if contest.twin and name in (RELU_TWIN, RELU_TORCH):
+    if contest.twin and name in {RELU_TWIN, *contest.others.of_twin}:
         net, work = contest.twin.net, contest.twin.work
     in_slots = any(
         name == entrant.name and not isinstance(entrant, LayerByLayer) for entrant in contest.own
@@ -74,16 +73,13 @@ def _least_seconds(
     steps: float,
     in_slots: bool,
 ) -> float:
-    traffic = count_traffic(net, work, contest.place.slots)
+    traffic = count_traffic(net, work, contest.setup.slots)
     return least_seconds(work, traffic, ceilings, steps, in_slots)
 
 
 def _agreement(contest: Contest, name: str) -> dict[str, Any]:
-    """How the entrant agrees with reference, and how a peer was run."""
-    peer = next((peer for peer in contest.peers.peers if peer.name == name), None)
-    if peer is None:
-        return {"agrees": BITS}
-    return contest.peers.agreements[name].to_dict() | peer.facts()
+    """How the entrant agrees with reference, and how another library was run."""
+    return contest.others.facts.get(name, {"agrees": BITS})
 
 
 def _absent(name: str, reason: str) -> dict[str, Any]:
@@ -93,20 +89,18 @@ def _absent(name: str, reason: str) -> dict[str, Any]:
 
 def _missing(contest: Contest) -> dict[str, str]:
     """Name -> why it did not run."""
-    if contest.twin is None:
-        return dict.fromkeys((SNNTORCH, COMPILED, SPIKINGJELLY, RELU_TWIN), contest.alone)
-    twin = {RELU_TWIN: contest.twin.missing} if contest.twin.missing else {}
-    return twin | contest.peers.missing
+    reason = contest.no_twin if contest.twin is None else contest.twin.missing
+    return ({RELU_TWIN: reason} if reason else {}) | contest.others.missing
 
 
-def _ratios(laps: Laps) -> dict[str, float | None]:
-    names = (SNNTORCH, COMPILED, SPIKINGJELLY, RELU_TWIN)
+def _ratios(contest: Contest, laps: Laps) -> dict[str, float | None]:
+    names = [RELU_TWIN, *contest.others.names]
     others = {name: ratio(laps, FIXED, name) if name in laps else None for name in names}
     return others | {FIXED: ratio(laps, CONTINUOUS, FIXED)}
 
 
 def _energy(contest: Contest, laps: Laps) -> dict[str, float | None]:
-    """Nanojoule a position: a proxy, see ``operations``."""
+    """Nanojoules a position: a proxy, see ``operations``."""
     net, work, twin = contest.net, contest.work, contest.twin
     if net.config.neuron == "relu":
         return {FIXED: dense_energy_proxy(work)}
@@ -118,7 +112,7 @@ def _energy(contest: Contest, laps: Laps) -> dict[str, float | None]:
 
 
 def _overhead(contest: Contest) -> float | None:
-    """Of continuous batching, as a share of a step; None where the backend does not tell."""
+    """Overhead of continuous batching as a share of a step; None where the backend has no clock."""
     shares = [
         entrant.overhead()
         for entrant in contest.own

@@ -3,51 +3,20 @@
 import os
 from statistics import median
 from time import perf_counter
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from vecchess.bench.evaluators import EvaluatorSpec, OpenedEvaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_games
 from vecchess.config import CONSTANT_NET, MATERIAL_NET, TreeConfig
+from vecchess.config.bench_settings import SearchBench
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree_limits import EDGE_BYTES, NODE_BYTES
 
 SCHEMA = 1
 ROUNDS = 5
-
-
-class SearchBench(BaseModel):
-    """Settings of the benchmark."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    search: Literal["gumbel", "puct"] = "gumbel"
-    sims: Annotated[int, Field(ge=1, le=1 << 24)] = 32
-    """Simulations a move."""
-    games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
-    """G, positions searched at a time."""
-    net: str = CONSTANT_NET
-    """A network file or preset, "constant" or "material"."""
-    gpus: str = "auto"
-    """The one device, as for selfplay."""
-    backend: str = "auto"
-    slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """S; 0 chooses."""
-    threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads of the CPU backend; 0 takes one a core."""
-    cores: Annotated[int, Field(ge=0)] = 0
-    """Cores this process is kept to; 0 for all."""
-    cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
-    """Cache of evaluations; 0: none."""
-    lanes: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Questions a tree may have open."""
-    seconds: Annotated[float, Field(gt=0)] = 10.0
-    """Time to measure, all rows together."""
-    seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
-    """Of the positions, the noise, and the network if it is new."""
 
 
 def run(config: SearchBench) -> dict[str, Any]:

@@ -1,36 +1,37 @@
-"""``bench training``: a whole training step, ours and a plain snntorch loop's, in turns.
+"""``bench training``: a whole training step, of both phases and of a ReLU network, in turns.
 
-Everybody trains a network of the same sizes on the same positions with the same loss on every time
-step (Deng et al. 2022, "TET") and the same optimiser; a lap is one step. The labels are drawn at
-random: what is learned plays no part here.
+Each entrant trains a network of the same sizes on the same positions with the same loss on every
+time step (Deng et al. 2022, "TET") and the same optimiser; a lap is one step. The labels are drawn
+at random: what is learnt plays no part here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from vecchess.bench.paired_timing import Count, Laps, core_share, race, ratio, speed
-from vecchess.bench.peers.training_loop import TrainingLoop
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_planes
+from vecchess.config.bench_settings import TrainingBench
 from vecchess.runtime.devices import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.create import sizes_of, twin_sizes
-from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE
 from vecchess.snn.modules.ghost_norm import GROUP
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import unpack_planes
 
 SCHEMA = 1
-FLOAT, FOLDED, SNNTORCH, TWIN = "float", "folded", "snntorch", "relu_twin"
+FLOAT, FOLDED, TWIN = "float", "folded", "relu_twin"
+MakeOther = Callable[[NetConfig], nn.Module]
+"""Makes another library's network of these sizes, which takes planes float32[B, P, 8, 8]."""
 WARM_UP = 2
-"""Steps before the race: kernels are compiled, and memory is there."""
+"""Steps before the timing, which compile kernels and allocate memory."""
 FOLD_AFTER = 50
 """Forwards of a group after which the running statistics are those of the network."""
 LEARNING_RATE = 1e-3
@@ -38,27 +39,8 @@ RATE_TARGET = 0.08
 """Spikes per neuron and step above which a layer is penalised."""
 
 
-class TrainingBench(BaseModel):
-    """Settings of the benchmark."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    net: str = "tiny"
-    """Preset, or TOML file with sizes."""
-    batch_size: int = Field(default=256, ge=1, le=1 << 16)
-    """Samples of a step."""
-    seconds: float = Field(default=60.0, gt=0)
-    """Time to measure; every entrant takes five steps at the least."""
-    cores: int = Field(default=1, ge=0)
-    """Cores this process is kept to; 0 for all."""
-    surrogate: str = DEFAULT_SURROGATE
-    """Of our networks."""
-    seed: int = Field(default=0, ge=0)
-    """Of weights, positions and labels."""
-
-
 class Outputs(Protocol):
-    """What a network says: sums after each step and spike rates; see ``network.Output``."""
+    """A network's outputs: sums after each step and spike rates; see ``network.Output``."""
 
     @property
     def policy(self) -> Tensor: ...
@@ -69,7 +51,7 @@ class Outputs(Protocol):
 
 
 class Labels:
-    """What the networks are to say of B positions: an action and an outcome each."""
+    """Labels of B positions: an action and an outcome each."""
 
     def __init__(self, num: int, seed: int, device: str = "cpu") -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -91,7 +73,7 @@ class Labels:
 
 
 class TrainingEntrant:
-    """A network that is trained, as an entrant of a race."""
+    """A network that is trained, as an entrant."""
 
     def __init__(
         self,
@@ -101,7 +83,7 @@ class TrainingEntrant:
         labels: Labels,
         precision: torch.dtype = torch.float32,
     ) -> None:
-        """``precision``: what the forward may be computed in, by autocast."""
+        """``precision``: of the forward pass, by autocast."""
         self.name = name
         self.module = module.train()
         self.rates: list[float] = []
@@ -110,9 +92,9 @@ class TrainingEntrant:
         self._optimiser = torch.optim.AdamW(module.parameters(), LEARNING_RATE)
 
     def turn(self) -> Count:
-        """One step: forward, loss, backward, optimiser, and what our networks want after it.
+        """One step: forward, loss, backward, optimiser, and what our networks need after it.
 
-        Ends with numbers that were asked for, so on a GPU when all of it is done.
+        Ends by reading numbers back, so on a GPU when all of it is done.
         """
         with self._autocast():
             output = self.module(self._planes)
@@ -130,28 +112,30 @@ class TrainingEntrant:
         return torch.autocast(self._planes.device.type, self._precision, enabled=reduced)
 
 
-def run(config: TrainingBench) -> dict[str, Any]:
+def run(config: TrainingBench, others: Mapping[str, MakeOther] | None = None) -> dict[str, Any]:
     """Compare, in this process; returns what ``vecchess bench training`` prints.
 
-    Raises ``ConfigError`` for settings that will not do, ``NetworkError`` for a network of a kind
-    that the snntorch loop is not written for.
+    ``others`` are entrants of other libraries, by name. Raises ``ConfigError`` for settings, and
+    ``NetworkError`` for a network, that cannot be measured.
     """
     sizes = sizes_of(config.net)
     keep_to_cores(config.cores)
     threads = torch.get_num_threads()
     torch.set_num_threads(num_cores())
     try:
-        learners = _learners(config, sizes)
+        learners = _learners(config, sizes, others or {})
         for learner in learners:
             for _ in range(WARM_UP):
                 learner.turn()
         laps = race(learners, config.seconds)
-        return _facts(config, learners, laps)
+        return _facts(config, learners, laps, list(others or {}))
     finally:
         torch.set_num_threads(threads)
 
 
-def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
+def _learners(
+    config: TrainingBench, sizes: NetConfig, others: Mapping[str, MakeOther]
+) -> list[TrainingEntrant]:
     history = history_of(sizes.num_planes)
     planes = unpack_planes(random_planes(config.batch_size, config.seed, history))
     channels_first = planes.permute(0, 3, 1, 2).contiguous()
@@ -166,14 +150,14 @@ def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
 
     return [
         learner(FLOAT, ours, planes),
-        learner(SNNTORCH, lambda: TrainingLoop(sizes), channels_first),
+        *(learner(name, partial(make, sizes), channels_first) for name, make in others.items()),
         learner(FOLDED, lambda: settled(ours(), planes), planes),
         learner(TWIN, lambda: ours(twin_sizes(sizes)), planes),
     ]
 
 
 def settled(module: SpikingNet, planes: Tensor) -> SpikingNet:
-    """The same module, folded, once it has the statistics of some of the positions."""
+    """The same module, folded after it has the statistics of some of the positions."""
     module.train()
     for _ in range(FOLD_AFTER):
         with torch.no_grad():
@@ -183,7 +167,9 @@ def settled(module: SpikingNet, planes: Tensor) -> SpikingNet:
     return module
 
 
-def _facts(config: TrainingBench, learners: list[TrainingEntrant], laps: Laps) -> dict[str, Any]:
+def _facts(
+    config: TrainingBench, learners: list[TrainingEntrant], laps: Laps, others: list[str]
+) -> dict[str, Any]:
     rates = {learner.name: sum(learner.rates) / len(learner.rates) for learner in learners}
     return {
         "schema": SCHEMA,
@@ -192,8 +178,11 @@ def _facts(config: TrainingBench, learners: list[TrainingEntrant], laps: Laps) -
         "threads": torch.get_num_threads(),
         "rounds": len(laps[FLOAT]),
         "samples_per_s": {name: round(speed(row), 1) for name, row in laps.items()},
-        "ratio_to_snntorch": {
-            name: round(ratio(laps, name, SNNTORCH), 2) for name in (FLOAT, FOLDED, TWIN)
+        **{
+            f"ratio_to_{other}": {
+                name: round(ratio(laps, name, other), 2) for name in (FLOAT, FOLDED, TWIN)
+            }
+            for other in others
         },
         "mean_rates": {name: round(rate, 3) for name, rate in rates.items()},
         "core_share": round(core_share(laps), 2),
@@ -201,4 +190,4 @@ def _facts(config: TrainingBench, learners: list[TrainingEntrant], laps: Laps) -
 
 
 def one_rank(sums: list[Tensor]) -> None:
-    """There are no others."""
+    """Stands for an all-reduce where there is one rank."""

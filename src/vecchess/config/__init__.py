@@ -1,8 +1,16 @@
-"""Configuration: frozen models, filled from flags, the environment, a TOML file and defaults."""
+"""Settings: frozen models, filled from flags, the environment, a TOML file and defaults.
+
+- ``settings`` the base of the models; what is wrong with a value in plain words
+- ``load`` fills a model from flags, ``VECCHESS_*`` variables, a TOML file and defaults
+- ``game_settings``, ``search_settings`` how a game is played, how a move is searched
+- ``selfplay_settings``, ``train_settings``, ``match_settings``, ``analysis_settings``,
+  ``uci_settings``, ``bench_settings``, ``import_settings`` the settings of a command
+- ``backend`` the names of backends
+"""
 
 from vecchess.config.analysis_settings import AnalyseConfig
 from vecchess.config.game_settings import GameConfig, parse_temperature
-from vecchess.config.load import build, load_config, read_toml, resolve, to_toml
+from vecchess.config.load import load_config, read_toml, resolve, to_toml
 from vecchess.config.match_settings import Adjudication, MatchConfig
 from vecchess.config.search_settings import SearchConfig, TreeConfig
 from vecchess.config.selfplay_settings import (
@@ -12,6 +20,7 @@ from vecchess.config.selfplay_settings import (
     PlayConfig,
     SelfplayConfig,
 )
+from vecchess.config.settings import build
 from vecchess.config.train_settings import LossConfig, OptimiserConfig, TrainConfig
 from vecchess.config.uci_settings import UciConfig
 

@@ -1,38 +1,47 @@
-"""What the analysis of a position is told."""
+"""Settings of the analysis of a position, and of the network that evaluates positions."""
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from vecchess.config.search_settings import SearchConfig
+from vecchess.config.settings import Settings
 from vecchess.shapes import MAX_MOVES
 
 
-class AnalyseConfig(BaseModel):
-    """Everything ``vecchess analyse`` can be told, besides the position."""
+class NetworkUse(Settings):
+    """Where and how networks are computed, on one device."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    gpus: str = "auto"
+    """Device of networks, as for "vecchess selfplay". Of several the first."""
+    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
+    """How networks are computed."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Threads of the CPU backend, per network; 0: by the number of cores."""
+
+
+class EvaluatorConfig(NetworkUse):
+    """The network that evaluates positions."""
 
     net: str = "material"
-    """A network file, a preset or a TOML file of sizes (a new network is made from the seed),
-    "constant" or "material", which counts men."""
+    """Network file, tiny, small, base, large, sizes (.toml), constant or material. A preset or a
+    file of sizes makes a new network from the seed; "material" counts material."""
+    exits: bool = True
+    """Let a position leave the network once its answer is settled."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed for new networks and sampled moves."""
+
+
+class AnalyseConfig(EvaluatorConfig):
+    """Settings of ``vecchess analyse``, besides the position."""
+
     seconds: Annotated[float, Field(ge=0)] = 0.0
-    """Longest time to search; 0: until the simulations are done."""
+    """Time limit in seconds; 0: none."""
     multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 3
     """Lines to show, at most."""
     lanes: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Questions open at a time; 0 takes one for each 100 simulations, from 1 to 32."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of a new network."""
-    gpus: str = "auto"
-    """Device, as for self-play; of several the first."""
-    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
-    """How the network is computed, as for self-play."""
-    exits: bool = True
-    """Let a position leave the network as soon as its answer is settled."""
-    threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads of the CPU backend; 0 takes one for each core."""
+    """Positions evaluated in parallel; 0: one for each 100 simulations, from 1 to 32."""
     chess960: bool = False
-    """Write castling as king takes rook, as is done of itself where standard chess cannot."""
+    """Write castling as king takes rook. Positions that need it are always written so."""
     tree: SearchConfig = Field(default_factory=SearchConfig)
-    """How the position is searched."""
+    """Settings of the search."""

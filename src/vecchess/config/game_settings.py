@@ -1,36 +1,36 @@
-"""What decides the moves of a game, besides the seed, the game's number and the network."""
+"""Settings that decide the moves of a game, besides the seed, its number and the network."""
 
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from vecchess.config.settings import Settings
 
 
-class GameConfig(BaseModel):
-    """What decides the moves of a game, besides the seed, the game's number and the network."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class GameConfig(Settings):
+    """Settings that decide the moves of a game, besides the seed, its number and the network."""
 
     temperature: str = "1.0"
-    """Sampling temperature, with changes by ply: "1.0,30:0.5" is 1.0, from ply 30 on 0.5."""
+    """Sampling temperature: "1.0", or by ply "1.0,30:0.5" (0.5 from ply 30 on)."""
     openings: Path | None = None
-    """File of start positions: EPD or FEN, one a line, or PGN (the end of each game's moves)."""
+    """File of start positions: EPD, FEN or PGN. A PGN gives the last positions."""
     chess960: bool = False
-    """Start each game from one of the 960 positions."""
+    """Start each game from one of the 960 positions of Chess960."""
     random_plies: Annotated[int, Field(ge=0, le=60)] = 0
-    """Uniformly random plies before the network takes over."""
+    """Uniformly random plies at the start of a game."""
     max_plies: Annotated[int, Field(ge=1, le=8192)] = 512
-    """Games still going after so many plies are drawn, and counted as such."""
+    """Games are drawn at this number of plies. They are counted as drawn by the limit."""
     resign_below: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    """Resign when win + draw / 2 stays below this; 0 plays on to the end."""
+    """Resign below this expected score; 0: never. The score is win + draw / 2."""
     resign_turns: Annotated[int, Field(ge=1, le=100)] = 2
-    """Own turns in a row for which it has to stay below."""
+    """Own turns in a row with a score below it before a side resigns."""
     resign_playthrough: Annotated[float, Field(ge=0, le=1)] = 0.1
-    """Fraction of the games played to the end all the same, to count wrong resignations."""
+    """Share of the games that may not resign. They count how many resignations would be wrong."""
     adjudicate_draw_within: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Adjudicate a draw when |win - loss| stays within this; 0 never adjudicates."""
+    """Call a draw while |win - loss| is at most this; 0: never."""
     adjudicate_draw_plies: Annotated[int, Field(ge=1, le=200)] = 40
-    """Plies in a row for which it has to stay within."""
+    """Plies in a row with such an evaluation before a draw is called."""
 
     @model_validator(mode="after")
     def _start_is_unique(self) -> Self:

@@ -1,21 +1,22 @@
-"""Fill configurations from flags, the environment, a TOML file and defaults.
+"""Fill settings from flags, the environment, a TOML file and defaults.
 
 The order is flag > ``VECCHESS_*`` variable > TOML > default. An unknown key is an error that
-names the nearest known one. Units are part of the names.
+names the nearest known one, a wrong value one that names where it was given.
 """
 
 import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from vecchess.config.analysis_settings import AnalyseConfig
 from vecchess.config.match_settings import MatchConfig
 from vecchess.config.selfplay_settings import SelfplayConfig
+from vecchess.config.settings import ModelT, build, flag, inner_model, leaf_fields
 from vecchess.config.train_settings import TrainConfig
 from vecchess.config.uci_settings import UciConfig
 from vecchess.errors import ConfigError
@@ -23,10 +24,9 @@ from vecchess.safe_parse import MOST_TOML_BYTES, clip_line, parse_toml, read_byt
 
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100
-"""More of a key is not compared with ours: that takes the square of its length."""
+"""Of a longer key only the beginning is compared with ours: that takes the square of its length."""
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM")
 """Variables with our prefix that are no settings: the tests read these."""
-ModelT = TypeVar("ModelT", bound=BaseModel)
 MODELS: tuple[type[BaseModel], ...] = (
     SelfplayConfig,
     TrainConfig,
@@ -34,7 +34,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     MatchConfig,
     UciConfig,
 )
-"""All models that commands fill with ``load_config``: together they say which variables exist."""
+"""All models that commands fill with ``load_config``; their settings are the known variables."""
 
 
 def load_config(
@@ -58,35 +58,22 @@ def resolve(
     where: str,
     environ: Mapping[str, str] | None = None,
 ) -> ModelT:
-    """As ``load_config``, over ``values`` that have been read from ``where``; they are changed."""
+    """As ``load_config``, over ``values`` that were read from ``where``; they are changed."""
     _refuse_unknown(model, values, where)
     environ = os.environ if environ is None else environ
     _refuse_unknown_variables(environ)
-    sections = _sections(model)
-    for name, section in sections.items():
-        given = flags.get(name)
-        if given is None:
-            given = environ.get(ENV_PREFIX + name.upper())
-        if given is not None:
+    given_as: dict[str, str] = {}
+    for name, section, _ in leaf_fields(model):
+        variable = ENV_PREFIX + name.upper()
+        value, source = flags.get(name), flag(name)
+        if value is None:
+            value, source = environ.get(variable), variable
+        if value is not None:
             target = values.setdefault(section, {}) if section else values
             if not isinstance(target, dict):
                 raise ConfigError(f"{where}: {section} must be a table, [{section}]")
-            target[name] = given
-    return build(model, values)
-
-
-def build(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
-    """Validate ``values``; raises ConfigError with one line for the first thing wrong."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = clip_line(".".join(str(part) for part in first["loc"]))
-        reason = first["msg"].removeprefix("Value error, ")
-        got = (
-            "" if isinstance(first["input"], dict) else f" (got {clip_line(repr(first['input']))})"
-        )
-        raise ConfigError(f"{key}: {reason}{got}" if key else reason) from None
+            target[name], given_as[name] = value, source
+    return build(model, values, lambda path: given_as.get(path[-1], f"{where}: {'.'.join(path)}"))
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -104,20 +91,9 @@ def to_toml(config: BaseModel) -> str:
     return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
 
 
-def _sections(model: type[BaseModel]) -> dict[str, str]:
-    """Every field name with the nested model it stands in ("" at the top)."""
-    sections: dict[str, str] = {}
-    for name, info in model.model_fields.items():
-        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
-            sections |= dict.fromkeys(info.annotation.model_fields, name)
-        else:
-            sections[name] = ""
-    return sections
-
-
 def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
     """Raise ConfigError for a ``VECCHESS_*`` variable that is a setting of no command."""
-    settings = {ENV_PREFIX + name.upper() for model in MODELS for name in _sections(model)}
+    settings = {ENV_PREFIX + name.upper() for model in MODELS for name, *_ in leaf_fields(model)}
     for name in environ:
         if name.startswith(ENV_PREFIX) and name not in settings and name not in OTHER_VARIABLES:
             near = difflib.get_close_matches(name, settings, 1)
@@ -131,6 +107,6 @@ def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: st
             near = difflib.get_close_matches(key[:_LONGEST_KEY], model.model_fields, 1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
             raise ConfigError(f'{where}: unknown key "{clip_line(key)}"{hint}')
-        inner = model.model_fields[key].annotation
-        if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, BaseModel):
+        inner = inner_model(model.model_fields[key])
+        if isinstance(value, dict) and inner is not None:
             _refuse_unknown(inner, value, f"{where} [{key}]")

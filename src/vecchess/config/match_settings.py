@@ -1,55 +1,48 @@
-"""What a match is told."""
+"""Settings of a match, and when its games end early."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from vecchess.config.analysis_settings import NetworkUse
+from vecchess.config.settings import Settings
 
 
-class Adjudication(BaseModel):
-    """When a game ends before the board ends it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class Adjudication(Settings):
+    """When a game ends before the rules end it."""
 
     resign_below: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    """A side that expects less than this score has lost; 0: never."""
+    """Resign below this expected score; 0: never."""
     resign_turns: Annotated[int, Field(ge=1, le=100)] = 3
-    """Own turns in a row for which it has to expect so little."""
+    """Own turns in a row with a score below it before a side resigns."""
     adjudicate_draw_within: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """A game is drawn when |win - loss| stays within this for both sides; 0: never."""
+    """Call a draw while |win - loss| is at most this for both sides; 0: never."""
     adjudicate_draw_plies: Annotated[int, Field(ge=1, le=512)] = 40
-    """Plies in a row for which it has to stay within."""
+    """Plies in a row with such evaluations before a draw is called."""
     syzygy: Path | None = None
-    """Folder of Syzygy tablebases, which end the games they know."""
+    """Folder of Syzygy tablebases. Games end at a position that they hold."""
 
 
-class MatchConfig(BaseModel):
-    """Everything ``vecchess match`` can be told, besides the players."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class MatchConfig(NetworkUse):
+    """Settings of ``vecchess match``, besides the players."""
 
     games: Annotated[int, Field(ge=2, le=1 << 20)] = 100
-    """Games, at most; they are played in pairs."""
+    """Games at most, an even number. Each pair of games shares an opening."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Of the order of the openings, and of the players' random choices."""
+    """Seed of the order of the openings and of the players' random choices."""
     openings: Path | None = None
-    """File of start positions, EPD, FEN or PGN; without it vecchess's own book."""
+    """File of start positions: EPD, FEN or PGN. Without it vecchess's own book is used."""
     chess960: bool = False
-    """Start from the 960 positions instead."""
+    """Start each game from one of the 960 positions of Chess960."""
     random_plies: Annotated[int, Field(ge=0, le=60)] = 0
-    """Random plies after the opening; with these alone, games begin at the usual position."""
+    """Random plies after --openings, or instead of the book."""
     max_plies: Annotated[int, Field(ge=61, le=8192)] = 512
-    """Games still going after so many plies are drawn, and counted as such."""
+    """Games are drawn at this number of plies."""
     concurrency: Annotated[int, Field(ge=0, le=1 << 16)] = 0
-    """Games at a time; 0: as many as suit the players."""
+    """Games at a time, and processes of an engine; 0: as many as suit the players."""
     sprt: str | None = None
-    """ "elo0,elo1,alpha,beta": stop when one hypothesis is accepted (``arena.sprt``)."""
-    gpus: str = "auto"
-    """Device of the networks, as for self-play; of several the first."""
-    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
-    """How networks are computed, as for self-play."""
-    threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads of the CPU backend, per network; 0 shares the cores out."""
+    """Test "elo0,elo1,alpha,beta": stop when it accepts a hypothesis."""
     adjudication: Adjudication = Field(default_factory=Adjudication)
     """When games end early."""
 

@@ -1,27 +1,26 @@
-"""How moves are searched."""
+"""Settings of the search of a move."""
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from vecchess.config.settings import Settings
 from vecchess.shapes import MAX_MOVES
 
 MOST_HALVING = 1 << 25
 """Entries of the table of sequential halving."""
 
 
-class SearchConfig(BaseModel):
-    """What every search of a position knows. Simulations are counted below the root, those kept
-    from an earlier search included."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class SearchConfig(Settings):
+    """Settings of every search. Simulations are counted below the root, those kept from an earlier
+    search included."""
 
     search: Literal["gumbel", "puct"] = "puct"
-    """"gumbel" suits few simulations (Danihelka et al. 2022), "puct" many (AlphaZero, lc0,
-    KataGo)."""
+    """"puct" for many simulations, "gumbel" for few. PUCT as in AlphaZero, lc0 and KataGo; Gumbel
+    as in Danihelka et al. 2022."""
     sims: Annotated[int, Field(ge=1, le=1 << 24)] = 800
-    """Simulations."""
+    """Simulations of a search."""
     considered: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 16
     """Gumbel: moves considered at the root, at most."""
     c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
@@ -31,9 +30,9 @@ class SearchConfig(BaseModel):
     c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.745
     """PUCT: weight of the exploration term at the start."""
     c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
-    """PUCT: visits at which that weight begins to grow."""
+    """PUCT: visits at which the weight of the exploration term begins to grow."""
     c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
-    """PUCT: how much it grows, times log((visits + base) / base)."""
+    """PUCT: growth of that weight, times log((visits + base) / base)."""
     fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
     """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
     root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
@@ -43,16 +42,16 @@ class SearchConfig(BaseModel):
     solve: bool = True
     """Prove wins and losses that follow from mates and tablebases."""
     see_mates: bool = True
-    """With ``solve``: look for a mate in one before the network is asked."""
+    """With ``solve``: look for a mate in one before a position is evaluated."""
     draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
-    """What a draw is worth to the side that searches: below 0 avoids draws."""
+    """Worth of a draw to the side that searches, -1 to 1. Below 0 it avoids draws."""
     cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
-    """Size of the process's cache of evaluations, in MB; 0: none."""
+    """Cache of evaluations in MB, per process; 0: none."""
     tree_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 0
-    """Most memory for the trees of a process, in MB; 0: what the machine has. Games that may need
-    more are refused; a single tree, in analysis, stops growing there."""
+    """Memory for the trees of a process in MB; 0: as needed. Games that may need more are refused;
+    a single tree, in analysis, stops growing there."""
     syzygy: Path | None = None
-    """Folder of Syzygy tablebases, which are asked after captures and pawn moves."""
+    """Folder of Syzygy tablebases. They are looked up after captures and pawn moves."""
 
     @model_validator(mode="after")
     def _table_fits(self) -> Self:
@@ -62,22 +61,21 @@ class SearchConfig(BaseModel):
 
 
 class TreeConfig(SearchConfig):
-    """How a move is searched in self-play, which explores and looks at some moves closer."""
+    """Settings of the search in self-play, which explores, and searches some moves longer."""
 
     search: Literal["none", "gumbel", "puct"] = "none"  # type: ignore[assignment]
-    """"none" draws the move from the network's policy; "gumbel" suits few simulations
-    (Danihelka et al. 2022), "puct" many (AlphaZero, lc0, KataGo)."""
+    """How moves are chosen: "none" by the policy alone, "gumbel" for few simulations, "puct" for
+    many. Gumbel as in Danihelka et al. 2022; PUCT as in AlphaZero, lc0 and KataGo."""
     sims: Annotated[int, Field(ge=1, le=1 << 24)] = 32
-    """Simulations of a full search."""
+    """Simulations of a search."""
     fast_sims: Annotated[int, Field(ge=0, le=1 << 24)] = 0
-    """Simulations of a fast search, which gives no policy target."""
+    """Simulations of a fast search, which gives no policy target; 0: no search is fast."""
     full_share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of the searches that are full, the others being fast (playout cap randomisation, Wu
-    2019)."""
+    """Share of the searches that are not fast. Playout cap randomisation (Wu 2019)."""
     noise_fraction: Annotated[float, Field(ge=0, le=1)] = 0.25
     """PUCT: share of Dirichlet noise in the priors of the root of a full search."""
     noise_concentration: Annotated[float, Field(ge=0.01, le=1e6)] = 10.0
-    """PUCT: total concentration of that noise, shared out among the legal moves."""
+    """PUCT: total concentration of that noise, divided among the legal moves."""
     forced_playouts: Annotated[float, Field(ge=0, le=1e3)] = 2.0
     """PUCT: k of forced playouts in full searches, pruned from the target (Wu 2019); 0: none."""
     reuse: bool = True

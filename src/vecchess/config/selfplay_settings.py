@@ -1,67 +1,67 @@
-"""How games of a network against itself are played, and what a run of them is told."""
+"""Settings of self-play: how games are played, and those of a run of games."""
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from vecchess.config.backend import BackendName
 from vecchess.config.game_settings import GameConfig
 from vecchess.config.search_settings import TreeConfig
+from vecchess.config.settings import Settings
 
 CONSTANT_NET = "constant"
-"""Name of the network that says the same of everything."""
+"""Name of the evaluator that gives every position the same answer."""
 MATERIAL_NET = "material"
-"""Name of the evaluator that counts men."""
+"""Name of the evaluator that counts material."""
 BUILT_IN_NETS = (CONSTANT_NET, MATERIAL_NET)
-"""What needs no network file."""
+"""Evaluators that need no network file."""
 
 
-class PlayConfig(BaseModel):
-    """How games are played, whoever asks for them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class PlayConfig(Settings):
+    """Settings of the games, in self-play and in training."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of every random choice."""
     gpus: str = "auto"
     """Devices: "auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4"."""
     slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """Positions the network holds at a time, per worker; 0 chooses by device and network."""
+    """Positions in the network at a time, per worker; 0: by device and network."""
     concurrent_games: Annotated[int, Field(ge=0, le=1 << 22)] = 0
-    """Games in progress per worker; 0 takes twice the slots."""
+    """Games in progress per worker; 0: twice the slots."""
     movers: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads that make moves, per worker; 0 chooses by the number of cores."""
+    """Threads that make moves, per worker; 0: by the number of cores."""
     backend: BackendName = "auto"
-    """How the network is computed: "auto" takes "cpu" on a processor and "cuda" on a GPU, or
-    "torch" on one that cannot run our kernels; "reference" is slow and obviously right;
-    "module:factory" opens a backend of your own, see docs/extending.md."""
+    """How the network is computed: "auto", "cpu", "cuda", "torch" or "reference". "auto" takes
+    "cpu" on a processor and "cuda" on a GPU, or "torch" on one that cannot run our kernels;
+    "reference" is slow and simple; "module:factory" opens a backend of your own, see
+    docs/extending.md."""
     exits: bool = True
-    """Let a position leave the network as soon as its answer is settled."""
+    """Let a position leave the network once its answer is settled."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """Threads of the CPU backend, per worker; 0 shares the cores out among the workers."""
+    """Threads of the CPU backend, per worker; 0: an equal share of the cores."""
     shard_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
-    """A worker writes a shard once so many games are finished; it may hold a few more."""
+    """Finished games after which a worker writes a shard. It may hold a few more."""
     shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
-    """Longest time a finished game waits to be written."""
+    """Longest time in seconds that a finished game waits to be written."""
     inflight_interval_s: Annotated[float, Field(gt=0)] = 30.0
-    """Games in progress are saved so often: a worker that is killed loses no more of any game."""
+    """Seconds between saves of the games in progress. A killed worker loses no more of a game."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
-    """A worker silent for so long is replaced."""
+    """Seconds without a message after which a worker is replaced."""
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
-    """Port on which Prometheus may ask how it goes; 0: none."""
+    """Prometheus port; 0: none."""
     metrics_host: str = "127.0.0.1"
-    """Address of that port; "0.0.0.0" lets other machines ask."""
+    """Address of the Prometheus port; 0.0.0.0: for other machines."""
     game: GameConfig = Field(default_factory=GameConfig)
-    """What decides the moves."""
+    """Settings that decide the moves."""
     tree: TreeConfig = Field(default_factory=TreeConfig)
-    """How moves are searched."""
+    """Settings of the search."""
 
 
 class SelfplayConfig(PlayConfig):
-    """Everything ``vecchess selfplay`` can be told."""
+    """Settings of ``vecchess selfplay``."""
 
     games: Annotated[int, Field(ge=1)] = 64
-    """Games to play in all; they are numbered from 0."""
+    """Games to play in all. They are numbered from 0."""
     net: str = "tiny"
-    """A network file, a preset or a TOML file of sizes (a new network is made from the seed),
-    "constant" or "material"."""
+    """Network file, tiny, small, base, large, sizes (.toml), material or constant. A preset or a
+    file of sizes makes a new network from the seed."""

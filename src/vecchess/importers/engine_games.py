@@ -10,9 +10,9 @@ from threading import Event, Lock
 from time import monotonic
 from typing import Any
 
+from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.importers.engine_selfplay import (
     SCHEMA,
-    EngineGamesConfig,
     GameAbandoned,
     open_engine,
     play_game,

@@ -1,14 +1,14 @@
 """One UCI engine playing both sides of a game, with random moves in between."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import chess
 import chess.engine
-from pydantic import BaseModel, ConfigDict, Field
 
 from vecchess.chess.fen import from_board
 from vecchess.chess.rules import Termination
+from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.errors import WorkerDied
 from vecchess.importers.imported_game import ImportedGame, action_of, termination_of
 from vecchess.rng import random_word
@@ -22,38 +22,6 @@ _ATTEMPTS = 1 << 40
 """Counters of the random numbers: plies below it, further attempts at an opening in steps of it."""
 _SHARE = 1 << 39
 """Counters from here decide whether a ply is random; those below, which move it is."""
-
-
-class EngineGamesConfig(BaseModel):
-    """Settings of ``vecchess gather engine``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    engine: str
-    """Program that speaks UCI."""
-    games: Annotated[int, Field(ge=1)] = 1000
-    """Games in the folder at the end, those of earlier calls included."""
-    nodes: Annotated[int, Field(ge=1)] = 500
-    """Positions the engine looks at for a move."""
-    concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Engines at a time, one game each."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of the random moves."""
-    random_plies: Annotated[int, Field(ge=0, le=60)] = 8
-    """Uniformly random plies before the engine takes over."""
-    random_move_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Share of random moves later on: the engine then shows how to go on from there."""
-    max_plies: Annotated[int, Field(ge=61, le=8192)] = 512
-    """Games still going after so many plies are drawn, and counted as such."""
-    shard_games: Annotated[int, Field(ge=1)] = 100
-    """Games in a shard."""
-    shard_interval_s: Annotated[float, Field(gt=0)] = 60.0
-    """A shard is written after this time at the latest."""
-
-    def facts(self, name: str) -> dict[str, Any]:
-        """The settings that decide the games of the engine ``name``, for ``gather.json``."""
-        decisive = {"nodes", "seed", "random_plies", "random_move_share", "max_plies"}
-        return {"schema": SCHEMA, "source": name, **self.model_dump(include=decisive)}
 
 
 class GameAbandoned(Exception):  # noqa: N818  (nothing went wrong)

@@ -11,7 +11,7 @@ from typing import Any
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
 from vecchess.monitor.timestamps import rounded_duration
-from vecchess.runtime.progress import as_clock
+from vecchess.runtime.reporting import as_clock
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.stats import GameStats

@@ -12,7 +12,7 @@ from vecchess.errors import NetworkError
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import number
 from vecchess.monitor.timestamps import format_time
-from vecchess.runtime.progress import as_clock
+from vecchess.runtime.reporting import as_clock
 from vecchess.snn.integer.net_file import load_net
 
 Fact = tuple[str, str]

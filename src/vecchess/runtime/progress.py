@@ -89,9 +89,3 @@ def bar_line(done: float, total: float, *texts: str, last: str = "") -> "Rendera
     bar = ProgressBar(total=total, completed=done, width=BAR_WIDTH)
     row.add_row(bar, *map(Text, texts), Text(last, style="dim"))
     return row
-
-
-def as_clock(seconds: float) -> str:
-    """3725 as 1:02:05."""
-    minutes, whole = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{whole:02d}"

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from vecchess.config import TrainConfig
-from vecchess.runtime.progress import as_clock
+from vecchess.runtime.reporting import as_clock
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.progress_matches import OPPONENTS, player_name, queries

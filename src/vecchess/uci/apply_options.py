@@ -1,12 +1,12 @@
-"""Settings that open something: tried out, and taken back where that fails."""
+"""Opens what settings name, and restores the last good settings where that fails."""
 
 import gc
-from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from vecchess.config import BUILT_IN_NETS, UciConfig
 from vecchess.errors import VecchessError
+from vecchess.runtime.reporting import ReportLine
 from vecchess.uci.engine_options import Options
 
 if TYPE_CHECKING:
@@ -18,41 +18,40 @@ OPENED = ("net", "gpus", "backend", "exits", "threads", "seed", "hash_mb", "lane
 
 
 class OptionApplier:
-    """Remembers the settings that were good last: those of the defaults at first."""
+    """Keeps the settings that were opened last without an error; at first the defaults."""
 
-    def __init__(
-        self, options: Options, tell: Callable[[str], object], say: Callable[[str], object]
-    ) -> None:
-        """What fails is taken back in ``options``; ``tell`` hears why, ``say`` what takes long."""
-        self._options, self._tell, self._say = options, tell, say
+    def __init__(self, options: Options, inform: ReportLine, note: ReportLine) -> None:
+        """``options``: where failed settings are restored. ``inform`` takes errors for the GUI,
+        ``note`` lines for people."""
+        self._options, self._inform, self._note = options, inform, note
         self._good = UciConfig()
 
     def load(self, engine: "EngineState", config: UciConfig) -> UciConfig:
-        """Open what ``config`` names, and search with it once; returns it, or what is gone on
-        with."""
+        """Open what ``config`` names, and search with it once; returns ``config``, or the settings
+        that are used instead."""
         try:
             engine.open(config)
         except (VecchessError, MemoryError, OSError) as error:
             reason = " ".join(str(error).split()) or "out of memory"
-            self._tell(f"error: {reason} (going on as before, with {self._good.net})")
+            self._inform(f"error: {reason} (still using {self._good.net})")
             self._options.config = self._without(self._options.config, config)
             config = self._without(config, config)
             engine.open(config)
         self._good = config
         if not engine.is_warm:
-            warm_up(engine, config, self._say)
+            warm_up(engine, config, self._note)
         return config
 
     def _without(self, config: UciConfig, failed: UciConfig) -> UciConfig:
-        """``config`` with the good value of everything that did not change since it ``failed``."""
+        """``config`` with the last good value of each setting unchanged since ``failed``."""
         same = (name for name in OPENED if getattr(config, name) == getattr(failed, name))
         return config.model_copy(update={name: getattr(self._good, name) for name in same})
 
 
-def warm_up(engine: "EngineState", config: UciConfig, say: Callable[[str], object]) -> None:
-    """Search two positions of a game, so that the time of later searches is their own.
+def warm_up(engine: "EngineState", config: UciConfig, note: ReportLine) -> None:
+    """Search two positions of a game before the first search whose time counts.
 
-    All kernels are then compiled, or read from where they are kept, and the speed is known.
+    All kernels are then compiled, or loaded from the cache, and the speed is known.
     """
     from vecchess.jit import cache_dir
     from vecchess.uci.go_command import GoSearch
@@ -62,7 +61,7 @@ def warm_up(engine: "EngineState", config: UciConfig, say: Callable[[str], objec
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark, start = cache_dir("search") / MARK.format(kind), monotonic()
     if not mark.exists():
-        say("compiling the search and its network (once per version) ...")
+        note("compiling the search and its network (once per version) ...")
     plain = config.model_copy(update={"limit_strength": False, "search": "puct"})
     for moves in ((), ("e2e4", "c7c5")):
         game, go = set_up(Position(moves=moves)), Go(nodes=WARM_SIMS)
@@ -75,5 +74,5 @@ def warm_up(engine: "EngineState", config: UciConfig, say: Callable[[str], objec
     gc.collect()
     gc.freeze()  # a full collection over what numba and torch made takes 0.1 s, on the clock
     if not mark.exists():
-        say(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
+        note(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
         mark.touch()

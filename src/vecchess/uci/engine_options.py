@@ -44,11 +44,11 @@ class Option:
         return int(least), int(most)
 
     def choices(self) -> tuple[str, ...]:
-        """What a combo can be."""
+        """Values of a combo."""
         return get_args(UciConfig.model_fields[self.field].annotation)
 
     def read(self, text: str) -> Any:
-        """The value that a GUI wrote; raises ConfigError where it is none."""
+        """The value of a GUI's text; raises ConfigError where it has none."""
         if self.kind == "check":
             if text.lower() not in ("true", "false"):
                 raise ConfigError(f'takes true or false, not "{text}"')
@@ -102,7 +102,7 @@ _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
 
 class Options:
-    """What is set. Point of time: now; a search keeps the ``config`` it began with."""
+    """The present values of the options. A search keeps the ``config`` it began with."""
 
     def __init__(self, config: UciConfig) -> None:
         """``config``: the defaults."""
@@ -115,8 +115,8 @@ class Options:
     def set(self, name: str, text: str) -> Option:
         """Give the option called ``name`` the value written as ``text``; returns the option.
 
-        Raises KeyError where there is none of that name, ConfigError, naming the option, where
-        the value will not do; all stays as it was then.
+        Raises KeyError where there is none of that name, and ConfigError, naming the option, for a
+        wrong value; then nothing changes.
         """
         option = _BY_NAME[name.lower()]
         if option.kind == "button":
@@ -124,20 +124,17 @@ class Options:
         try:
             self.config = self._with(option, text)
         except ConfigError as error:
-            raise ConfigError(f"{option.name} {error}") from None
+            raise ConfigError(f"{option.name} {str(error).strip()}") from None
         return option
 
     def _with(self, option: Option, text: str) -> UciConfig:
         if not option.field:
-            raise ConfigError("is there to be read, not set")
+            raise ConfigError("can be read, not set")
         value = option.read(text)
         if value is None and option.field != "syzygy":
             raise ConfigError("takes a value")
-        try:
-            return build(UciConfig, self.config.model_dump() | {option.field: value})
-        except ConfigError as error:
-            reason = str(error).removeprefix(f"{option.field}: ")
-            raise ConfigError(f'cannot be "{text}": {reason}') from None
+        values = self.config.model_dump() | {option.field: value}
+        return build(UciConfig, values, lambda path: "")
 
 
 def _written(value: Any) -> str:

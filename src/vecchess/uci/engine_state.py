@@ -1,6 +1,5 @@
-"""The network and the tree: opened when they are first needed, and anew where settings say so."""
+"""The network and the tree: opened when first needed, and again when their settings change."""
 
-from collections.abc import Callable
 from typing import Any
 
 import chess
@@ -10,6 +9,7 @@ from vecchess.chess.fen import from_board
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, parse_gpus
+from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
@@ -17,14 +17,12 @@ from vecchess.search.tree_limits import TreeLimits
 from vecchess.search.tree_memory import MEGABYTE, machine_bytes
 from vecchess.uci.uci_board import UciGame, to_move
 
-Say = Callable[[str], object]
-"""Hears lines for people."""
 CPU_LANES, GPU_LANES = 32, 256
 CACHE_SHARE = 4
-"""The cache of evaluations gets one part in so many of Hash."""
+"""The cache of evaluations gets this fraction of Hash, 1 / CACHE_SHARE."""
 USUAL_SIMS = 800
 FIRST_SPEED = 1000.0
-"""Simulations a second, until some were measured."""
+"""Simulations a second, until they are measured."""
 _TREE_FIELDS = (
     "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction", "root_fpu_reduction",
     "policy_temperature",
@@ -35,16 +33,16 @@ _NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes"
 
 
 class EngineState:
-    """What searches, and the game it last searched. One thread owns it."""
+    """Network, cache, tablebases, tree, and the game searched last. One thread owns it."""
 
-    def __init__(self, say: Say) -> None:
-        """Nothing is opened yet. ``say`` hears what is."""
+    def __init__(self, report_line: ReportLine) -> None:
+        """Nothing is opened yet. ``report_line`` takes lines for people."""
         self.speed = FIRST_SPEED
         """Simulations a second, of late."""
         self.is_warm = False
-        """Whether what there is has been searched with."""
-        self._say = say
-        self._judge: PositionEvaluator | None = None
+        """Whether the open network has been searched with."""
+        self._report_line = report_line
+        self._evaluator: PositionEvaluator | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
         self._session: GameSearch | None = None
@@ -61,18 +59,20 @@ class EngineState:
         wanted = (network, config.hash_mb, config.syzygy)
         if self._opened == wanted:
             return
-        judge, cache, tables = self._judge, self._cache, self._tables
-        is_new = judge is None or network != self._opened[0]
+        evaluator, cache, tables = self._evaluator, self._cache, self._tables
+        is_new = evaluator is None or network != self._opened[0]
         if tables is None or config.syzygy != self._opened[2]:
             tables = Tablebase(config.syzygy) if config.syzygy else None
         if cache is None or config.hash_mb != self._opened[1]:
             cache = _new_cache(config.hash_mb)
         if is_new:
             known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
-            judge = open_evaluator(build(AnalyseConfig, known), _lanes(config), self._say)
+            evaluator = open_evaluator(
+                build(AnalyseConfig, known), _lanes(config), self._report_line
+            )
             cache.clear()
         self._session = self._session_key = None
-        self._judge, self._cache, self._tables = judge, cache, tables
+        self._evaluator, self._cache, self._tables = evaluator, cache, tables
         self._opened, self.is_warm = wanted, self.is_warm and not is_new
 
     def session(self, config: UciConfig, search: str = "puct", sims: int = 0) -> GameSearch:
@@ -81,24 +81,24 @@ class EngineState:
         sims: a "gumbel" search has to know them. Raises as ``open``.
         """
         self.open(config)
-        assert self._judge is not None
+        assert self._evaluator is not None
         tree = tree_config(config, search, sims)
         key = (tree, config.seed)
         if self._session is None or key != self._session_key:
-            self._session, self._game = None, None  # its memory goes before there is more
+            self._session, self._game = None, None  # frees its memory before more is allocated
             limits = TreeLimits.of_memory((config.hash_mb - _cache_mb(config.hash_mb)) * MEGABYTE)
             self._session = GameSearch(
-                tree, limits, self._judge.backend, _lanes(config), self._cache, self._tables,
-                self._judge.history, config.seed,
+                tree, limits, self._evaluator.backend, _lanes(config), self._cache, self._tables,
+                self._evaluator.history, config.seed,
             )  # fmt: skip
             self._session_key = key
         return self._session
 
     def set_up(self, game: UciGame) -> GameSearch:
-        """Bring the tree to a game's position; what it knows of it is kept. After ``session``."""
+        """Bring the tree to a game's position and keep the part below it. After ``session``."""
         assert self._session is not None
         session, before = self._session, self._game
-        self._game = None  # unless all goes well
+        self._game = None  # until all has succeeded
         if before is None or not game.begins_with(before):
             session.set_up(from_board(game.start))
             done = 0
@@ -112,7 +112,7 @@ class EngineState:
         return session
 
     def clear(self) -> None:
-        """Forget everything that was searched or evaluated."""
+        """Clear tree and cache."""
         self._game = None
         if self._session is not None:
             self._session.forget()
@@ -120,14 +120,14 @@ class EngineState:
             self._cache.clear()
 
     def close(self) -> None:
-        """Give everything back: after an error it is opened anew."""
-        self._session = self._judge = self._cache = self._tables = self._game = None
+        """Drop everything: after an error all is opened again."""
+        self._session = self._evaluator = self._cache = self._tables = self._game = None
         self._opened = (None, None, None)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What judges positions."""
-        return self._judge.facts if self._judge else {}
+        """Facts about the evaluator."""
+        return self._evaluator.facts if self._evaluator else {}
 
 
 def _cache_mb(hash_mb: int) -> int:
@@ -144,7 +144,7 @@ def _new_cache(hash_mb: int) -> EvaluationCache:
 
 
 def tree_config(config: UciConfig, search: str, sims: int) -> TreeConfig:
-    """How the trees of ``config`` are searched."""
+    """Settings of the trees of ``config``."""
     known: dict[str, Any] = {name: getattr(config, name) for name in _TREE_FIELDS}
     draw_score = 0.0 if config.analyse_mode else config.draw_score
     known |= {"search": search, "sims": sims or USUAL_SIMS, "draw_score": draw_score}
@@ -152,7 +152,7 @@ def tree_config(config: UciConfig, search: str, sims: int) -> TreeConfig:
 
 
 def _lanes(config: UciConfig) -> int:
-    """Questions open at a time, at most."""
+    """Positions evaluated in parallel, at most."""
     if config.lanes:
         return config.lanes
     if config.net in BUILT_IN_NETS or parse_gpus(config.gpus)[0] == CPU:

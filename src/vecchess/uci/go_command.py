@@ -1,7 +1,7 @@
 """One search, from ``go`` to ``bestmove``: when it ends, and that it answers once.
 
-The searcher's thread runs it; the thread that reads commands may stop it at any time and then
-answers itself, from the tree as it is: no answer waits for a step of the network.
+The searcher's thread runs it. The thread that reads commands may stop it at any time and then
+writes the answer itself, from the present tree: no answer waits for a step of the network.
 """
 
 from collections.abc import Callable
@@ -12,45 +12,45 @@ from time import monotonic
 import chess
 
 from vecchess.config import UciConfig
+from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
-from vecchess.uci.engine_state import EngineState, Say
+from vecchess.uci.engine_state import EngineState
 from vecchess.uci.info import best_move
-from vecchess.uci.move_words import encode_move
 from vecchess.uci.parse_command import Go
 from vecchess.uci.search_snapshot import SearchSnapshot
 from vecchess.uci.strength import strength_limit
 from vecchess.uci.time_manager import Budget, is_enough
-from vecchess.uci.uci_board import UciGame, legal_move, write_move
+from vecchess.uci.uci_board import UciGame, encode_move, legal_move, write_move
 
 MOST_SIMS = 1 << 30
 MOST_PLANNED = 1 << 17
-"""A search that plans its simulations plans no more."""
+"""Most simulations of a search that plans them (gumbel)."""
 SIMS_A_LANE = 100
-LOOK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
-"""The clock is looked at so often; what is new is shown so often, and again what is not."""
+CHECK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
+"""Intervals of a check of the clock, of new info lines, and of unchanged ones."""
 
 Load = Callable[[EngineState, UciConfig], UciConfig]
-"""Opens what settings name; returns them, or what is gone on with."""
+"""Opens what settings name; returns them, or the settings that are used instead."""
 
 
 class GoSearch:
     """One ``go``."""
 
     def __init__(
-        self, go: Go, game: UciGame, config: UciConfig, load: Load, start_s: float, say: Say,
-        debug: bool = False,
+        self, go: Go, game: UciGame, config: UciConfig, load: Load, start_s: float,
+        write: ReportLine, debug: bool = False,
     ) -> None:  # fmt: skip
-        """The clock was started at ``start_s`` (``monotonic``). ``say`` hears lines for the GUI."""
+        """The clock started at ``start_s`` (``monotonic``). ``write`` takes lines for the GUI."""
         self._go, self._game, self._config = go, game, config
-        self._load, self._say, self._debug = load, say, debug
+        self._load, self._write, self._debug = load, write, debug
         self._start = self._clock_start = start_s
         self._lock, self._woken = Lock(), Event()
         self._is_stopped = self._is_answered = self._is_planned = False
         self._is_pondering = go.ponder
         self._sims = MOST_SIMS
         self._session: GameSearch | None = None
-        self._view: SearchSnapshot | None = None
-        self._next_look = self._next_show = self._shown_at = 0.0
+        self._snapshot: SearchSnapshot | None = None
+        self._next_check = self._next_show = self._shown_at = 0.0
         self._shown: object = None
         white = game.board.turn == chess.WHITE
         self._budget = Budget.of(go, white, config.move_overhead_ms / 1000, config.ponder)
@@ -58,29 +58,29 @@ class GoSearch:
 
     @property
     def is_answered(self) -> bool:
-        """Whether ``bestmove`` was said."""
+        """Whether ``bestmove`` was written."""
         return self._is_answered
 
     def stop(self) -> None:
-        """Answer as soon as there is anything to say: at once, once the root is known."""
+        """Answer as soon as possible: at once when the root is evaluated."""
         self._is_stopped = True
         self._woken.set()
         with self._lock:
-            if self._view is not None:
+            if self._snapshot is not None:
                 self._answer()
 
     def ponder_hit(self, now_s: float) -> None:
-        """The move that was pondered on was played at ``now_s``: the clock runs."""
+        """The expected move was played at ``now_s``: the clock runs."""
         if self._is_pondering:
             self._clock_start, self._is_pondering = now_s, False
             self._woken.set()
 
     def run(self, engine: EngineState) -> None:
-        """Search and answer, in the searcher's thread. Raises what the network may raise."""
+        """Search and answer, in the searcher's thread. Raises the network's errors."""
         self._config = self._load(engine, self._config)
         moves = self._moves()
         if not moves:
-            self._hold()
+            self._wait_for_gui()
             self._answer_without_moves()
             return
         session = self._prepare(engine)
@@ -90,26 +90,26 @@ class GoSearch:
             rows = session.compute()
             with self._lock:
                 session.advance(rows)
-                self._look()
-        assert self._view is not None
-        engine.speed = self._view.speed
-        self._hold()
+                self._check()
+        assert self._snapshot is not None
+        engine.speed = self._snapshot.speed
+        self._wait_for_gui()
         with self._lock:
             self._answer()
         if self._go.search_moves:
             session.forget()
 
-    def give_up(self) -> None:
-        """Answer with any legal move, after an error."""
+    def answer_error(self) -> None:
+        """Answer with any legal move."""
         with self._lock:
             if not self._is_answered:
                 self._is_answered = True
                 board = self._game.board
                 chess960 = self._config.chess960 or self._game.writes_chess960
                 moves = self._moves()[:1]
-                self._say(best_move([write_move(board, move, chess960) for move in moves]))
+                self._write(best_move([write_move(board, move, chess960) for move in moves]))
 
-    # before
+    # preparation
 
     def _moves(self) -> list[chess.Move]:
         """The moves to be searched."""
@@ -120,7 +120,7 @@ class GoSearch:
         return list(dict.fromkeys(move for move in found if move is not None))
 
     def _prepare(self, engine: EngineState) -> GameSearch:
-        """The tree at the position, for a search that plans its simulations, or does not."""
+        """The tree at the position, with planned simulations (gumbel) or without (puct)."""
         given = self._go.nodes or 0
         self._sims = min(given, MOST_SIMS) if given > 0 else MOST_SIMS
         if self._strength is not None:
@@ -134,7 +134,7 @@ class GoSearch:
         return engine.set_up(self._game)
 
     def _planned_sims(self, speed: float) -> int:
-        """Simulations of a search that has to know them; 0 where nobody can."""
+        """Simulations of a search that has to know them; 0 where they cannot be known."""
         if self._go.infinite or self._go.ponder:
             return 0
         sims = min(self._sims, self._budget.optimum_s * speed)
@@ -146,84 +146,84 @@ class GoSearch:
         if self._debug:
             budget = self._budget
             plan = f"lanes {lanes} optimum {budget.optimum_s:.3f} most {budget.most_s:.3f} s"
-            self._say(f"info string {plan}")
+            self._write(f"info string {plan}")
         session.begin(self._sims, lanes, [encode_move(self._game.board, move) for move in only])
         self._session = session
-        self._view = SearchSnapshot(session, self._game, self._config, self._start, speed)
+        self._snapshot = SearchSnapshot(session, self._game, self._config, self._start, speed)
         if self._is_stopped:
             self._answer()
 
-    # while it goes on
+    # during the search
 
-    def _look(self) -> None:
-        """End the search if it is time, and tell how it stands."""
-        now, session, view = monotonic(), self._session, self._view
+    def _check(self) -> None:
+        """End the search if it is time, else show its state."""
+        now, session, snapshot = monotonic(), self._session, self._snapshot
         assert session is not None
-        assert view is not None
+        assert snapshot is not None
         if self._is_stopped:
             self._answer()
-        if self._is_answered or now < self._next_look or session.visits == 0:
+        if self._is_answered or now < self._next_check or session.visits == 0:
             return
-        self._next_look = now + LOOK_S
+        self._next_check = now + CHECK_S
         is_held = self._is_pondering or self._go.infinite
-        if not is_held and (self._is_deep_enough(view) or self._is_time(view, now)):
+        if not is_held and (self._is_deep_enough(snapshot) or self._is_time(snapshot, now)):
             self._answer()
         elif now >= self._next_show:
-            self._show(view, now)
+            self._show(snapshot, now)
 
-    def _is_deep_enough(self, view: SearchSnapshot) -> bool:
+    def _is_deep_enough(self, snapshot: SearchSnapshot) -> bool:
         depth = self._go.depth or 0
-        return 0 < depth <= view.progress.depth
+        return 0 < depth <= snapshot.figures.depth
 
-    def _is_time(self, view: SearchSnapshot, now: float) -> bool:
+    def _is_time(self, snapshot: SearchSnapshot, now: float) -> bool:
         if self._budget.most_s == inf:
             return False
-        return is_enough(self._budget, view.standing, now - self._clock_start)
+        return is_enough(self._budget, snapshot.clock_state, now - self._clock_start)
 
-    def _hold(self) -> None:
-        """Nothing is left to search, but the answer may have to wait for the GUI's word."""
-        if self._view is not None and (self._is_pondering or self._go.infinite):
+    def _wait_for_gui(self) -> None:
+        """After the search, wait for ``stop`` or ``ponderhit`` where the answer has to."""
+        if self._snapshot is not None and (self._is_pondering or self._go.infinite):
             with self._lock:
-                self._show(self._view, inf)
+                self._show(self._snapshot, inf)
         while not (self._is_answered or self._is_stopped):
             if not (self._is_pondering or self._go.infinite):
                 return
             self._woken.wait()
             self._woken.clear()
 
-    # what is said
+    # lines for the GUI
 
-    def _show(self, view: SearchSnapshot, now: float) -> None:
-        """Say how the search stands, if there is something new."""
-        lines = view.lines()
-        state = (view.progress.depth, *(line.actions[0] for line in lines))
+    def _show(self, snapshot: SearchSnapshot, now: float) -> None:
+        """Write info lines, if there is something new."""
+        lines = snapshot.lines()
+        state = (snapshot.figures.depth, *(line.actions[0] for line in lines))
         self._next_show = now + SHOW_S
         if not self._is_answered and (state != self._shown or now >= self._shown_at + REPEAT_S):
             self._shown, self._shown_at = state, now
-            for line in view.info(lines):
-                self._say(line)
+            for line in snapshot.info(lines):
+                self._write(line)
 
     def _answer(self) -> None:
-        """Say the last lines and the move, once; what is open comes to its end afterwards."""
+        """Write the last lines and the move, once; open evaluations end afterwards."""
         if self._is_answered:
             return
-        session, view = self._session, self._view
+        session, snapshot = self._session, self._snapshot
         assert session is not None
-        assert view is not None
-        action = view.choice(self._is_planned, self._strength)
-        lines = view.lines(action)
+        assert snapshot is not None
+        action = snapshot.choice(self._is_planned, self._strength)
+        lines = snapshot.lines(action)
         session.end()
-        best = best_move(view.names(lines[0].actions if lines else (action,)))
-        for line in (*view.info(lines), best):
-            self._say(line)
+        best = best_move(snapshot.names(lines[0].actions if lines else (action,)))
+        for line in (*snapshot.info(lines), best):
+            self._write(line)
         self._is_answered = True
         self._woken.set()
 
     def _answer_without_moves(self) -> None:
-        """There is nothing to play: what Stockfish says then."""
+        """Answer a position without legal moves, as Stockfish does."""
         with self._lock:
             if not self._is_answered:
                 self._is_answered = True
                 mated = self._game.board.is_checkmate()
-                self._say(f"info depth 0 score {'mate' if mated else 'cp'} 0")
-                self._say(best_move(()))
+                self._write(f"info depth 0 score {'mate' if mated else 'cp'} 0")
+                self._write(best_move(()))

@@ -1,4 +1,4 @@
-"""What the engine says of a search: ``info`` and ``bestmove`` lines."""
+"""``info`` and ``bestmove`` lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ CENTIPAWN_SLOPE = 1.5637541897
 """lc0: 90 * tan(1.5637541897 * (win - loss)), in its search/classic/search.cc."""
 CENTIPAWN_UNIT = 90
 NO_MOVE = "(none)"
-"""Stockfish's word for what a side without moves plays."""
+"""The move of a side without legal moves, as Stockfish writes it."""
 
 
 @dataclass(frozen=True)
 class SearchFigures:
-    """What a search did so far. nodes: simulations in the tree, simulations: those of this search.
+    """Figures of a search so far. nodes: simulations in the tree, simulations: of this search.
 
     depth: mean depth of these, seldepth: of the deepest. hashfull: of the tree, in 1/1000.
     """
@@ -59,7 +59,7 @@ def wdl(line: "Line") -> str:
 
 
 def info_line(
-    progress: SearchFigures,
+    figures: SearchFigures,
     line: "Line",
     rank: int,
     moves: Sequence[str],
@@ -67,12 +67,12 @@ def info_line(
     show_wdl: bool,
 ) -> str:
     """One ``info`` line: the move of rank ``rank``, from 1, and what follows it."""
-    speed = round(progress.simulations / max(progress.seconds, 1e-6))
+    speed = round(figures.simulations / max(figures.seconds, 1e-6))
     return (
-        f"info depth {progress.depth} seldepth {progress.seldepth} multipv {rank} "
-        f"{score(line, kind, show_wdl)} nodes {progress.nodes} nps {speed} "
-        f"hashfull {progress.hashfull} tbhits {progress.tbhits} "
-        f"time {int(1000 * progress.seconds)} pv {' '.join(moves)}"
+        f"info depth {figures.depth} seldepth {figures.seldepth} multipv {rank} "
+        f"{score(line, kind, show_wdl)} nodes {figures.nodes} nps {speed} "
+        f"hashfull {figures.hashfull} tbhits {figures.tbhits} "
+        f"time {int(1000 * figures.seconds)} pv {' '.join(moves)}"
     )
 
 

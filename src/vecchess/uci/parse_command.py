@@ -1,6 +1,6 @@
-"""What a GUI says, line by line, as values: the UCI protocol of April 2006 and its usual additions.
+"""The lines of a GUI as values: the UCI protocol of April 2006 and its usual additions.
 
-Nothing here raises: what makes no sense is named in ``complaints`` and left out, as engines do.
+Nothing here raises: what cannot be read is named in ``errors`` and left out, as engines do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Go:
-    """``go``: how long to search, and what. None and () are what was not said.
+    """``go``: how long to search, and which moves. None and () where nothing was given.
 
     time_ms, increment_ms: of White and Black. moves_to_go: until the next time control.
     """
@@ -37,12 +37,12 @@ class Go:
     infinite: bool = False
     ponder: bool = False
     search_moves: tuple[str, ...] = ()
-    complaints: tuple[str, ...] = field(default=(), compare=False)
+    errors: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class SetOption:
-    """``setoption``: both as they were written; value "" for none."""
+    """``setoption``: name and value as written; "" for no value."""
 
     name: str
     value: str = ""
@@ -90,7 +90,7 @@ def parse_set_option(words: Sequence[str]) -> SetOption | None:
 
 def parse_go(words: Sequence[str]) -> Go:
     """``go`` from the words after it."""
-    go, complaints = Go(), []
+    go, errors = Go(), []
     rest = iter(words)
     word = next(rest, None)
     while word is not None:
@@ -104,18 +104,18 @@ def parse_go(words: Sequence[str]) -> Go:
             given = next(rest, "")
             number = _number(given)
             if number is None:
-                complaints.append(f'go: {word} takes a number, not "{given}"; it is left out')
+                errors.append(f'go: {word} takes a number, not "{given}"; it is left out')
                 following = given if given in _WORDS else None
             else:
                 go = _with_number(go, word, number)
         else:
-            complaints.append(f'go: "{word}" is unknown and left out')
+            errors.append(f'go: "{word}" is unknown and left out')
         word = following or next(rest, None)
-    return replace(go, complaints=tuple(complaints))
+    return replace(go, errors=tuple(errors))
 
 
 def _moves(rest: Iterator[str]) -> tuple[tuple[str, ...], str | None]:
-    """The words up to the next that means something to ``go``, and that one."""
+    """The words up to the next keyword of ``go``, and that one."""
     moves: list[str] = []
     for word in rest:
         if word in _WORDS:

@@ -1,4 +1,4 @@
-"""A search as it stands: its lines, its figures, and the move to play."""
+"""The present state of a search: its lines, its figures, and the move to play."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -12,18 +12,17 @@ from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
 from vecchess.search.tree.edge_word import ACTION_MASK
 from vecchess.shapes import MAX_MOVES
 from vecchess.uci.info import SearchFigures, info_line
-from vecchess.uci.move_words import uci_line
 from vecchess.uci.strength import StrengthLimit
 from vecchess.uci.time_manager import ClockState
-from vecchess.uci.uci_board import UciGame
+from vecchess.uci.uci_board import UciGame, uci_line
 
 FEW_SIMS = 100
-"""Fewer say nothing of the speed."""
+"""With fewer simulations the speed is not measured."""
 COLD = 1e-3
 
 
 class SearchSnapshot:
-    """Looks at one search from its begin on. The tree must not change meanwhile."""
+    """Reads one search from its beginning on. The tree must not change during a call."""
 
     def __init__(
         self, session: GameSearch, game: UciGame, config: UciConfig, start_s: float, speed: float
@@ -44,7 +43,7 @@ class SearchSnapshot:
         return done / max(seconds, 1e-6) if done >= FEW_SIMS else self._speed
 
     @property
-    def progress(self) -> SearchFigures:
+    def figures(self) -> SearchFigures:
         """The figures of an ``info`` line."""
         session, header = self._session, self._session.forest.header
         descents = int(header["simulations"]) - self._simulations
@@ -61,8 +60,8 @@ class SearchSnapshot:
         )
 
     @property
-    def standing(self) -> ClockState:
-        """What decides whether to go on."""
+    def clock_state(self) -> ClockState:
+        """What decides whether to go on searching."""
         edges = self._session.root_edges
         visits = edges["visits"]
         order = np.argsort(-visits, kind="stable")[:2]
@@ -82,23 +81,23 @@ class SearchSnapshot:
 
     def info(self, lines: Sequence[Line]) -> list[str]:
         """An ``info`` line for each."""
-        progress, config = self.progress, self._config
+        figures, config = self.figures, self._config
         return [
             info_line(
-                progress, line, rank, self.names(line.actions), config.score_type, config.show_wdl
+                figures, line, rank, self.names(line.actions), config.score_type, config.show_wdl
             )
             for rank, line in enumerate(lines, 1)
         ]
 
     def names(self, actions: Sequence[int]) -> list[str]:
-        """Moves from the root on, as UCI writes them."""
+        """Moves from the root on, in UCI notation."""
         return uci_line(self._game, self._position, actions, self._config.chess960)
 
     def choice(self, is_planned: bool, strength: StrengthLimit | None) -> int:
-        """The action to play; without any simulation, what the network likes best.
+        """The action to play; without any simulation, the network's most probable one.
 
-        is_planned: the search planned its simulations, and knows what they lead to once they are
-        made. strength: what it is limited to.
+        is_planned: the number of simulations was planned, and the search itself decides after
+        them. strength: the limit of the strength, or None.
         """
         session = self._session
         if is_planned and session.is_over and session.visits:

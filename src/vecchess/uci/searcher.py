@@ -1,40 +1,76 @@
-"""The thread that owns network and trees, and does one thing after the other."""
+"""The thread that owns network and trees, and runs one task after the other."""
 
 import sys
 import traceback
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Protocol
 
 from vecchess.errors import VecchessError
+from vecchess.runtime.reporting import ReportLine
 
 if TYPE_CHECKING:
     from vecchess.uci.engine_state import EngineState
 
 
 class Task(Protocol):
-    """Something to do."""
+    """Work for the searcher's thread."""
 
     def run(self, engine: "EngineState") -> None:
-        """Do it, in the searcher's thread."""
+        """Carry it out, in the searcher's thread."""
         ...
 
     def stop(self) -> None:
-        """Let ``run`` return soon. Called by other threads, before and while it runs."""
+        """Make ``run`` return soon. Called by other threads, before and while it runs."""
         ...
 
-    def give_up(self) -> None:
-        """``run`` raised an error: say what the GUI waits for."""
+    def answer_error(self) -> None:
+        """``run`` raised an error: write the line that the GUI waits for."""
         ...
+
+
+class StoppableTask:
+    """A task that checks for ``stop`` and writes nothing after an error."""
+
+    def __init__(self) -> None:
+        """Not stopped yet."""
+        self._stopped = Event()
+
+    def stop(self) -> None:
+        """End soon."""
+        self._stopped.set()
+
+    def answer_error(self) -> None:
+        """Nothing: the error itself was written."""
+
+
+class BackgroundTask(StoppableTask):
+    """Short work for the searcher's thread, in its turn."""
+
+    def __init__(
+        self, work: "Callable[[EngineState], object]", after: Callable[[], object] = lambda: None
+    ) -> None:
+        """``work`` is called once, then ``after``, whether ``work`` failed or not."""
+        super().__init__()
+        self._work, self._after = work, after
+
+    def run(self, engine: "EngineState") -> None:
+        """Call both."""
+        self._work(engine)
+        self._after()
+
+    def answer_error(self) -> None:
+        """Call ``after``."""
+        self._after()
 
 
 class Searcher:
-    """Does tasks in the order of posting."""
+    """Runs tasks in the order of posting."""
 
-    def __init__(self, say: Callable[[str], object], complain: Callable[[Task, str], object]):
-        """``say`` hears lines for people; ``complain`` that a task failed, and why, in a line."""
-        self._say, self._complain = say, complain
+    def __init__(self, note: ReportLine, on_error: Callable[[Task, str], object]):
+        """``note`` takes lines for people; ``on_error`` a task that failed, with the reason."""
+        self._note, self._on_error = note, on_error
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._open: list[Task] = []
         self._changed = Condition()
@@ -42,29 +78,29 @@ class Searcher:
         self._thread.start()
 
     def post(self, task: Task) -> None:
-        """Do ``task`` when all before it is done."""
+        """Run ``task`` after all that were posted before."""
         with self._changed:
             self._open.append(task)
         self._tasks.put(task)
 
     @property
     def open_tasks(self) -> list[Task]:
-        """What is not done yet, the oldest first."""
+        """Tasks that are not finished, the oldest first."""
         with self._changed:
             return list(self._open)
 
     def stop(self) -> None:
-        """Stop what is going on and what waits."""
+        """Stop the running task and those that wait."""
         for task in self.open_tasks:
             task.stop()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Until all that was posted is done; False where that takes longer."""
+        """Wait until all tasks are finished; False where that takes longer than ``timeout_s``."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._open, timeout_s)
 
     def close(self, timeout_s: float) -> bool:
-        """End the thread after what is open; False where that takes longer."""
+        """End the thread after the open tasks; False where that takes longer than ``timeout_s``."""
         self._tasks.put(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -72,17 +108,17 @@ class Searcher:
     def _work(self) -> None:
         from vecchess.uci.engine_state import EngineState
 
-        engine = EngineState(self._say)
+        engine = EngineState(self._note)
         while (task := self._tasks.get()) is not None:
             try:
                 task.run(engine)
             except (VecchessError, MemoryError, OSError) as error:
                 engine.close()
-                self._complain(task, " ".join(str(error).split()) or "out of memory")
-            except Exception as error:  # a fault of ours: the game goes on
+                self._on_error(task, " ".join(str(error).split()) or "out of memory")
+            except Exception as error:  # a bug of ours: the game continues
                 traceback.print_exc(file=sys.stderr)
                 engine.close()
-                self._complain(task, f"internal error, {type(error).__name__}: {error}")
+                self._on_error(task, f"internal error, {type(error).__name__}: {error}")
             with self._changed:
                 self._open.remove(task)
                 self._changed.notify_all()

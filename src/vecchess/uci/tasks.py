@@ -1,4 +1,4 @@
-"""What the searcher does besides searching: count leaves, judge a position, bench."""
+"""Tasks of the searcher besides ``go``: count leaves, evaluate a position, bench."""
 
 from collections.abc import Iterator
 from time import perf_counter
@@ -9,37 +9,52 @@ import numpy as np
 from vecchess.chess.fen import from_board
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
+from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import Line, root_estimate
 from vecchess.search.tree.edge_word import word_actions, word_priors
-from vecchess.uci.background_task import StoppableTask
-from vecchess.uci.engine_state import EngineState, Say
+from vecchess.uci.engine_state import EngineState
 from vecchess.uci.go_command import Load
 from vecchess.uci.info import points, wdl
-from vecchess.uci.move_words import uci_line
 from vecchess.uci.parse_command import Position
-from vecchess.uci.positions import BENCH_FENS
-from vecchess.uci.uci_board import UciGame, set_up, write_move
+from vecchess.uci.searcher import StoppableTask
+from vecchess.uci.uci_board import UciGame, set_up, uci_line, write_move
 
 BENCH_SIMS = 1000
 BENCH_LANES = 8
 SHOWN_MOVES = 8
 UNSTOPPABLE_DEPTH = 4
-"""Leaves so far down are counted without a look at whether to stop."""
+"""Leaves this far down are counted without checking for ``stop``."""
 MOST_DEPTH = 100
+BENCH_FENS = (
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+    "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
+    "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "r1bqkbnr/pppp1ppp/2n5/1B2p3/4P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3",
+    "rnb1kbr1/p1pp1ppp/1q2pn2/1p6/3PP3/2N2N2/PPP2PPP/R1BQKB1R w KQq - 0 6",
+    "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w GBgb - 0 1",
+    "8/8/4k3/8/2p5/8/B2P4/4K3 w - - 0 1",
+    "8/5k2/8/8/2R5/8/4K3/8 w - - 90 80",
+    "4k3/8/4K3/4P3/8/8/8/8 b - - 4 60",
+)
+"""The positions of ``bench``, whose node count is a signature of the search: the start, five from
+chessprogramming.org's *Perft Results*, Chess960 castling, and endings."""
 
 
 class PerftTask(StoppableTask):
     """``go perft``: leaves below each move, as Stockfish prints them."""
 
-    def __init__(self, game: UciGame, depth: int, chess960: bool, say: Say) -> None:
-        """``depth`` >= 1. ``say`` hears the lines."""
+    def __init__(self, game: UciGame, depth: int, chess960: bool, write: ReportLine) -> None:
+        """``depth`` >= 1. ``write`` takes the lines for the GUI."""
         super().__init__()
-        self._game, self._depth, self._say = game, depth, say
+        self._game, self._depth, self._write = game, depth, write
         self._chess960 = chess960 or game.writes_chess960
 
     def run(self, engine: EngineState) -> None:
-        """Count, move by move; after ``stop`` the sum is of what was counted."""
+        """Count, move by move; after ``stop`` the sum is that of the moves counted so far."""
         board, total = self._game.board.copy(stack=False), 0
         for move in list(board.legal_moves):
             if self._stopped.is_set():
@@ -49,9 +64,9 @@ class PerftTask(StoppableTask):
             leaves = self._leaves(board, self._depth - 1)
             board.pop()
             total += leaves
-            self._say(f"{name}: {leaves}")
+            self._write(f"{name}: {leaves}")
         for line in ("", f"Nodes searched: {total}", ""):
-            self._say(line)
+            self._write(line)
 
     def _leaves(self, board: chess.Board, depth: int) -> int:
         if depth <= UNSTOPPABLE_DEPTH:
@@ -69,22 +84,22 @@ class PerftTask(StoppableTask):
 class BenchTask(StoppableTask):
     """``bench``: the fixed positions. Its nodes are a signature of the search.
 
-    They are counted as alpha-beta programs count them, moves made on the board: all of the ways
-    down the tree. So they change with every choice, as simulations, which are given, would not.
+    Nodes are moves made on the board, as alpha-beta programs count them: the lengths of all paths
+    down the tree. So they change with every choice of the search, unlike the simulations.
     """
 
-    def __init__(self, config: UciConfig, load: Load, sims: int, say: Say) -> None:
-        """``sims``: simulations of each position. ``say`` hears the lines."""
+    def __init__(self, config: UciConfig, load: Load, sims: int, write: ReportLine) -> None:
+        """``sims``: simulations of each position. ``write`` takes the lines for the GUI."""
         super().__init__()
-        self._config, self._load, self._sims, self._say = config, load, sims, say
+        self._config, self._load, self._sims, self._write = config, load, sims, write
 
     def run(self, engine: EngineState) -> None:
-        """Search one position after the other, each as if it were the first."""
+        """Search one position after the other, each with an empty tree and cache."""
         session, nodes, seconds = engine.session(self._load(engine, self._config)), 0, 0.0
         for number, fen in enumerate(BENCH_FENS, 1):
             if self._stopped.is_set():
                 break
-            self._say(f"\nPosition: {number}/{len(BENCH_FENS)} ({fen})")
+            self._write(f"\nPosition: {number}/{len(BENCH_FENS)} ({fen})")
             engine.clear()
             game = set_up(Position(fen))
             engine.set_up(game)
@@ -93,12 +108,12 @@ class BenchTask(StoppableTask):
             seconds += perf_counter() - start
             made = int(session.forest.header["depth"]) - before
             nodes += made
-            self._say(f"info nodes {made} string moves made by {session.visits} simulations")
+            self._write(f"info nodes {made} string moves made by {session.visits} simulations")
         engine.clear()
-        self._say("\n===========================")
-        self._say(f"Total time (ms) : {round(1000 * seconds)}")
-        self._say(f"Nodes searched  : {nodes}")
-        self._say(f"Nodes/second    : {round(nodes / max(seconds, 1e-6))}")
+        self._write("\n===========================")
+        self._write(f"Total time (ms) : {round(1000 * seconds)}")
+        self._write(f"Nodes searched  : {nodes}")
+        self._write(f"Nodes/second    : {round(nodes / max(seconds, 1e-6))}")
 
     def _search(self, session: GameSearch) -> None:
         session.begin(self._sims, BENCH_LANES)
@@ -109,23 +124,23 @@ class BenchTask(StoppableTask):
 
 
 class EvalTask(StoppableTask):
-    """``eval``: what the network says of the position, without a search."""
+    """``eval``: the network's evaluation of the position, without a search."""
 
-    def __init__(self, game: UciGame, config: UciConfig, load: Load, say: Say) -> None:
-        """``say`` hears the lines."""
+    def __init__(self, game: UciGame, config: UciConfig, load: Load, write: ReportLine) -> None:
+        """``write`` takes the lines for the GUI."""
         super().__init__()
-        self._game, self._config, self._load, self._say = game, config, load, say
+        self._game, self._config, self._load, self._write = game, config, load, write
 
     def run(self, engine: EngineState) -> None:
-        """Ask the network once; the tree is dropped."""
+        """Evaluate the position once; the tree is dropped."""
         if not any(self._game.board.legal_moves):
-            self._say("\nFinal evaluation: none (game over)\n")
+            self._write("\nFinal evaluation: none (game over)\n")
             return
         engine.session(self._load(engine, self._config))
         session = engine.set_up(self._game)
         session.evaluate_root()
         for line in self._lines(session, str(engine.facts.get("net"))):
-            self._say(line)
+            self._write(line)
         session.forget()
 
     def _lines(self, session: GameSearch, net: str) -> Iterator[str]:

@@ -1,16 +1,16 @@
-"""How long to think about a move.
+"""The time for a move.
 
     left     what the clock says, less the overhead of this move
     reserve  0.5 s, or three quarters of what is left: kept for a machine that is late
-    m        moves until the next time control, 40 at most and where nobody says
+    m        moves until the next time control, at most 40; 40 where it is not given
 
     optimum  (left - reserve) / m + 0.8 * (increment - overhead)
     most     three times that, but no more than half of what is left (all but the reserve where the
              next time control is one move away)
 
-An increment below the overhead is not planned with: it is spent by what happens around the search.
-A search ends at the optimum, at the latest at ``most``; before, where no other move can catch up
-with the best one in the visits that are left; later, while the best move is contested.
+An increment below the overhead is not counted: the time around a search uses it up. A search ends
+at the optimum; earlier, where no other move can overtake the best one in the remaining visits;
+later, but before ``most``, while the best move is contested.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ PONDER_FACTOR = 1.25
 """With ``Ponder`` half of the moves cost less."""
 STRETCH = 3.0
 CONTESTED = 0.5
-"""Share of the first move's visits from which on the second counts as its rival."""
+"""Share of the first move's visits from which the second move counts as a rival."""
 LEAST_S = 0.001
 
 
@@ -39,7 +39,7 @@ class Budget:
 
     @classmethod
     def of(cls, go: Go, white: bool, overhead_s: float, ponder: bool = False) -> "Budget":
-        """What ``go`` allows the side to move; no limit where it says nothing of time."""
+        """What ``go`` allows the side to move; no limit where it gives no time."""
         if go.movetime_ms is not None:
             movetime = max(go.movetime_ms / 1000, LEAST_S)
             exact = max(movetime - overhead_s, movetime / 2)
@@ -59,8 +59,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class ClockState:
-    """Where a search stands: visits of the best and the second move, legal moves, simulations a
-    second, and whether the second has the better mean value: it is then about to become the first.
+    """The state of a search that decides about its time: visits of the best and the second move,
+    legal moves, simulations a second, and whether the second has the better mean value: it is then
+    about to become the first.
     """
 
     first: int
@@ -71,18 +72,18 @@ class ClockState:
 
     @property
     def is_contested(self) -> bool:
-        """Whether more time might well change the best move."""
+        """Whether more time may change the best move."""
         return self.is_overtaken and self.second >= CONTESTED * self.first
 
 
-def is_enough(budget: Budget, standing: ClockState, elapsed_s: float) -> bool:
-    """Whether to move now, so long after the clock was started."""
+def is_enough(budget: Budget, state: ClockState, elapsed_s: float) -> bool:
+    """Whether to move now, ``elapsed_s`` after the clock was started."""
     if elapsed_s >= budget.most_s:
         return True
-    if budget.is_exact or budget.optimum_s == inf or standing.first == 0:
+    if budget.is_exact or budget.optimum_s == inf or state.first == 0:
         return False
-    if standing.moves == 1:
+    if state.moves == 1:
         return True
-    horizon = budget.most_s if standing.is_contested else budget.optimum_s
-    to_come = standing.speed * max(0.0, horizon - elapsed_s)
-    return standing.first - standing.second > to_come
+    horizon = budget.most_s if state.is_contested else budget.optimum_s
+    to_come = state.speed * max(0.0, horizon - elapsed_s)
+    return state.first - state.second > to_come

@@ -1,11 +1,16 @@
-"""The game on the engine's board: what ``position`` said, and the board as ``d`` shows it."""
+"""The game of ``position``, the board that ``d`` prints, and moves between both notations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import chess
+import numpy as np
+from numpy.typing import NDArray
 
+from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.fen import parse, read_fen
+from vecchess.chess.make import make
+from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError
 from vecchess.store.records import MAX_PLIES
 from vecchess.uci.parse_command import STARTPOS, Position
@@ -16,7 +21,7 @@ _BLACK_SIDE = 56
 
 @dataclass(frozen=True)
 class UciGame:
-    """A start position and moves. ``board`` is not to be changed; it castles by taking the rook."""
+    """A start position and moves. ``board`` must not be changed; castling takes the rook there."""
 
     start: chess.Board
     board: chess.Board
@@ -40,15 +45,15 @@ class UciGame:
 def set_up(asked: Position, before: UciGame | None = None) -> UciGame:
     """The game that ``position`` describes, up to the first move that is not legal.
 
-    So Stockfish does. ``before``: an earlier game, which spares going through its moves again.
-    Raises ConfigError for a FEN that no game can go on from.
+    Stockfish does the same. ``before``: an earlier game, whose moves need not be replayed. Raises
+    ConfigError for a FEN that cannot be played from.
     """
     if len(asked.moves) > MAX_PLIES:
         raise ConfigError(f"the game has {len(asked.moves)} plies; {MAX_PLIES} is the most")
-    if before is not None and _goes_on(asked, before.asked):
+    if before is not None and _continues(asked, before.asked):
         start, board = before.start, before.board.copy()
         new = asked.moves[len(before.asked.moves) :]
-        if len(board.move_stack) < len(before.asked.moves):  # it ended at an illegal move
+        if len(board.move_stack) < len(before.asked.moves):  # it ended before an illegal move
             new = ()
     else:
         start = _start(asked.fen)
@@ -62,7 +67,7 @@ def set_up(asked: Position, before: UciGame | None = None) -> UciGame:
 
 
 def legal_move(board: chess.Board, uci: str) -> chess.Move | None:
-    """The legal move that is written ``uci``, either way of castling; None if there is none."""
+    """The legal move written ``uci``, castling in either notation; None if there is none."""
     try:
         move = board.parse_uci(uci)
     except ValueError:
@@ -71,27 +76,45 @@ def legal_move(board: chess.Board, uci: str) -> chess.Move | None:
 
 
 def to_move(move: chess.Move, white: bool) -> int:
-    """A move of a board as the mover sees it: from | to << 6 | promotion << 12."""
+    """A move of a board in the mover's view: from | to << 6 | promotion << 12."""
     turn = 0 if white else _BLACK_SIDE
     promotion = _PROMOTIONS.index(move.promotion)
     return move.from_square ^ turn | (move.to_square ^ turn) << 6 | promotion << 12
 
 
 def write_move(board: chess.Board, move: chess.Move, chess960: bool) -> str:
-    """A legal move of ``board`` as UCI writes it."""
+    """A legal move of ``board`` in UCI notation."""
     if chess960 or not board.is_castling(move):
         return move.uci()
     file = 6 if move.to_square > move.from_square else 2
     return chess.Move(move.from_square, chess.square(file, move.from_square >> 3)).uci()
 
 
+def encode_move(board: chess.Board, move: chess.Move) -> int:
+    """The action code of a legal move."""
+    return int(moves_to_actions([to_move(move, board.turn == chess.WHITE)])[0])
+
+
+def uci_line(
+    game: UciGame, position: NDArray[np.uint64], actions: Sequence[int], chess960: bool
+) -> list[str]:
+    """A line of actions from ``position`` (``uint64[8]``, that of ``game``) in UCI notation."""
+    is_960 = chess960 or game.writes_chess960
+    here, names = position[None], []
+    for action in actions:
+        move = actions_to_moves(here, [action])
+        names.append(move_to_uci(here[0], int(move[0]), is_960))
+        here = make(here, move)
+    return names
+
+
 def diagram(game: UciGame, key: int, chess960: bool) -> list[str]:
-    """The board, its FEN, its key and who gives check, laid out as Stockfish's ``d``."""
+    """The board, its FEN, its key and the checkers, laid out as Stockfish's ``d``."""
     board, rule = game.board, " +---+---+---+---+---+---+---+---+"
     lines = ["", rule]
     for rank in range(7, -1, -1):
-        men = (board.piece_at(chess.square(file, rank)) for file in range(8))
-        row = "".join(f" | {man.symbol() if man else ' '}" for man in men)
+        pieces = (board.piece_at(chess.square(file, rank)) for file in range(8))
+        row = "".join(f" | {piece.symbol() if piece else ' '}" for piece in pieces)
         lines += [f"{row} | {rank + 1}", rule]
     fen = board.shredder_fen(en_passant="legal") if chess960 else board.fen(en_passant="legal")
     checkers = "".join(f"{chess.square_name(square)} " for square in board.checkers())
@@ -99,7 +122,7 @@ def diagram(game: UciGame, key: int, chess960: bool) -> list[str]:
             f"Checkers: {checkers}"]  # fmt: skip
 
 
-def _goes_on(asked: Position, before: Position) -> bool:
+def _continues(asked: Position, before: Position) -> bool:
     return asked.fen == before.fen and _is_prefix(before.moves, asked.moves)
 
 

@@ -8,7 +8,7 @@ from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import Values, number
 from vecchess.monitor.timestamps import format_time, rounded_duration
-from vecchess.runtime.progress import as_clock
+from vecchess.runtime.reporting import as_clock
 from vecchess.watch.palette import BLACK, GOOD, LIVE, QUIET, STATE_STYLE, WARM
 from vecchess.watch.plain_lines import LOSSES, match_line
 

@@ -9,8 +9,7 @@ from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import number
 from vecchess.monitor.timestamps import format_time
-from vecchess.runtime.progress import as_clock
-from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.reporting import ReportLine, as_clock
 from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5

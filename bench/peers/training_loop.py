@@ -8,9 +8,9 @@ The constant input current is computed once, as a careful user would.
 from typing import NamedTuple
 
 import torch
+from bench.peers.snntorch_loop import leaky_neurons
 from torch import Tensor, nn
 
-from vecchess.bench.peers.snntorch_loop import leaky_neurons
 from vecchess.errors import NetworkError
 from vecchess.shapes import NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.presets import NetConfig

@@ -7,9 +7,9 @@ network; with ``neuron`` in place of its LIF the rest of this tower can be shown
 
 from collections.abc import Callable
 
+from bench.peers.copy_weights import convolution, outcome, require_residual
 from torch import Tensor, nn
 
-from vecchess.bench.peers.copy_weights import convolution, outcome, require_residual
 from vecchess.snn.integer.integer_net import IntegerNet
 
 

@@ -5,9 +5,9 @@ what a careful user would add: the constant input current is computed once, no g
 """
 
 import torch
+from bench.peers.copy_weights import convolution, outcome, require_residual
 from torch import Tensor, nn
 
-from vecchess.bench.peers.copy_weights import convolution, outcome, require_residual
 from vecchess.snn.integer.integer_net import IntegerNet
 
 

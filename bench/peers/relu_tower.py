@@ -3,9 +3,9 @@
 Our own twin rounds activations down to seven bits, this one does not, so it answers nearly alike.
 """
 
+from bench.peers.copy_weights import convolution, outcome, require_residual
 from torch import Tensor, nn
 
-from vecchess.bench.peers.copy_weights import convolution, outcome, require_residual
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 

@@ -1,15 +1,19 @@
-"""All the peers, opened, tuned and compared with our answers; or the reason why one is missing."""
+"""All peers, opened, tuned and compared with our answers; or the reason why one is missing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
+from bench.peers.agreement import Agreement, compare
+from bench.peers.peer import Answer, Peer
 from torch import Tensor, nn
 
-from vecchess.bench.agreement import BITS, Agreement, compare
-from vecchess.bench.peers.peer import Answer, Peer
+from vecchess.bench.agreement import BITS, reference_answers
+from vecchess.bench.entrants import OtherEntrants
+from vecchess.bench.own_entrants import EntrantSetup
 from vecchess.errors import VecchessError
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.neuron import lif_steps
@@ -26,13 +30,8 @@ WIRED = 8
 """Positions on which a peer is shown to have our layers."""
 
 
-@dataclass
-class LineUp:
+class OpenedPeers(OtherEntrants):
     """Peers that answer, how far each agrees with us, and why the others do not run."""
-
-    peers: list[Peer] = field(default_factory=list)
-    agreements: dict[str, Agreement] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, opened: Callable[[], tuple[Peer, Agreement]]) -> None:
         """Open a peer, or note in one line why that cannot be."""
@@ -41,13 +40,13 @@ class LineUp:
         except (ImportError, RuntimeError, VecchessError) as error:
             self.missing[name] = str(error).strip().split("\n")[0]
             return
-        self.peers.append(peer)
-        self.agreements[name] = agreement
+        self.entrants.append(peer)
+        self.facts[name] = agreement.to_dict() | peer.facts()
 
 
 @dataclass(frozen=True)
 class Questions:
-    """A network, what is asked of it, its own answers to the first of it, and where peers run."""
+    """A network, requests, its own answers to the first of them, and the device of peers."""
 
     net: IntegerNet
     asked: Requests
@@ -74,18 +73,24 @@ class Questions:
         return agreement
 
 
-def line_up(spiking: Questions, twin: Questions) -> LineUp:
+def open_peers(
+    setup: EntrantSetup, net: IntegerNet, twin: IntegerNet, requests: Requests
+) -> OtherEntrants:
     """Every peer of a spiking network, and torch's way of computing its ReLU twin."""
-    found = LineUp()
+    never, found = ExitRule.never(), OpenedPeers(of_twin={RELU_TORCH})
+    spiking, dense = (
+        Questions(one, requests, reference_answers(one, requests, never), setup.device)
+        for one in (net, twin)
+    )
     found.add(SNNTORCH, partial(_snntorch, spiking))
     found.add(COMPILED, partial(_compiled, spiking, found))
     found.add(SPIKINGJELLY, partial(_spikingjelly, spiking))
-    found.add(RELU_TORCH, partial(_relu, twin))
+    found.add(RELU_TORCH, partial(_relu, dense))
     return found
 
 
 def _snntorch(questions: Questions) -> tuple[Peer, Agreement]:
-    from vecchess.bench.peers.snntorch_loop import SnntorchLoop
+    from bench.peers.snntorch_loop import SnntorchLoop
 
     module = SnntorchLoop(questions.net)
     require_wired(SNNTORCH, module, questions)
@@ -93,12 +98,12 @@ def _snntorch(questions: Questions) -> tuple[Peer, Agreement]:
     return peer, questions.required(peer)
 
 
-def _compiled(questions: Questions, found: LineUp) -> tuple[Peer, Agreement]:
+def _compiled(questions: Questions, found: OpenedPeers) -> tuple[Peer, Agreement]:
     """The snntorch loop under torch.compile, in the shape that suited it uncompiled."""
-    from vecchess.bench.peers.snntorch_loop import SnntorchLoop
+    from bench.peers.snntorch_loop import SnntorchLoop
 
-    plain = next((peer for peer in found.peers if peer.name == SNNTORCH), None)
-    if plain is None:
+    plain = next((peer for peer in found.entrants if peer.name == SNNTORCH), None)
+    if not isinstance(plain, Peer):
         raise VecchessError("the snntorch loop itself does not run here")
     module = SnntorchLoop(questions.net).to(questions.device)
     module.compile(dynamic=False)
@@ -108,7 +113,7 @@ def _compiled(questions: Questions, found: LineUp) -> tuple[Peer, Agreement]:
 
 
 def _spikingjelly(questions: Questions) -> tuple[Peer, Agreement]:
-    from vecchess.bench.peers.spikingjelly_layers import SpikingjellyLayers
+    from bench.peers.spikingjelly_layers import SpikingjellyLayers
 
     try:
         grid_bits = questions.net.config.grid_bits
@@ -122,7 +127,7 @@ def _spikingjelly(questions: Questions) -> tuple[Peer, Agreement]:
 
 
 def _relu(questions: Questions) -> tuple[Peer, Agreement]:
-    from vecchess.bench.peers.relu_tower import ReluTower
+    from bench.peers.relu_tower import ReluTower
 
     peer = _tuned(RELU_TORCH, ReluTower(questions.net), questions)
     return peer, replace(questions.agreement(peer), note=UNROUNDED)

@@ -1,0 +1,109 @@
+"""The base of all settings models, and what is wrong with a value in plain words."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+
+from vecchess.errors import ConfigError
+from vecchess.safe_parse import clip_line
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+NameOf = Callable[[tuple[str, ...]], str]
+"""The name of a setting for an error line, by its path of keys: ("game", "max_plies")."""
+_REASONS = {
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be above {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be below {lt}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "int_parsing": "takes a whole number",
+    "int_parsing_size": "takes a whole number of fewer digits",
+    "int_from_float": "takes a whole number",
+    "int_type": "takes a whole number",
+    "float_parsing": "takes a number",
+    "float_type": "takes a number",
+    "finite_number": "takes a finite number",
+    "bool_parsing": "takes true or false",
+    "bool_type": "takes true or false",
+    "string_type": "takes a text",
+    "path_type": "takes a path",
+    "literal_error": "must be {expected}",
+}
+"""Error type of pydantic -> our words, with what its context gives."""
+
+
+class Settings(BaseModel):
+    """Immutable settings; an unknown key and a number that is not finite are errors.
+
+    Each field's docstring is its documentation, and its first sentence the help of its option on
+    the command line. Validators are built when a model is first used: most commands use one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+def build(model: type[ModelT], values: Mapping[str, Any], name_of: NameOf = ".".join) -> ModelT:
+    """Validate ``values``; raises ConfigError with one line for the first thing wrong."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_in_words(error, name_of)) from None
+
+
+def flag(name: str) -> str:
+    """The option of a setting: "--max-plies" of "max_plies"."""
+    return "--" + name.replace("_", "-")
+
+
+def build_from_flags(model: type[ModelT], flags: Mapping[str, Any]) -> ModelT:
+    """As ``build``, of the options that the fields of ``model`` name; None means not given."""
+    given = {key: flags[key] for key in model.model_fields if flags.get(key) is not None}
+    return build(model, given, lambda path: flag(path[-1]))
+
+
+def inner_model(field: FieldInfo) -> type[BaseModel] | None:
+    """The model that a field holds, or None for a plain value."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def leaf_fields(model: type[BaseModel]) -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """Name, section ("" at the top) and model of every plain setting, nested ones included."""
+    for name, field in model.model_fields.items():
+        inner = inner_model(field)
+        if inner is None:
+            yield name, "", model
+        else:
+            yield from ((key, name, inner) for key in inner.model_fields)
+
+
+def _in_words(error: ValidationError, name_of: NameOf) -> str:
+    first = error.errors()[0]
+    path = tuple(part for part in first["loc"] if isinstance(part, str))
+    reason, kind = first["msg"].removeprefix("Value error, "), first["type"]
+    if isinstance(first["input"], dict):  # of a whole table: the reason names its settings
+        return reason
+    if kind in _REASONS:
+        limits = {key: _plain(value) for key, value in first.get("ctx", {}).items()}
+        words = _REASONS[kind].format(**limits).replace("'", '"')
+        reason = f"{words}, got {_shown(first['input'])}"
+    elif kind != "value_error" or reason.startswith("should"):
+        reason = f"{reason} (got {_shown(first['input'])})"
+    return (
+        f"{clip_line(name_of(path))} {reason}"
+        if kind in _REASONS
+        else (f"{clip_line(name_of(path))}: {reason}")
+    )
+
+
+def _plain(limit: Any) -> str:
+    return f"{limit:.12g}" if isinstance(limit, float) else str(limit)
+
+
+def _shown(value: Any) -> str:
+    """As it was typed where it reads as a number, else in quotes."""
+    text = str(value)
+    is_number = text.lstrip("+-").replace(".", "", 1).isdecimal()
+    return clip_line(text if is_number or not isinstance(value, str) else f'"{text}"')
