@@ -30,7 +30,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from vecchess.arena.ratings.pair_results import HeadToHead
+from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import rate
 from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
 from vecchess.arena.ratings.sprt import Sprt
@@ -112,7 +112,7 @@ def cover_ratings(repetitions: int, world: World, rng: Generator) -> dict[str, A
     hits, error = np.zeros((num, num)), np.zeros((num, num))
     for trial in range(repetitions):
         found = rate(
-            HeadToHead.of(names[i], names[j], Score.of(points[trial].ravel()))
+            PairCounts.of(names[i], names[j], Score.of(points[trial].ravel()))
             for (i, j), points in drawn.items()
         )
         off = found.differences - gaps

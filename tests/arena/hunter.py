@@ -8,20 +8,20 @@ and KataGo's ``python/elo.py`` want them.
 from collections.abc import Sequence
 from math import log10
 
-from vecchess.arena.ratings.pair_results import HeadToHead
+from vecchess.arena.ratings.pair_results import PairCounts
 
 
 def elo_by_hunter(
-    meetings: Sequence[HeadToHead], anchor: str, virtual_draws: Sequence[float]
+    all_counts: Sequence[PairCounts], anchor: str, virtual_draws: Sequence[float]
 ) -> dict[str, float]:
-    """Elo of each player above ``anchor``, with so many virtual draws in each meeting."""
+    """Elo of each player above ``anchor``, with so many virtual draws in each counts."""
     games: dict[tuple[str, str], float] = {}
     points: dict[str, float] = {}
-    for meeting, virtual in zip(meetings, virtual_draws, strict=True):
-        one, other = meeting.first, meeting.second
-        for name, rival, won in (one, other, meeting.wins), (other, one, meeting.losses):
-            games[name, rival] = games.get((name, rival), 0) + meeting.games + virtual
-            points[name] = points.get(name, 0) + won + (meeting.draws + virtual) / 2
+    for counts, virtual in zip(all_counts, virtual_draws, strict=True):
+        one, other = counts.first, counts.second
+        for name, rival, won in (one, other, counts.wins), (other, one, counts.losses):
+            games[name, rival] = games.get((name, rival), 0) + counts.games + virtual
+            points[name] = points.get(name, 0) + won + (counts.draws + virtual) / 2
     strength = dict.fromkeys(points, 1.0)
     for _ in range(100_000):
         old = dict(strength)

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from vecchess.arena.ratings.pair_results import HeadToHead
+from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.participant import Participant
@@ -10,11 +10,11 @@ from vecchess.evaluate.participant import Participant
 _TOKENS = count()
 
 
-def contender(name: str, identity: str | None = None, is_repeatable: bool = True) -> Participant:
+def participant(name: str, identity: str | None = None, is_repeatable: bool = True) -> Participant:
     return Participant(name, name, identity or name, is_repeatable)
 
 
-def encounter(
+def result(
     first: str,
     second: str,
     ptnml: tuple[int, ...],
@@ -25,9 +25,9 @@ def encounter(
     nothing, half, one, more, all_ = ptnml
     games = 2 * sum(ptnml)
     draws = half + 2 * one + more
-    meeting = HeadToHead(first, second, more + 2 * all_, draws, half + 2 * nothing, ptnml)
+    counts = PairCounts(first, second, more + 2 * all_, draws, half + 2 * nothing, ptnml)
     return PairResult(
-        meeting=meeting,
+        counts=counts,
         token=token or f"token {next(_TOKENS)}",
         distinct_games=games if distinct_games is None else distinct_games,
         distinct_openings=sum(ptnml),
@@ -37,5 +37,5 @@ def encounter(
     )
 
 
-def evaluation(names: list[str], num_rated: int, *encounters: PairResult) -> EvaluationReport:
-    return EvaluationReport(tuple(map(contender, names)), num_rated, encounters)
+def evaluation(names: list[str], num_rated: int, *results: PairResult) -> EvaluationReport:
+    return EvaluationReport(tuple(map(participant, names)), num_rated, results)

@@ -1,4 +1,4 @@
-"""A watcher that remembers, and small networks, for evaluations that are really played."""
+"""A observer that remembers, and small networks, for evaluations that are really played."""
 
 from functools import cache
 
@@ -34,11 +34,11 @@ class Onlooker:
         self.begun.append((pairing.first.name, pairing.second.name))
         assert 1 <= number <= total
 
-    def update(self, standing: MatchProgress) -> None:
+    def update(self, progress: MatchProgress) -> None:
         self.looks += 1
-        self.counted = len(standing.counter.games)
+        self.counted = len(progress.counter.games)
 
-    def end(self, encounter: PairResult, is_recalled: bool) -> None:
+    def end(self, result: PairResult, is_recalled: bool) -> None:
         self.recalled.append(is_recalled)
 
 
@@ -49,12 +49,12 @@ class Impatient(Onlooker):
         super().__init__()
         self._stop, self._pairings, self._games = stop, pairings, games
 
-    def update(self, standing: MatchProgress) -> None:
-        super().update(standing)
+    def update(self, progress: MatchProgress) -> None:
+        super().update(progress)
         if self.counted >= self._games:
             self._stop.request_stop("enough")
 
-    def end(self, encounter: PairResult, is_recalled: bool) -> None:
-        super().end(encounter, is_recalled)
+    def end(self, result: PairResult, is_recalled: bool) -> None:
+        super().end(result, is_recalled)
         if len(self.recalled) >= self._pairings:
             self._stop.request_stop("enough")

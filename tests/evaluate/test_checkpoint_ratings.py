@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.fakes import contender, encounter, evaluation
+from tests.evaluate.fakes import evaluation, participant, result
 from tests.evaluate.players import Onlooker, small_net
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoint_ratings import RatingHistory, rate_history, schedule
-from vecchess.evaluate.checkpoints import Checkpoint, checkpoints, thinned
+from vecchess.evaluate.checkpoints import Checkpoint, list_checkpoints, thinned
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.evaluate.rating_plot import plot
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
@@ -34,19 +34,19 @@ def run_with(folder: Path, *names: str) -> Path:
 
 def test_networks_come_in_the_order_of_their_samples(tmp_path: Path) -> None:
     run = run_with(tmp_path, "run-s1000-d9", "run-s200-d7", "run-s0-d0")
-    found = checkpoints(run)
+    found = list_checkpoints(run)
     assert [(one.samples, one.positions) for one in found] == [(0, 0), (200, 7), (1000, 9)]
 
 
 def test_networks_whose_names_say_nothing_come_in_the_order_of_time(tmp_path: Path) -> None:
     run = run_with(tmp_path, "zebra", "run-s9-d9", "ape")
-    assert [one.file.stem for one in checkpoints(run)] == ["zebra", "run-s9-d9", "ape"]
+    assert [one.file.stem for one in list_checkpoints(run)] == ["zebra", "run-s9-d9", "ape"]
 
 
 @pytest.mark.parametrize("names", [[], ["run-s0-d0"]])
 def test_one_network_is_no_history(names: list[str], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"has {len(names)} networks in .*nets: two make"):
-        checkpoints(run_with(tmp_path, *names))
+        list_checkpoints(run_with(tmp_path, *names))
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_thinning_keeps_both_ends(every: int, kept: list[int]) -> None:
 
 
 def test_games_grow_with_the_number_of_networks() -> None:
-    rungs = [contender("random"), contender("greedy")]
+    rungs = [participant("random"), participant("greedy")]
 
     def pairs(num: int) -> list[set[str]]:
-        own = [contender(f"net:{number}") for number in range(num)]
+        own = [participant(f"net:{number}") for number in range(num)]
         return [{p.first.name, p.second.name} for p in schedule(own, rungs, CONFIG)]
 
     assert {"net:5", "net:4"} in pairs(6)
@@ -77,8 +77,8 @@ def test_games_grow_with_the_number_of_networks() -> None:
 def fake(*results: tuple[int, ...], samples: bool = True) -> RatingHistory:
     """Networks that score ``results`` against random, and nothing against each other."""
     names = [f"net:{number}" for number in range(len(results))]
-    games = [encounter(name, "random", ptnml) for name, ptnml in zip(names, results, strict=True)]
-    links = [encounter(one, other, (2, 6, 4, 6, 2)) for one, other in pairwise(names)]
+    games = [result(name, "random", ptnml) for name, ptnml in zip(names, results, strict=True)]
+    links = [result(one, other, (2, 6, 4, 6, 2)) for one, other in pairwise(names)]
     found = evaluation([*names, "random"], len(names), *games, *links)
     kept = [
         Checkpoint(Path(f"{name}.safetensors"), 1000 * number if samples else None, 0)
@@ -104,17 +104,17 @@ def test_a_curve_tells_gains_with_their_errors() -> None:
 
 def test_networks_that_did_not_play_are_not_on_the_curve() -> None:
     whole = fake((1, 1, 1, 1, 1), (0, 1, 2, 3, 4))
-    half = evaluation(["net:0", "net:1", "random"], 2, whole.evaluation.encounters[0])
+    half = evaluation(["net:0", "net:1", "random"], 2, whole.evaluation.results[0])
     assert [point.name for point in RatingHistory(whole.run, whole.checkpoints, half).curve] == [
         "net:0"
     ]
 
 
 def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) -> None:
-    own = [contender(f"run-s{1000 * number:09d}") for number in range(400)]
-    rungs = [contender(name) for name in ("random", "greedy", "minimax:2")]
+    own = [participant(f"run-s{1000 * number:09d}") for number in range(400)]
+    rungs = [participant(name) for name in ("random", "greedy", "minimax:2")]
     pairs = [(p.first.name, p.second.name) for p in schedule(own, rungs, CONFIG)]
-    results = [encounter(*pair, (number % 4, 2, 5, 3, 2)) for number, pair in enumerate(pairs)]
+    results = [result(*pair, (number % 4, 2, 5, 3, 2)) for number, pair in enumerate(pairs)]
     found = evaluation([one.name for one in (*own, *rungs)], len(own), *results)
     kept = [Checkpoint(Path(f"{one.name}.safetensors"), 0, 0) for one in own]
     (tmp_path / "config.toml").touch()
@@ -146,14 +146,14 @@ def test_the_networks_of_a_run_are_rated_and_their_games_kept(tmp_path: Path) ->
     (tmp_path / "nets").mkdir()
     for samples, seed in (0, 1), (100, 2), (200, 2):
         save_net(small_net(seed), tmp_path / "nets" / f"r-s{samples}-d5.safetensors")
-    found, notebook = checkpoints(tmp_path), ResultCache.of_run(tmp_path / "eval" / "pairs")
-    watcher, again = Onlooker(), Onlooker()
-    history = rate_history(tmp_path, found, (None, None), ["random"], CONFIG, notebook, watcher)
+    found, cache = list_checkpoints(tmp_path), ResultCache.of_run(tmp_path / "eval" / "pairs")
+    observer, again = Onlooker(), Onlooker()
+    history = rate_history(tmp_path, found, (None, None), ["random"], CONFIG, cache, observer)
     points = history.curve
     assert [point.checkpoint.samples for point in points] == [0, 100], "the same network once"
-    assert len(watcher.begun) == 3
-    same = rate_history(tmp_path, found, (None, None), ["random"], CONFIG, notebook, again)
+    assert len(observer.begun) == 3
+    same = rate_history(tmp_path, found, (None, None), ["random"], CONFIG, cache, again)
     assert again.recalled == [True] * 3
     assert same.to_dict() == history.to_dict()
     with pytest.raises(ConfigError, match="are all the same"):
-        rate_history(tmp_path, found[1:], (None, None), ["random"], CONFIG, notebook, again)
+        rate_history(tmp_path, found[1:], (None, None), ["random"], CONFIG, cache, again)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.evaluate.fakes import contender, encounter, evaluation
+from tests.evaluate.fakes import evaluation, participant, result
 from vecchess.arena.ratings.ratings import rate
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import EvaluationReport, read_evaluation
@@ -16,14 +16,14 @@ from vecchess.evaluate.milestones import Milestone, milestones
 WHOLE = evaluation(
     ["net", "random", "greedy"],
     1,
-    encounter("net", "random", (0, 0, 2, 8, 40)),
-    encounter("net", "greedy", (4, 8, 26, 8, 4)),
-    encounter("greedy", "random", (0, 0, 0, 5, 45)),
+    result("net", "random", (0, 0, 2, 8, 40)),
+    result("net", "greedy", (4, 8, 26, 8, 4)),
+    result("greedy", "random", (0, 0, 0, 5, 45)),
 )
 
 
 def test_all_players_are_rated_together() -> None:
-    by_hand = rate([one.meeting for one in WHOLE.encounters], "random")
+    by_hand = rate([one.counts for one in WHOLE.results], "random")
     assert WHOLE.ratings.players == by_hand.players
     assert (WHOLE.ratings.elo == by_hand.elo).all()
     facts = WHOLE.to_dict()
@@ -34,7 +34,7 @@ def test_all_players_are_rated_together() -> None:
 
 
 def test_without_random_the_first_opponent_is_the_anchor() -> None:
-    found = evaluation(["net", "greedy"], 1, encounter("greedy", "net", (1, 0, 0, 0, 3)))
+    found = evaluation(["net", "greedy"], 1, result("greedy", "net", (1, 0, 0, 0, 3)))
     assert found.ratings.anchor == "greedy"
     assert found.to_dict()["milestones"]["net"] == [
         {
@@ -70,7 +70,7 @@ def test_milestones_of_a_strong_player_go_on_to_the_first_it_has_not_reached() -
     assert "50% against minimax:2" not in found
     elo = [mark for mark in found.values() if mark.target >= 400]
     assert [mark.target for mark in elo] == [400, 600, 800]
-    strong = evaluation(["net", "random"], 1, encounter("net", "random", (0, 0, 0, 0, 5000)))
+    strong = evaluation(["net", "random"], 1, result("net", "random", (0, 0, 0, 0, 5000)))
     marks = [mark for mark in milestones(*_of(strong)) if mark.target >= 400]
     assert len(marks) > 3
     assert all(mark.state == "reached" for mark in marks[:-1])
@@ -78,15 +78,15 @@ def test_milestones_of_a_strong_player_go_on_to_the_first_it_has_not_reached() -
 
 
 def _of(found: EvaluationReport) -> Any:
-    return found.rated[0], [*found.encounters], found.ratings
+    return found.rated[0], [*found.results], found.ratings
 
 
 def test_repeated_and_missing_games_are_warned_of() -> None:
     found = evaluation(
         ["net", "random"],
         1,
-        replace(encounter("net", "random", (0, 0, 1, 0, 1)), is_complete=False),
-        encounter("net", "random", (0, 0, 20, 0, 0), distinct_games=2),
+        replace(result("net", "random", (0, 0, 1, 0, 1)), is_complete=False),
+        result("net", "random", (0, 0, 20, 0, 0), distinct_games=2),
     )
     early, repeated = found.warnings
     assert early == "net against random: ended early, after 4 games"
@@ -96,8 +96,8 @@ def test_repeated_and_missing_games_are_warned_of() -> None:
 def test_results_that_no_ratings_explain_are_named() -> None:
     """Rock, paper, scissors, and a fourth who plays them evenly."""
     wins, even = (0, 0, 0, 20, 80), (20, 20, 20, 20, 20)
-    circle = [encounter(one, other, wins) for one, other in ("ab", "bc", "ca")]
-    others = [encounter(one, "random", even) for one in "abc"]
+    circle = [result(one, other, wins) for one, other in ("ab", "bc", "ca")]
+    others = [result(one, "random", even) for one in "abc"]
     found = evaluation([*"abc", "random"], 3, *circle, *others)
     assert {(one.first, one.second) for one in found.large_residuals} == {
         ("a", "b"),
@@ -111,7 +111,7 @@ def test_results_that_no_ratings_explain_are_named() -> None:
 
 
 def test_who_has_not_played_is_not_rated() -> None:
-    found = evaluation(["a", "b", "random"], 2, encounter("a", "random", (0, 0, 1, 0, 1)))
+    found = evaluation(["a", "b", "random"], 2, result("a", "random", (0, 0, 1, 0, 1)))
     assert [who.name for who in found.rated] == ["a"]
     assert list(found.to_dict()["milestones"]) == ["a"]
 
@@ -128,7 +128,7 @@ def test_a_report_comes_back_as_it_was(tmp_path: Path) -> None:
         ({}, "schema"),
         ({"schema": 9}, "it has schema 9"),
         ([], "was not written by vecchess eval"),
-        (WHOLE.to_dict() | {"players": []}, "does not say who .* is"),
+        (WHOLE.to_dict() | {"players": []}, "does not name the players .* of its pairs"),
         (WHOLE.to_dict() | {"pairs": [{}]}, "not the result of a pair"),
     ],
 )
@@ -147,6 +147,6 @@ def test_a_report_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_identity_and_name_are_two_things() -> None:
-    players = (contender("tiny policy", "net:abc"), contender("random"))
-    found = EvaluationReport(players, 1, (encounter("net:abc", "random", (0, 0, 0, 0, 4)),))
+    players = (participant("tiny policy", "net:abc"), participant("random"))
+    found = EvaluationReport(players, 1, (result("net:abc", "random", (0, 0, 0, 0, 4)),))
     assert found.ratings.players == ("tiny policy", "random")

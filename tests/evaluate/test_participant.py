@@ -9,7 +9,12 @@ import pytest
 
 from tests.evaluate.players import small_net
 from vecchess.errors import ConfigError, NetworkError, VecchessError
-from vecchess.evaluate.participant import Participant, distinct, identify, spell
+from vecchess.evaluate.participant import (
+    Participant,
+    distinct_participants,
+    identify,
+    network_spelling,
+)
 from vecchess.snn.integer.net_file import save_net
 
 
@@ -26,7 +31,7 @@ from vecchess.snn.integer.net_file import save_net
     ],
 )
 def test_a_network_is_spelled_by_its_file_and_search(given: tuple[str, ...], spelling: str) -> None:
-    assert spell(*given) == spelling  # type: ignore[arg-type]
+    assert network_spelling(*given) == spelling  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,7 @@ def test_a_network_is_spelled_by_its_file_and_search(given: tuple[str, ...], spe
 )
 def test_settings_that_belong_to_nothing(given: tuple[str, ...], part: str) -> None:
     with pytest.raises(ConfigError, match=part):
-        spell(*given)  # type: ignore[arg-type]
+        network_spelling(*given)  # type: ignore[arg-type]
 
 
 def test_a_network_is_known_by_its_weights(tmp_path: Path) -> None:
@@ -50,7 +55,7 @@ def test_a_network_is_known_by_its_weights(tmp_path: Path) -> None:
     found = [identify(f"net:{file}", seed=0) for file in (one, copy, other)]
     assert [who.name for who in found] == ["one policy", "copy policy", "other policy"]
     assert found[0].identity == found[1].identity != found[2].identity
-    assert distinct(found) == [found[0], found[2]]
+    assert distinct_participants(found) == [found[0], found[2]]
     searched = identify(f"net:{one}?search=gumbel&sims=2", seed=0)
     assert searched.name == "one gumbel 2"
     assert searched.identity == f"{found[0].identity}?search=gumbel&sims=2"
@@ -60,11 +65,17 @@ def test_names_that_are_shared_are_told_apart() -> None:
     nets = [
         Participant("latest policy", "net:x", f"net:{sha}", True) for sha in ("abcdef99", "1234")
     ]
-    assert [who.name for who in distinct(nets)] == ["latest policy #abcdef", "latest policy #1234"]
+    assert [who.name for who in distinct_participants(nets)] == [
+        "latest policy #abcdef",
+        "latest policy #1234",
+    ]
     engines = [
         Participant("E nodes=1", "", f"uci:E?{more}nodes=1", True) for more in ("", "hash=1&")
     ]
-    assert [who.name for who in distinct(engines)] == ["uci:E?nodes=1", "uci:E?hash=1&nodes=1"]
+    assert [who.name for who in distinct_participants(engines)] == [
+        "uci:E?nodes=1",
+        "uci:E?hash=1&nodes=1",
+    ]
 
 
 @pytest.mark.stockfish

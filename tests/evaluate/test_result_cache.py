@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from tests.evaluate.fakes import contender, encounter
+from tests.evaluate.fakes import participant, result
 from vecchess.config import MatchConfig
 from vecchess.errors import DataError
-from vecchess.evaluate.pair_result import PairResult, joint_result, once, score_of
+from vecchess.evaluate.pair_result import PairResult, joint_counts, score_of, unique_results
 from vecchess.evaluate.pairing import Pairing
 from vecchess.evaluate.result_cache import ResultCache
 
 CONFIG = MatchConfig(games=4)
-KEPT = encounter("net:1", "greedy", (0, 0, 1, 0, 1))
+KEPT = result("net:1", "greedy", (0, 0, 1, 0, 1))
 
 
 def pairing(one: str = "greedy", other: str = "net:1", **settings: Any) -> Pairing:
     config = MatchConfig(**({"games": 4} | settings))
-    return Pairing.of(contender(one), contender(other), config)
+    return Pairing.of(participant(one), participant(other), config)
 
 
 def test_who_is_named_first_does_not_matter() -> None:
@@ -51,12 +51,12 @@ def test_a_token_stands_for_what_decides_the_games(tmp_path: Path) -> None:
 
 
 def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
-    notebook = ResultCache(tmp_path / "new folder")
-    assert notebook.recall(pairing()) is None
-    notebook.keep(pairing(), KEPT)
-    assert notebook.recall(pairing()) == KEPT
-    assert notebook.recall(pairing(games=6)) is None
-    assert notebook.recall(pairing(seed=1)) is None
+    cache = ResultCache(tmp_path / "new folder")
+    assert cache.recall(pairing()) is None
+    cache.keep(pairing(), KEPT)
+    assert cache.recall(pairing()) == KEPT
+    assert cache.recall(pairing(games=6)) is None
+    assert cache.recall(pairing(seed=1)) is None
     assert ResultCache(tmp_path / "new folder", edition="next").recall(pairing()) is None
     assert ResultCache(tmp_path / "new folder", recall=False).recall(pairing()) is None
 
@@ -67,17 +67,17 @@ def test_what_was_ended_early_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
-    notebook = ResultCache(tmp_path)
-    notebook.keep(pairing(), KEPT)
+    cache = ResultCache(tmp_path)
+    cache.keep(pairing(), KEPT)
     (file,) = tmp_path.iterdir()
     whole = file.read_text()
     values = json.loads(whole)
     stranger = {"result": values["result"] | {"second": "somebody else"}}
     for damaged in ("", whole[:40], "[]", json.dumps(values | stranger)):
         file.write_text(damaged)
-        assert notebook.recall(pairing()) is None
-    notebook.keep(pairing(), KEPT)
-    assert notebook.recall(pairing()) == KEPT
+        assert cache.recall(pairing()) is None
+    cache.keep(pairing(), KEPT)
+    assert cache.recall(pairing()) == KEPT
 
 
 def test_a_folder_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_counts_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
 
 
 def test_of_the_same_games_the_longer_record_counts() -> None:
-    short = encounter("a", "b", (0, 0, 1, 0, 0), token="same")
-    long = encounter("a", "b", (0, 0, 3, 0, 1), token="same")
-    other = encounter("b", "a", (1, 0, 0, 0, 0))
-    found = once([short, long, other, short])
+    short = result("a", "b", (0, 0, 1, 0, 0), token="same")
+    long = result("a", "b", (0, 0, 3, 0, 1), token="same")
+    other = result("b", "a", (1, 0, 0, 0, 0))
+    found = unique_results([short, long, other, short])
     assert found == [long, other]
-    meeting = joint_result(found, "a", "b")
-    assert meeting is not None
-    assert (meeting.wins, meeting.draws, meeting.losses) == (4, 6, 0)
-    assert meeting.ptnml == (0, 0, 3, 0, 2)
-    assert score_of(meeting).score == 0.7
-    assert joint_result(found, "a", "c") is None
+    counts = joint_counts(found, "a", "b")
+    assert counts is not None
+    assert (counts.wins, counts.draws, counts.losses) == (4, 6, 0)
+    assert counts.ptnml == (0, 0, 3, 0, 2)
+    assert score_of(counts).score == 0.7
+    assert joint_counts(found, "a", "c") is None

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.fakes import contender
+from tests.evaluate.fakes import participant
 from tests.evaluate.players import Impatient, Onlooker
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.ladder import SIMPLE_RUNGS, opponents, simple_ladder, whole_ladder
+from vecchess.evaluate.ladder import SIMPLE_RUNGS, list_opponents, simple_ladder, whole_ladder
 from vecchess.evaluate.result_cache import ResultCache
-from vecchess.evaluate.run_eval import evaluate
-from vecchess.evaluate.tournament import each_against
+from vecchess.evaluate.run_eval import each_against, evaluate
 from vecchess.runtime.signals import StopSignals
 
 SHORT = MatchConfig(games=4, max_plies=100)
@@ -20,8 +19,8 @@ LADDER = ["random", "greedy"]
 
 
 def test_who_plays_whom() -> None:
-    one, two = contender("one"), contender("two")
-    rungs = [contender(name) for name in ("a", "b", "c")]
+    one, two = participant("one"), participant("two")
+    rungs = [participant(name) for name in ("a", "b", "c")]
     pairs = [(p.first.name, p.second.name) for p in each_against([one, two], rungs, SHORT)]
     assert {tuple(sorted(pair)) for pair in pairs} == {
         *(("a", "one"), ("b", "one"), ("c", "one")),
@@ -37,7 +36,7 @@ def test_an_evaluation_is_played_once(tmp_path: Path) -> None:
     found = evaluate(rated, LADDER, SHORT, ResultCache(tmp_path), first)
     assert [who.name for who in found.rated] == ["material gumbel 8", "material policy"]
     assert found.ratings.anchor == "random"
-    assert len(found.encounters) == len(first.begun) == 6
+    assert len(found.results) == len(first.begun) == 6
     assert first.looks > 0
     assert not any(first.recalled)
     assert evaluate(rated, LADDER, SHORT, ResultCache(tmp_path), again) == found
@@ -45,30 +44,30 @@ def test_an_evaluation_is_played_once(tmp_path: Path) -> None:
     assert again.looks == 0
     replayed = evaluate(rated[:1], ["greedy"], SHORT, ResultCache(tmp_path, recall=False), anew)
     assert anew.recalled == [False]
-    (same,) = replayed.encounters
-    assert same.token in {one.token for one in found.encounters}
-    assert same.meeting in {one.meeting for one in found.encounters}
+    (same,) = replayed.results
+    assert same.token in {one.token for one in found.results}
+    assert same.counts in {one.counts for one in found.results}
 
 
 def test_an_evaluation_can_be_ended_early(tmp_path: Path) -> None:
     stop = StopSignals()
-    watcher = Impatient(stop, pairings=2)
-    found = evaluate(["net:material"], LADDER, SHORT, ResultCache(tmp_path), watcher, stop)
-    assert len(found.encounters) == 2
+    observer = Impatient(stop, pairings=2)
+    found = evaluate(["net:material"], LADDER, SHORT, ResultCache(tmp_path), observer, stop)
+    assert len(found.results) == 2
     assert len(found.ratings.players) == 3
     go_on = Onlooker()
     whole = evaluate(["net:material"], LADDER, SHORT, ResultCache(tmp_path), go_on)
     assert go_on.recalled == [True, True, False]
-    assert whole.encounters[:2] == found.encounters
+    assert whole.results[:2] == found.results
 
 
 def test_a_pair_that_is_ended_early_counts_and_is_played_again(tmp_path: Path) -> None:
     stop = StopSignals()
-    watcher = Impatient(stop, games=2)
+    observer = Impatient(stop, games=2)
     config = MatchConfig(games=2000, max_plies=61, concurrency=4)
-    found = evaluate(["greedy"], ["random"], config, ResultCache(tmp_path), watcher, stop)
-    assert not found.encounters[0].is_complete
-    assert 0 < found.encounters[0].meeting.games < 2000
+    found = evaluate(["greedy"], ["random"], config, ResultCache(tmp_path), observer, stop)
+    assert not found.results[0].is_complete
+    assert 0 < found.results[0].counts.games < 2000
     assert "ended early" in found.warnings[0]
     assert not list(tmp_path.iterdir())
 
@@ -79,9 +78,9 @@ def test_nobody_plays_itself(tmp_path: Path) -> None:
 
 
 def test_opponents_are_the_ladder_unless_others_are_named() -> None:
-    assert opponents([], simple_ladder) == list(SIMPLE_RUNGS)
-    assert opponents(["minimax:4"], simple_ladder) == ["minimax:4"]
-    both = opponents(["minimax:4", "ladder", "greedy"], simple_ladder)
+    assert list_opponents([], simple_ladder) == list(SIMPLE_RUNGS)
+    assert list_opponents(["minimax:4"], simple_ladder) == ["minimax:4"]
+    both = list_opponents(["minimax:4", "ladder", "greedy"], simple_ladder)
     assert both == ["minimax:4", *SIMPLE_RUNGS]
 
 

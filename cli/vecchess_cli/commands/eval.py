@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Query = tuple[str | None, int | None]
     """Search and simulations, as far as they are given."""
     Play = Callable[..., EvaluationReport | RatingHistory]
-    """Takes a progress watcher and the stop signals."""
+    """Takes a progress observer and the stop signals."""
 
 EXAMPLES = """Play the ladder and rate a network, or all networks of a run.
 
@@ -157,13 +157,13 @@ def _of_network(
     fresh: bool,
 ) -> "Play":
     """A function that rates one network, and its policy alone if that is wanted."""
-    from vecchess.evaluate.ladder import opponents, whole_ladder
-    from vecchess.evaluate.participant import spell
+    from vecchess.evaluate.ladder import list_opponents, whole_ladder
+    from vecchess.evaluate.participant import network_spelling
     from vecchess.evaluate.result_cache import ResultCache
     from vecchess.evaluate.run_eval import evaluate as library
 
-    rated = [spell(net, *query), *([spell(net)] if with_policy else [])]
-    rungs = opponents(against, lambda: whole_ladder(notes().print))
+    rated = [network_spelling(net, *query), *([network_spelling(net)] if with_policy else [])]
+    rungs = list_opponents(against, lambda: whole_ladder(notes().print))
     cache = ResultCache.of_user(recall=not fresh)
     return partial(library, rated, rungs, config, cache)
 
@@ -178,11 +178,11 @@ def _of_run(
 ) -> "Play":
     """A function that rates the networks of a run."""
     from vecchess.evaluate.checkpoint_ratings import rate_history
-    from vecchess.evaluate.checkpoints import checkpoints
-    from vecchess.evaluate.ladder import opponents, simple_ladder
+    from vecchess.evaluate.checkpoints import list_checkpoints
+    from vecchess.evaluate.ladder import list_opponents, simple_ladder
     from vecchess.evaluate.result_cache import ResultCache
 
-    found, rungs = checkpoints(run, every), opponents(against, simple_ladder)
+    found, rungs = list_checkpoints(run, every), list_opponents(against, simple_ladder)
     cache = ResultCache.of_run(run / "eval" / "pairs", recall=not fresh)
     return partial(rate_history, run, found, query, rungs, config, cache)
 
@@ -205,13 +205,13 @@ def _played(
     play: "Play", stop: "StopSignals", quiet: bool
 ) -> "tuple[EvaluationReport | RatingHistory, float]":
     """The ratings, and the seconds they took."""
-    from vecchess.evaluate.eval_progress import progress_on
+    from vecchess.evaluate.eval_progress import EvalProgress
     from vecchess.runtime.signals import OnSignal
 
     start = monotonic()
     stop.set_action(OnSignal.RAISE)  # until a match begins
-    with progress_on(notes(), quiet) as watcher:
-        found = play(watcher, stop)
+    with EvalProgress(notes(), quiet) as observer:
+        found = play(observer, stop)
     return found, monotonic() - start
 
 
@@ -227,17 +227,17 @@ def _show(
     """Print the ratings and write report and picture; returns the exit code."""
     from vecchess.evaluate.checkpoint_ratings import RatingHistory
     from vecchess.evaluate.rating_plot import plot as draw
-    from vecchess.evaluate.report_file import report, write_report
+    from vecchess.evaluate.report_file import report_facts, write_report
     from vecchess.runtime.signals import exit_code
     from vecchess_cli.tables.eval_tables import show_found
 
     console = results(json)
     code = exit_code(stopped_by)
     evaluation = found.evaluation if isinstance(found, RatingHistory) else found
-    if not evaluation.encounters:
+    if not evaluation.results:
         notes().print(f"{stopped_text(stopped_by)} before a pair of games was finished")
         return code
-    values = report(found, config, stopped_by, seconds)
+    values = report_facts(found, config, stopped_by, seconds)
     show_found(console, found)
     if stopped_by:
         notes().print(

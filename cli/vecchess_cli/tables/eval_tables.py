@@ -8,7 +8,7 @@ from rich.text import Text
 
 from vecchess.evaluate.checkpoint_ratings import RatingHistory
 from vecchess.evaluate.milestones import milestones
-from vecchess.evaluate.pair_result import joint_result, score_of
+from vecchess.evaluate.pair_result import joint_counts, score_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +92,7 @@ def _ratings(
     ratings = evaluation.ratings
     heads = _score_heads(rated) + (["in"] if found_in else [])
     table = _table("player", "Elo", "95 %", "games", *heads)
-    names = {one.name: one for one in evaluation.contenders}
+    names = {one.name: one for one in evaluation.participants}
     for row in ratings.to_dict()["ratings"]:
         if row["player"] in leave_out:
             continue
@@ -116,10 +116,10 @@ def _against(evaluation: "EvaluationReport", one: "Participant", other: "Partici
     ratings = evaluation.ratings
     place, against = (ratings.players.index(each.name) for each in (one, other))
     los = f"{ratings.los[place, against]:.1%}"
-    meeting = joint_result(evaluation.encounters, one.identity, other.identity)
-    if meeting is None:
+    counts = joint_counts(evaluation.results, one.identity, other.identity)
+    if counts is None:
         return [NOTHING, NOTHING, los]
-    score = score_of(meeting)
+    score = score_of(counts)
     low, high = score.interval
     return [f"{score.score:.1%}", f"{low:.1%} .. {high:.1%}", los]
 
@@ -148,7 +148,7 @@ def _scores(comparison: "Comparison") -> Table:
 def _milestones(evaluation: "EvaluationReport", player: "Participant") -> Table:
     table = _table("milestones" if len(evaluation.rated) == 1 else player.name, "is at", "95 %", "")
     table.columns[3].justify = "left"
-    for mark in milestones(player, [*evaluation.encounters], evaluation.ratings):
+    for mark in milestones(player, [*evaluation.results], evaluation.ratings):
         if mark.target < 1:
             value, bounds = f"{mark.value:.1%}", f"{mark.low:.1%} .. {mark.high:.1%}"
         else:
@@ -159,7 +159,7 @@ def _milestones(evaluation: "EvaluationReport", player: "Participant") -> Table:
 
 def _footnote(evaluation: "EvaluationReport") -> Text:
     ratings = evaluation.ratings
-    games = sum(encounter.meeting.games for encounter in evaluation.encounters)
+    games = sum(result.counts.games for result in evaluation.results)
     words = (
         f"{ratings.anchor} is 0 by definition; {games:,} games, and a prior that weighs like "
         f"{ratings.virtual_draws:,} drawn ones"

@@ -10,7 +10,7 @@ from vecchess.chess.rules import Termination
 
 
 class Forfeit(IntEnum):
-    """How a player loses without the board, beside ``chess.rules.Termination``."""
+    """How a player loses without a mate, beside ``chess.rules.Termination``."""
 
     TIME = 64
     """Its clock ran out."""
@@ -23,7 +23,7 @@ class Forfeit(IntEnum):
 
 
 def ending_name(code: int) -> str:
-    """Why a game is over, in lower case: of ``Termination`` or ``Forfeit``."""
+    """The reason why a game is over, in lower case: of ``Termination`` or ``Forfeit``."""
     kind = Forfeit if code >= Forfeit.TIME else Termination
     return kind(code).name.lower()
 
@@ -34,7 +34,7 @@ class MatchGame:
 
     number: games 2 p and 2 p + 1 are pair p, which shares an opening. start: uint64[8].
     moves: uint16[plies] mover's view, those of the opening included. values: float32[plies] the
-    score that whoever moved expected, NaN if it did not say; visits: int32[plies]. ending: code of
+    score that the mover expected, NaN if unknown; visits: int32[plies]. ending: code of
     ``Termination`` or ``Forfeit``. white_points, first_points: 1, 1/2 or 0.
     """
 
@@ -55,5 +55,5 @@ class MatchGame:
 
     @property
     def is_forfeit(self) -> bool:
-        """Whether a player lost without the board."""
+        """Whether a player forfeited the game."""
         return self.ending >= Forfeit.TIME

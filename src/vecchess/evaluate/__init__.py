@@ -1,0 +1,19 @@
+"""How strong networks are: matches against a ladder of opponents, rated together in Elo.
+
+run_eval             an evaluation: participants, all their pairings, the report
+participant          a player that takes part: name, spelling, identity
+pairing              two participants, and all that decides their games
+pair_result          the result of a pairing, as it is kept on disk and in reports
+result_cache         results on disk, so that no pairing is played twice
+evaluation           the report: results, ratings, warnings; written and read as JSON
+rating_residuals     pairs whose score the ratings do not explain
+milestones           marks that a network passes while it learns
+ladder               the opponents, from random up to Stockfish
+checkpoints          the networks of a run, in order
+checkpoint_ratings   a run's networks rated on one scale: a curve
+rating_plot          the curve as a picture
+compare_evaluations  several reports joined into one rating
+report_file          the JSON file of a report
+eval_progress        the display while an evaluation runs
+calibrate_exits      ``vecchess calibrate``: finds a network's exit rule on recorded games
+"""

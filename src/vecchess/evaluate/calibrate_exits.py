@@ -52,7 +52,7 @@ NUM_NETS = 8
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """What ``calibrate`` is told besides the network."""
+    """Games, bounds and destination of a calibration."""
 
     games: tuple[Path, ...] = ()
     """A run's folder, or shard files; without any, games are played first."""
@@ -71,7 +71,7 @@ def calibrate(
     """Measure, choose, store; returns the facts, ready for JSON.
 
     Raises ConfigError, NetworkError or DataError before anything is written where the network,
-    the games or the place to write to will not do.
+    the games or the destination cannot be used.
     """
     network = load_net(net)
     require_playable(network, str(net))
@@ -87,18 +87,11 @@ def calibrate(
         raise ConfigError("calibration needs two games or more in which a network was asked")
     if sample.requests.num_rows < FEW_POSITIONS:
         console.print(f"only {sample.requests.num_rows} positions: the costs are rough")
-    traces = _trace(config, network, device, sample)
-    judged = ScoredTraces(
-        traces,
-        policy_targets(records, sample, traces),
-        sample.outcome,
-        network.policy_scale,
-        network.value_scale,
-    )
+    scored = _scored_traces(config, network, device, records, sample)
     first, second = (np.flatnonzero(games % 2 == half) for half in (0, 1))
-    choice = choose_rule(judged.take(first), judged.take(second), plan.bounds)
+    choice = choose_rule(scored.take(first), scored.take(second), plan.bounds)
     before = ExitRule.from_metadata(network.exit_rule)
-    facts = _facts(judged, choice, records, sample, plan.bounds, len(second))
+    facts = _facts(scored, choice, records, sample, plan.bounds, len(second))
     calibrated = replace(network, exit_rule=choice.rule.to_metadata(), calibration=facts)
     save_net(calibrated, target)
     return {
@@ -107,16 +100,16 @@ def calibrate(
         "out": str(target),
         "sha256_before": network.sha256,
         "sha256": calibrated.sha256,
-        "time_steps": traces.time_steps,
+        "time_steps": network.config.time_steps,
         "rule_before": before.to_metadata(),
-        "before": judged.costs(judged.exit_steps(before)).to_dict(),
+        "before": scored.costs(scored.exit_steps(before)).to_dict(),
         "rule": calibrated.exit_rule,
         **facts,
     }
 
 
 def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
-    """Where to write; raises ConfigError where that would harm something."""
+    """The file to write; raises ConfigError where that would overwrite something."""
     if out is None:
         file = net.resolve()
         if len(file.stem) >= SHORTEST_HASH and network.sha256.startswith(file.stem):
@@ -159,7 +152,7 @@ def play_games(config: SelfplayConfig, device: Device, num_games: int) -> GameRe
 def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:
     """int64[B], ascending: plies for which a network was asked, B <= ``most`` at random.
 
-    A search asks as well where the root's own answer was known already.
+    A searched ply counts also where the root's answer came from the cache.
     """
     asked = np.flatnonzero((records.steps > 0) | (records.visits > 0))
     if len(asked) <= most:
@@ -194,27 +187,35 @@ def _kind_of_target(num_searched: int, num_positions: int) -> str:
     return TARGET_MIXED if num_searched else TARGET_PLAYED
 
 
-def _trace(
-    config: SelfplayConfig, network: IntegerNet, device: Device, sample: ReplayedPositions
-) -> StepTraces:
+def _scored_traces(
+    config: SelfplayConfig,
+    network: IntegerNet,
+    device: Device,
+    records: GameRecords,
+    sample: ReplayedPositions,
+) -> ScoredTraces:
+    """The network's answers after each time step, with what they are measured against."""
     share = share_out(config, [device], sample.requests.num_rows)
 
     def open_with(rule: ExitRule) -> Any:
         name, threads = config.backend, share.threads
         return open_backend(name, network, share.slots, rule, device.name, threads)
 
-    return record_steps(open_with, sample.requests, network.config.time_steps)
+    traces = record_steps(open_with, sample.requests, network.config.time_steps)
+    targets = policy_targets(records, sample, traces)
+    scales = network.policy_scale, network.value_scale
+    return ScoredTraces(traces, targets, sample.outcome, *scales)
 
 
 def _facts(
-    judged: ScoredTraces,
+    scored: ScoredTraces,
     choice: ExitChoice,
     records: GameRecords,
     sample: ReplayedPositions,
     bounds: CostBounds,
     num_holdout: int,
 ) -> dict[str, Any]:
-    """What is stored with the network about how its exit rule was found. No dates, no paths."""
+    """Facts on the calibration that are stored with the network. No dates, no paths."""
     nets = sorted({net[:16] for net in records.nets})
     num_positions = sample.requests.num_rows
     num_searched = int(_has_target(records, sample).sum())
@@ -228,7 +229,7 @@ def _facts(
         "positions_searched": num_searched,
         "max_cross_entropy": bounds.cross_entropy,
         "max_value_error": bounds.value_error,
-        "curve": judged.curve(),
+        "curve": scored.curve(),
         "fit": choice.fit.to_dict(),
         "holdout": choice.holdout.to_dict(),
     }

@@ -1,4 +1,4 @@
-"""How strong the networks of a run were, one after the other: a curve on one scale."""
+"""The networks of a run rated on one scale: the curve of its strength."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pairing import Pairing
-from vecchess.evaluate.participant import Participant, spell
+from vecchess.evaluate.participant import Participant, network_spelling
 from vecchess.evaluate.result_cache import ResultCache
-from vecchess.evaluate.run_eval import identify_all
-from vecchess.evaluate.tournament import PairingObserver, play_pairings
+from vecchess.evaluate.run_eval import PairingObserver, identify_all, play_pairings
 from vecchess.runtime.signals import StopSignals
 
 DISTANCES = (1, 2, 4)
@@ -63,27 +62,27 @@ class RatingHistory:
 
     run: Path
     checkpoints: tuple[Checkpoint, ...]
-    """Of the rated contenders, in their order."""
+    """Of the rated participants, in their order."""
     evaluation: EvaluationReport
 
     @property
     def curve(self) -> list[RatedCheckpoint]:
-        """The networks that played, the first first. Raises ConfigError where nobody did."""
+        """The networks that played, in order. Raises ConfigError where none did."""
         ratings, found = self.evaluation.ratings, list[RatedCheckpoint]()
         errors, width = ratings.errors, STANDARD_ERRORS * ratings.standard_errors
         los = ratings.los
         before = None
-        for contender, checkpoint in zip(
-            self.evaluation.contenders, self.checkpoints, strict=False
+        for participant, checkpoint in zip(
+            self.evaluation.participants, self.checkpoints, strict=False
         ):
-            if contender.name not in ratings.players:
+            if participant.name not in ratings.players:
                 continue
-            place = ratings.players.index(contender.name)
+            place = ratings.players.index(participant.name)
             before = place if before is None else before
             elo = float(ratings.elo[place])
             found.append(
                 RatedCheckpoint(
-                    name=contender.name,
+                    name=participant.name,
                     checkpoint=checkpoint,
                     elo=elo,
                     low=elo - float(width[place]),
@@ -108,33 +107,33 @@ def rate_history(
     query: tuple[str | None, int | None],
     against: Sequence[str],
     config: MatchConfig,
-    notebook: ResultCache,
-    watcher: PairingObserver,
+    cache: ResultCache,
+    observer: PairingObserver,
     stop: StopSignals | None = None,
 ) -> RatingHistory:
-    """Play networks against those 1, 2 and 4 before them, and against ``against``.
+    """Rate networks by games against those 1, 2 and 4 before them, and against ``against``.
 
     query: search and simulations of the networks, None for what is not given. Networks that are
     the same to the bit count once. Raises what ``evaluate`` does.
     """
     match_openings(config)
-    by_spelling = {spell(str(one.file), *query): one for one in checkpoints}
-    contenders = identify_all([*by_spelling, *against], config)
-    own = [one for one in contenders if one.spelling in by_spelling]
+    by_spelling = {network_spelling(str(one.file), *query): one for one in checkpoints}
+    participants = identify_all([*by_spelling, *against], config)
+    own = [one for one in participants if one.spelling in by_spelling]
     if len(own) < 2:
         raise ConfigError(f"the networks of {run} are all the same: there is no history")
-    pairings = schedule(own, contenders[len(own) :], config)
-    played = play_pairings(pairings, config.seed, notebook, watcher, stop or StopSignals())
+    pairings = schedule(own, participants[len(own) :], config)
+    played = play_pairings(pairings, config.seed, cache, observer, stop or StopSignals())
     kept = tuple(by_spelling[one.spelling] for one in own)
-    return RatingHistory(run, kept, EvaluationReport(tuple(contenders), len(own), tuple(played)))
+    return RatingHistory(run, kept, EvaluationReport(tuple(participants), len(own), tuple(played)))
 
 
 def schedule(
     own: Sequence[Participant], rungs: Sequence[Participant], config: MatchConfig
 ) -> list[Pairing]:
-    """Who plays whom, each network after those before it: an early end leaves a shorter curve."""
-    whom = list(pairwise(rungs))
+    """All pairings, each network after those before it: an early end leaves a shorter curve."""
+    pairs = list(pairwise(rungs))
     for place, one in enumerate(own):
-        whom += [(one, rung) for rung in rungs]
-        whom += [(own[place - back], one) for back in DISTANCES if back <= place]
-    return [Pairing.of(one, other, config) for one, other in whom]
+        pairs += [(one, rung) for rung in rungs]
+        pairs += [(own[place - back], one) for back in DISTANCES if back <= place]
+    return [Pairing.of(one, other, config) for one, other in pairs]

@@ -1,4 +1,4 @@
-"""The networks of a run, in the order in which they were learnt."""
+"""The networks of a run, in the order of their training."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from vecchess.errors import ConfigError
 
 _NUMBERED = re.compile(r"-s(\d+)-d(\d+)$")
-"""``learn.publish`` names networks so: samples learnt, positions played."""
+"""``train.publish`` names networks so: samples learnt, positions played."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Checkpoint:
     @classmethod
     def of(cls, file: Path) -> "Checkpoint":
         """The network in ``file``."""
-        found = _NUMBERED.search(file.stem)
-        samples, positions = map(int, found.groups()) if found else (None, None)
+        match = _NUMBERED.search(file.stem)
+        samples, positions = map(int, match.groups()) if match else (None, None)
         return cls(file, samples, positions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Checkpoint:
         return {"file": str(self.file), "samples": self.samples, "positions": self.positions}
 
 
-def checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
+def list_checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
     """Every ``every``-th network of a run, by the samples in its name, else by its time; the first
     and the newest always. Raises ConfigError where there are fewer than two."""
     found = sort_checkpoints((run / "nets").glob("*.safetensors"))

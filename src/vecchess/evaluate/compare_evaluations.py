@@ -1,7 +1,7 @@
-"""Evaluations side by side: one rating over all their games, so that differences have errors.
+"""Several evaluations in one rating over all their games, so that differences have errors.
 
-Every report keeps the pairs of its games, so joining reports is exact. Games that stand in several
-of them, as those of the ladder among itself, count once.
+Every report keeps its pair results, so joining reports is exact. Games that are in several of them,
+as those of the ladder among itself, count once.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from typing import Any
 from vecchess.arena.ratings.score import STANDARD_ERRORS
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import EvaluationReport
-from vecchess.evaluate.pair_result import joint_result, once, score_of
-from vecchess.evaluate.participant import Participant, distinct
+from vecchess.evaluate.pair_result import joint_counts, score_of, unique_results
+from vecchess.evaluate.participant import Participant, distinct_participants
 
 SCHEMA = 1
 ALL_DIFFERENCES = 6
-"""Up to so many players differences are told for any two, else for those next to each other."""
+"""Up to so many players differences are given for any two, else for neighbours."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class Comparison:
     found_in: dict[str, list[str]]
     """Sources by the name of a rated player."""
     evaluation: EvaluationReport
-    """Of all contenders and games, each once."""
+    """Of all participants and games, each once."""
 
     @property
     def opponents(self) -> list[Participant]:
-        """Those that are rated nowhere, and played."""
+        """Participants that are rated in no report, and played."""
         rated = self.evaluation.rated
         played = self.evaluation.ratings.players
         return [
-            one for one in self.evaluation.contenders if one not in rated and one.name in played
+            one for one in self.evaluation.participants if one not in rated and one.name in played
         ]
 
     @property
@@ -90,8 +90,8 @@ class Comparison:
 
     def score(self, player: Participant, opponent: Participant) -> tuple[float, int] | None:
         """Points a game of ``player`` against ``opponent``, and games; None if they never met."""
-        meeting = joint_result(self.evaluation.encounters, player.identity, opponent.identity)
-        return None if meeting is None else (score_of(meeting).score, meeting.games)
+        counts = joint_counts(self.evaluation.results, player.identity, opponent.identity)
+        return None if counts is None else (score_of(counts).score, counts.games)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of an evaluation, sources, and differences."""
@@ -113,12 +113,12 @@ def compare(sources: Sequence[str], evaluations: Sequence[EvaluationReport]) -> 
     others = [
         one
         for evaluation in evaluations
-        for one in evaluation.contenders
+        for one in evaluation.participants
         if one.identity not in known
     ]
-    contenders = distinct([*rated, *others])
-    encounters = once(one for evaluation in evaluations for one in evaluation.encounters)
-    whole = EvaluationReport(tuple(contenders), len(known), tuple(encounters))
+    participants = distinct_participants([*rated, *others])
+    results = unique_results(one for evaluation in evaluations for one in evaluation.results)
+    whole = EvaluationReport(tuple(participants), len(known), tuple(results))
     found_in: dict[str, list[str]] = {}
     for source, evaluation in zip(sources, evaluations, strict=True):
         for one in evaluation.rated:

@@ -1,4 +1,4 @@
-"""The ladder: opponents that never change, from the weakest up, for networks to climb.
+"""The ladder: fixed opponents from the weakest up, which networks are rated against.
 
 Counts of nodes make Stockfish the same on every machine. Its limited strengths get nodes as well,
 enough for the depths at which they choose (its ``search.cpp``: 1 + skill level, which is 0 and 4
@@ -37,7 +37,7 @@ def whole_ladder(report_line: ReportLine) -> list[str]:
 
 
 def _engine_rungs() -> list[str]:
-    """Spellings of Stockfish's; raises ConfigError where there is none."""
+    """Spellings of Stockfish's rungs; raises ConfigError where it is not installed."""
     with UciEngine(find_engine(ENGINE)) as engine:
         option = engine.options.get("UCI_Elo")
     by_nodes = [f"uci:{ENGINE}?nodes={nodes}&hash=1" for nodes in NODES]
@@ -50,12 +50,10 @@ def _engine_rungs() -> list[str]:
     return [weak, by_nodes[0], strong, *by_nodes[1:]]
 
 
-def opponents(against: Sequence[str], ladder: Callable[[], list[str]]) -> list[str]:
-    """Spellings in the order given, each once; "ladder" stands for the rungs of ``ladder``, as
-    does naming nobody."""
-    named = [rung for text in against or [LADDER] for rung in _meant(text, ladder)]
+def list_opponents(against: Sequence[str], ladder: Callable[[], list[str]]) -> list[str]:
+    """Spellings in the order given, each once; "ladder", or an empty list, stands for the rungs of
+    ``ladder``."""
+    named = [
+        rung for text in against or [LADDER] for rung in (ladder() if text == LADDER else [text])
+    ]
     return list(dict.fromkeys(named))
-
-
-def _meant(text: str, ladder: Callable[[], list[str]]) -> list[str]:
-    return ladder() if text == LADDER else [text]

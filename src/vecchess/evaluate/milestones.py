@@ -1,11 +1,11 @@
-"""What a network that learns chess from nothing passes one after the other."""
+"""Marks of strength that a network passes while it learns chess from nothing."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from vecchess.arena.ratings.ratings import Ratings
 from vecchess.arena.ratings.score import STANDARD_ERRORS
-from vecchess.evaluate.pair_result import PairResult, joint_result, score_of
+from vecchess.evaluate.pair_result import PairResult, joint_counts, score_of
 from vecchess.evaluate.participant import Participant
 
 SCORES = (("random", 0.70), ("random", 0.85), ("greedy", 0.50), ("minimax:2", 0.50))
@@ -18,7 +18,7 @@ State = Literal["reached", "within reach", "not reached"]
 
 @dataclass(frozen=True)
 class Milestone:
-    """A mark, and where a player is with its 95 % interval: points a game, or Elo."""
+    """A mark, and a player's value with its 95 % interval: points a game, or Elo."""
 
     name: str
     target: float
@@ -47,19 +47,17 @@ class Milestone:
         }
 
 
-def milestones(
-    player: Participant, encounters: list[PairResult], ratings: Ratings
-) -> list[Milestone]:
-    """Those whose games were played; ratings count where ``random`` is their anchor, at 0."""
-    return [*_by_score(player, encounters), *_by_elo(player, ratings)]
+def milestones(player: Participant, results: list[PairResult], ratings: Ratings) -> list[Milestone]:
+    """The milestones with games; those in Elo where ``random`` is the anchor, at 0."""
+    return [*_by_score(player, results), *_by_elo(player, ratings)]
 
 
-def _by_score(player: Participant, encounters: list[PairResult]) -> list[Milestone]:
+def _by_score(player: Participant, results: list[PairResult]) -> list[Milestone]:
     found = []
     for opponent, target in SCORES:
-        meeting = joint_result(encounters, player.identity, opponent)
-        if meeting is not None:
-            score = score_of(meeting)
+        counts = joint_counts(results, player.identity, opponent)
+        if counts is not None:
+            score = score_of(counts)
             name = f"{target:.0%} against {opponent}"
             found.append(Milestone(name, target, score.score, *score.interval))
     return found

@@ -1,4 +1,4 @@
-"""What the games of a pairing came to, as it is kept on disk and in reports."""
+"""The result of a pairing, as it is kept on disk and in reports."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import Any
 
 from vecchess.arena.match.play_match import MatchResult
-from vecchess.arena.ratings.pair_results import HeadToHead
+from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.score import Score
 from vecchess.errors import DataError
 from vecchess.evaluate.pairing import TOKEN_DIGITS, Pairing
@@ -14,16 +14,16 @@ from vecchess.evaluate.pairing import TOKEN_DIGITS, Pairing
 COUNTS = ("wins", "draws", "losses")
 PAIR_KINDS = 5
 MOST = 1 << 40
-"""Games and plies that are counted; more are none."""
+"""Larger counts of games are refused."""
 
 
 @dataclass(frozen=True)
 class PairResult:
-    """Games between two contenders, named by their identities, from the view of the first."""
+    """Results of two participants, named by their identities, from the view of the first."""
 
-    meeting: HeadToHead
+    counts: PairCounts
     token: str
-    """Of the pairing; one of its own where the games would be others another time."""
+    """Of the pairing; a random one where playing again would give other games."""
     distinct_games: int
     distinct_openings: int
     mean_plies: float
@@ -33,10 +33,10 @@ class PairResult:
 
     @classmethod
     def of(cls, pairing: Pairing, result: MatchResult) -> "PairResult":
-        """How a match went."""
+        """The result of a match."""
         facts = result.counter.facts()
         return cls(
-            meeting=HeadToHead.of(pairing.first.identity, pairing.second.identity, result.score),
+            counts=PairCounts.of(pairing.first.identity, pairing.second.identity, result.score),
             token=pairing.token if pairing.is_repeatable else token_hex(TOKEN_DIGITS // 2),
             distinct_games=facts["distinct_games"],
             distinct_openings=facts["distinct_openings"],
@@ -48,20 +48,20 @@ class PairResult:
     @property
     def players(self) -> frozenset[str]:
         """Identities of both."""
-        return frozenset((self.meeting.first, self.meeting.second))
+        return frozenset((self.counts.first, self.counts.second))
 
-    def meeting_of(self, identity: str) -> HeadToHead:
+    def counts_of(self, identity: str) -> PairCounts:
         """The games from the view of one of the two."""
-        return self.meeting if identity == self.meeting.first else self.meeting.exchanged()
+        return self.counts if identity == self.counts.first else self.counts.exchanged()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the score they make."""
-        meeting = self.meeting
+        counts = self.counts
         return {
-            "first": meeting.first,
-            "second": meeting.second,
-            **score_of(meeting).to_dict(),
-            "games": meeting.games,
+            "first": counts.first,
+            "second": counts.second,
+            **score_of(counts).to_dict(),
+            "games": counts.games,
             "distinct_games": self.distinct_games,
             "distinct_openings": self.distinct_openings,
             "mean_plies": self.mean_plies,
@@ -72,13 +72,13 @@ class PairResult:
 
     @classmethod
     def from_dict(cls, values: Any) -> "PairResult":
-        """What ``to_dict`` made; raises DataError for anything else."""
+        """The inverse of ``to_dict``; raises DataError for anything else."""
         try:
             wins, draws, losses = (_count(values[key]) for key in COUNTS)
             names = str(values["first"]), str(values["second"])
             ptnml = tuple(_count(count) for count in values["ptnml"])
             found = cls(
-                meeting=HeadToHead(*names, wins, draws, losses, ptnml),
+                counts=PairCounts(*names, wins, draws, losses, ptnml),
                 token=str(values["token"]),
                 distinct_games=_count(values["distinct_games"]),
                 distinct_openings=_count(values["distinct_openings"]),
@@ -88,33 +88,33 @@ class PairResult:
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"not the result of a pair: {error!r}") from None
-        if not _adds_up(found.meeting):
-            raise DataError(f"{found.meeting}: the pairs are not those of the games")
+        if not _adds_up(found.counts):
+            raise DataError(f"{found.counts}: the pairs are not those of the games")
         return found
 
 
-def score_of(meeting: HeadToHead) -> Score:
-    """What the games of ``meeting``, played in pairs, say."""
-    return Score.counted(meeting.wins, meeting.draws, meeting.losses, meeting.ptnml or ())
+def score_of(counts: PairCounts) -> Score:
+    """The score of games played in pairs."""
+    return Score.counted(counts.wins, counts.draws, counts.losses, counts.ptnml or ())
 
 
-def once(encounters: Iterable[PairResult]) -> list[PairResult]:
-    """Those that tell something of their own: of each token the one with the most games."""
+def unique_results(results: Iterable[PairResult]) -> list[PairResult]:
+    """Of each token the result with the most games, which includes the others."""
     found: dict[str, PairResult] = {}
-    for encounter in encounters:
-        known = found.get(encounter.token)
-        if known is None or known.meeting.games < encounter.meeting.games:
-            found[encounter.token] = encounter
+    for result in results:
+        known = found.get(result.token)
+        if known is None or known.counts.games < result.counts.games:
+            found[result.token] = result
     return list(found.values())
 
 
-def joint_result(encounters: Iterable[PairResult], identity: str, other: str) -> HeadToHead | None:
+def joint_counts(results: Iterable[PairResult], identity: str, other: str) -> PairCounts | None:
     """All games of ``identity`` against ``other``, from its view; None where there are none."""
     both, total = frozenset((identity, other)), None
-    for encounter in encounters:
-        if encounter.players == both:
-            meeting = encounter.meeting_of(identity)
-            total = total.joined(meeting) if total else meeting
+    for result in results:
+        if result.players == both:
+            counts = result.counts_of(identity)
+            total = total.joined(counts) if total else counts
     return total
 
 
@@ -124,8 +124,8 @@ def _count(value: Any) -> int:
     return value
 
 
-def _adds_up(meeting: HeadToHead) -> bool:
-    ptnml = meeting.ptnml or ()
+def _adds_up(counts: PairCounts) -> bool:
+    ptnml = counts.ptnml or ()
     points = sum(number * count for number, count in enumerate(ptnml))
-    is_whole = len(ptnml) == PAIR_KINDS and 2 * sum(ptnml) == meeting.games > 0
-    return is_whole and points == 2 * meeting.wins + meeting.draws
+    is_whole = len(ptnml) == PAIR_KINDS and 2 * sum(ptnml) == counts.games > 0
+    return is_whole and points == 2 * counts.wins + counts.draws

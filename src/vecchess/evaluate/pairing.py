@@ -1,4 +1,4 @@
-"""Two who are to play, and all that decides how their games go."""
+"""Two participants that are to play each other, and all that decides their games."""
 
 import hashlib
 import json
@@ -19,8 +19,8 @@ RULES = ("chess960", "random_plies", "max_plies", "adjudication")
 
 @dataclass(frozen=True)
 class Pairing:
-    """Games between two contenders. Who is first does not depend on who was named first: a network
-    before others, then by identity."""
+    """Games between two participants. Their order does not depend on that of the spellings: a
+    network comes before others, then the identity decides."""
 
     first: Participant
     second: Participant
@@ -28,8 +28,9 @@ class Pairing:
 
     @classmethod
     def of(cls, one: Participant, other: Participant, config: MatchConfig) -> "Pairing":
-        """``config``: of all pairings alike, but that each has openings in an order of its own,
-        so that results of different pairings do not depend on each other."""
+        """The pairing of two participants; ``config`` is that of all pairings.
+
+        Each pairing gets its own order of openings, so that their results are independent."""
         first, second = sorted((one, other), key=_rank)
         text = json.dumps([config.seed, first.identity, second.identity])
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
@@ -37,8 +38,8 @@ class Pairing:
 
     @property
     def token(self) -> str:
-        """Stands for all that decides the games but their number: of two results with one token
-        the smaller is part of the larger, where both players repeat their games."""
+        """A hash of all that decides the games but their number: of two results with one token the
+        smaller is part of the larger, where both players repeat their games."""
         rules = self.config.model_dump(mode="json", include=set(RULES))
         facts = [
             self.first.identity,
@@ -52,16 +53,16 @@ class Pairing:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the same games come out when it is played again."""
+        """Whether playing it again gives the same games."""
         return self.first.is_repeatable and self.second.is_repeatable
 
 
-def _rank(contender: Participant) -> tuple[bool, str]:
-    return not contender.identity.startswith(NET), contender.identity
+def _rank(participant: Participant) -> tuple[bool, str]:
+    return not participant.identity.startswith(NET), participant.identity
 
 
 def openings_digest(config: MatchConfig) -> str:
-    """Stands for the start positions that ``config`` names; raises ConfigError where they cannot
+    """A hash of the start positions that ``config`` names; raises ConfigError where they cannot
     be read."""
     if config.chess960 or (config.random_plies and config.openings is None):
         return ""

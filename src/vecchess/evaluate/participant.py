@@ -1,4 +1,4 @@
-"""Who takes part: a player by its spelling, and what it is wherever it lies."""
+"""Participants: players by their spellings, and identities that hold wherever a file lies."""
 
 import hashlib
 from collections import Counter
@@ -24,9 +24,9 @@ from vecchess.selfplay.worker.networks import load_or_create
 
 HASH_DIGITS = 16
 SHORT_HASH = 6
-BY_CHANCE = {"elo", "movetime", "tc", "skill level", "uci_limitstrength"}
+RANDOM_SETTINGS = {"elo", "movetime", "tc", "skill level", "uci_limitstrength"}
 """Settings with which an engine may not play the same game twice."""
-UNTOLD = ("hash", "threads", "timeout", "margin")
+NOT_IN_NAME = ("hash", "threads", "timeout", "margin")
 """Settings of an engine that its name leaves out."""
 
 
@@ -35,14 +35,14 @@ class Participant:
     """A player that takes part."""
 
     name: str
-    """For people; no two contenders of an evaluation share one."""
+    """Unique in an evaluation."""
     spelling: str
-    """See ``arena.players``."""
+    """See ``arena.players.player_registry``."""
     identity: str
-    """What it is: the same for a network under another file name, another for another engine
-    under the same spelling."""
+    """Follows the content: the same for a network under another file name, another for another
+    engine under the same spelling."""
     is_repeatable: bool
-    """Whether it plays the same game when the same is asked of it again."""
+    """Whether it plays the same game again under the same conditions."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -50,7 +50,7 @@ class Participant:
 
 
 def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto") -> Participant:
-    """The contender that ``spelling`` spells, opened once to see that it can play.
+    """The participant that ``spelling`` spells, opened once to check that it can play.
 
     seed: of a new network. Raises ConfigError and NetworkError where it cannot play.
     """
@@ -83,16 +83,16 @@ def _network(file: str, spelling: str, query: str, seed: int) -> Participant:
 
 
 def _engine(player: UciPlayer, spelling: str, settings: list[str]) -> Participant:
-    told = [setting for setting in settings if setting.split("=")[0] not in UNTOLD]
+    shown = [setting for setting in settings if setting.split("=")[0] not in NOT_IN_NAME]
     words = {name.lower(): value for name, _, value in (s.partition("=") for s in settings)}
-    by_chance = bool(words.keys() & BY_CHANCE) or words.get("threads", "1") != "1"
+    is_random = bool(words.keys() & RANDOM_SETTINGS) or words.get("threads", "1") != "1"
     identity = _joined(f"{UCI}{player.engine_name} #{_digest(player.command)}", settings)
-    name = " ".join([player.engine_name, *told])
-    return Participant(name, spelling, identity, is_repeatable=not by_chance)
+    name = " ".join([player.engine_name, *shown])
+    return Participant(name, spelling, identity, is_repeatable=not is_random)
 
 
 def _digest(command: list[str]) -> str:
-    """Of a program and its arguments; files among them count by what is in them."""
+    """A hash of a program and its arguments; of files among them the content counts."""
     digest = hashlib.sha256()
     for word in command:
         is_file = Path(word).is_file()
@@ -104,7 +104,7 @@ def _joined(what: str, settings: list[str]) -> str:
     return "?".join([what, "&".join(settings)] if settings else [what])
 
 
-def spell(net: str, search: str | None = None, sims: int | None = None) -> str:
+def network_spelling(net: str, search: str | None = None, sims: int | None = None) -> str:
     """The spelling of a player: of a network by its file and search, or as it is.
 
     Raises ConfigError for simulations without a search, and for either beside a whole spelling.
@@ -120,19 +120,19 @@ def spell(net: str, search: str | None = None, sims: int | None = None) -> str:
     return f"{NET}{net}?search={search}" + ("" if sims is None else f"&sims={sims}")
 
 
-def distinct(contenders: Iterable[Participant]) -> list[Participant]:
-    """Of each identity the first, with names that differ: some digits of what they are are added
-    where need be."""
+def distinct_participants(participants: Iterable[Participant]) -> list[Participant]:
+    """Of each identity the first, with names that differ: digits of the identity are added where
+    need be."""
     first: dict[str, Participant] = {}
-    for contender in contenders:
-        first.setdefault(contender.identity, contender)
+    for participant in participants:
+        first.setdefault(participant.identity, participant)
     found = list(first.values())
-    shared = Counter(contender.name for contender in found)
-    return [_told_apart(one) if shared[one.name] > 1 else one for one in found]
+    shared = Counter(participant.name for participant in found)
+    return [_with_unique_name(one) if shared[one.name] > 1 else one for one in found]
 
 
-def _told_apart(contender: Participant) -> Participant:
-    if not contender.identity.startswith(NET):
-        return replace(contender, name=contender.identity)
-    digits = contender.identity.partition("?")[0].removeprefix(NET)[:SHORT_HASH]
-    return replace(contender, name=f"{contender.name} #{digits}")
+def _with_unique_name(participant: Participant) -> Participant:
+    if not participant.identity.startswith(NET):
+        return replace(participant, name=participant.identity)
+    digits = participant.identity.partition("?")[0].removeprefix(NET)[:SHORT_HASH]
+    return replace(participant, name=f"{participant.name} #{digits}")

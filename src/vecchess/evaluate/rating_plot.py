@@ -14,12 +14,12 @@ NO_MATPLOTLIB = 'no plot: matplotlib is not installed (pip install "vecchess[plo
 
 
 def can_plot() -> bool:
-    """Whether matplotlib is there."""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def require_plots() -> None:
-    """Raise ConfigError where matplotlib is not there."""
+    """Raise ConfigError where matplotlib is not installed."""
     if not can_plot():
         raise ConfigError(NO_MATPLOTLIB)
 
@@ -27,8 +27,8 @@ def require_plots() -> None:
 def plot(history: RatingHistory, file: Path) -> None:
     """Draw Elo by samples, with 95 % intervals, and the rungs of the ladder as lines.
 
-    The kind of picture follows from the name. Raises ConfigError where matplotlib is not there or
-    does not know the kind, DataError where the disk refuses.
+    The kind of picture follows from the name. Raises ConfigError where matplotlib is not installed
+    or does not support the kind, DataError where writing fails.
     """
     require_plots()
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def plot(history: RatingHistory, file: Path) -> None:
 
 
 def _places(points: list[RatedCheckpoint]) -> tuple[str, list[float]]:
-    """What the horizontal axis shows: samples where all names tell them, else numbers."""
+    """What the horizontal axis shows: samples where all names give them, else numbers."""
     samples = [point.checkpoint.samples for point in points]
     if any(count is None for count in samples):
         return "network", [float(number) for number in range(1, len(points) + 1)]

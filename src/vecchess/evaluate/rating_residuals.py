@@ -1,12 +1,12 @@
-"""Results that ratings do not explain: strength against some is not always strength against all.
+"""Pairs of players whose score the ratings do not explain.
 
-A network that cannot mate draws with random and with greedy alike; no one number says so.
+A network that cannot mate draws with random and with greedy alike, which no single number shows.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.arena.ratings.pair_results import HeadToHead
+from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import Ratings
 from vecchess.arena.ratings.score import expected_score
 from vecchess.evaluate.pair_result import score_of
@@ -17,7 +17,7 @@ BEYOND = 3.3 / 1.96
 
 @dataclass(frozen=True)
 class RatingResidual:
-    """A pair that scored otherwise than its ratings say, from the view of the first."""
+    """A pair that scored otherwise than its ratings predict, from the view of the first."""
 
     first: str
     second: str
@@ -35,24 +35,24 @@ class RatingResidual:
         }
 
     def __str__(self) -> str:
-        """In words."""
+        """One line for people."""
         return (
             f"{self.first} against {self.second}: {self.score:.1%}, where the ratings expect "
             f"{self.expected:.1%}"
         )
 
 
-def large_residuals(meetings: list[HeadToHead], ratings: Ratings) -> list[RatingResidual]:
-    """Those of ``meetings`` whose score is further from what ``ratings`` expect than chance would
-    have it; the furthest first."""
+def large_residuals(all_counts: list[PairCounts], ratings: Ratings) -> list[RatingResidual]:
+    """The pairs whose score is further from the expectation of ``ratings`` than chance explains;
+    the furthest first."""
     place = {name: number for number, name in enumerate(ratings.players)}
     found = []
-    for meeting in meetings:
-        first, second = place[meeting.first], place[meeting.second]
+    for counts in all_counts:
+        first, second = place[counts.first], place[counts.second]
         expected = expected_score(float(ratings.differences[first, second]))
-        score = score_of(meeting)
+        score = score_of(counts)
         low, high = score.interval
         width = high - score.score if expected > score.score else score.score - low
         if abs(expected - score.score) > BEYOND * width:
-            found.append(RatingResidual(meeting.first, meeting.second, score.score, expected))
+            found.append(RatingResidual(counts.first, counts.second, score.score, expected))
     return sorted(found, key=lambda one: -abs(one.score - one.expected))

@@ -10,12 +10,12 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
 
 MOST_REPORT_BYTES = 1 << 24
-"""Of a report that is read. Ours have some six kilobytes for each network."""
-UNTOLD = {"concurrency", "gpus", "backend", "threads", "sprt"}
+"""Longer reports are refused. A network takes some six kilobytes."""
+NO_INFLUENCE = {"concurrency", "gpus", "backend", "threads", "sprt"}
 """Settings that decide no game of an evaluation."""
 
 
-class Found(Protocol):
+class Reportable(Protocol):
     """An evaluation, a history."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -23,10 +23,12 @@ class Found(Protocol):
         ...
 
 
-def report(found: Found, config: MatchConfig, stopped_by: str, seconds: float) -> dict[str, Any]:
-    """What was found and how, ready for JSON. ``stopped_by``: "" where all was played."""
-    return found.to_dict() | {
-        "settings": config.model_dump(mode="json", exclude=UNTOLD),
+def report_facts(
+    reportable: Reportable, config: MatchConfig, stopped_by: str, seconds: float
+) -> dict[str, Any]:
+    """A report and its settings, ready for JSON. ``stopped_by``: "" where all was played."""
+    return reportable.to_dict() | {
+        "settings": config.model_dump(mode="json", exclude=NO_INFLUENCE),
         "stopped_by": stopped_by,
         "seconds": round(seconds, 1),
         "vecchess": __version__,
@@ -44,5 +46,5 @@ def check_output_file(file: Path | None) -> None:
 
 
 def write_report(file: Path, values: dict[str, Any]) -> None:
-    """Write ``values``, atomically; raises DataError where the disk refuses."""
+    """Write ``values``, atomically; raises DataError where writing fails."""
     write_atomically(file, (json.dumps(values, indent=1) + "\n").encode())

@@ -1,8 +1,8 @@
-"""Results of pairs, kept so that nobody plays them again: a small JSON file for each.
+"""Results of pairings on disk, so that none is played twice: a small JSON file for each.
 
     <folder>/<hash of all that decides the games>.json     {"schema", "pairing", "result"}
 
-A file that is damaged, or is about something else, counts as none and is written anew.
+A file that is damaged, or is about something else, is ignored and written anew.
 """
 
 import hashlib
@@ -27,20 +27,20 @@ class ResultCache:
     """A folder of results; with ``folder`` None nothing is kept."""
 
     def __init__(self, folder: Path | None, edition: str = "", recall: bool = True) -> None:
-        """edition: results of another one are not this one's. recall: False to play all anew."""
+        """edition: of the sources; results of others are ignored. recall: False to play anew."""
         self._folder = folder
         self._edition = edition
         self._recalls = recall
 
     @classmethod
     def of_user(cls, recall: bool = True) -> "ResultCache":
-        """In the user's cache directory. For exactly these sources: another version of a player
-        plays other games."""
+        """A cache in the user's cache directory, for exactly these sources: another version of a
+        player plays other games."""
         return cls(user_cache() / "arena", f"{vecchess.__version__} {_sources_digest()}", recall)
 
     @classmethod
     def of_run(cls, folder: Path, recall: bool = True) -> "ResultCache":
-        """In the folder of a run, for good. Raises ConfigError where that cannot be written to."""
+        """A cache in the folder of a run. Raises ConfigError where that cannot be written to."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -48,7 +48,7 @@ class ResultCache:
         return cls(folder, recall=recall)
 
     def recall(self, pairing: Pairing) -> PairResult | None:
-        """What is kept of ``pairing``, if it is."""
+        """The stored result of ``pairing``; None where there is none."""
         if self._folder is None or not self._recalls:
             return None
         try:
@@ -61,14 +61,14 @@ class ResultCache:
         known = found.players == {pairing.first.identity, pairing.second.identity}
         return found if known and found.is_complete else None
 
-    def keep(self, pairing: Pairing, encounter: PairResult) -> None:
-        """Keep a complete result, atomically; a disk that will not have it is no reason to stop."""
-        if self._folder is None or not encounter.is_complete:
+    def keep(self, pairing: Pairing, result: PairResult) -> None:
+        """Store a complete result, atomically; failing to write it is ignored."""
+        if self._folder is None or not result.is_complete:
             return
         values = {
             "schema": SCHEMA,
             "pairing": self._key(pairing),
-            "result": encounter.to_dict(),
+            "result": result.to_dict(),
         }
         with suppress(OSError, DataError):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ class ResultCache:
 
 
 def _sources_digest() -> str:
-    """Of the package's code: what decides how players play is spread over most of it."""
+    """A hash of all sources of the package: code that decides moves is spread over most of it."""
     root, digest = Path(vecchess.__file__).parent, hashlib.sha256()
     for source in sorted(root.rglob("*.py")):
         digest.update(source.relative_to(root).as_posix().encode())

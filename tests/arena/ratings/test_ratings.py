@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from tests.arena.hunter import elo_by_hunter
 from vecchess.arena.ratings.bradley_terry import BradleyTerry
 from vecchess.arena.ratings.draw_model import draw_shares, fit_draws
-from vecchess.arena.ratings.pair_results import HeadToHead, PairResults
+from vecchess.arena.ratings.pair_results import PairCounts, PairResults
 from vecchess.arena.ratings.ratings import rate
 from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
 from vecchess.errors import ConfigError
 
 
-def random_meetings(seed: int, players: int) -> list[HeadToHead]:
-    """Some of all possible meetings, in a chain at least, in either direction, some twice."""
+def random_meetings(seed: int, players: int) -> list[PairCounts]:
+    """Some of all possible all_counts, in a chain at least, in either direction, some twice."""
     rng = np.random.default_rng(seed)
     found = []
     for other in range(1, players):
@@ -27,19 +27,19 @@ def random_meetings(seed: int, players: int) -> list[HeadToHead]:
             counts = rng.multinomial(rng.integers(1, 60), rng.dirichlet([1, 1, 1])).tolist()
             names = [f"p{one}", f"p{other}"]
             rng.shuffle(names)
-            found += [HeadToHead(names[0], names[1], *counts)] * int(rng.integers(1, 3))
+            found += [PairCounts(names[0], names[1], *counts)] * int(rng.integers(1, 3))
     return found
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_another_algorithm_finds_the_same_ratings(seed: int) -> None:
-    meetings = random_meetings(seed, 3 + 2 * seed)
-    found = rate(meetings, anchor="p1")
-    table = PairResults.of(meetings)
+    all_counts = random_meetings(seed, 3 + 2 * seed)
+    found = rate(all_counts, anchor="p1")
+    table = PairResults.of(all_counts)
     model = BradleyTerry(table, table.players.index("p1"))
     model.fit()
     assert model.virtual.sum() == pytest.approx(found.virtual_draws)
-    expected = elo_by_hunter(table.meetings, "p1", model.virtual.tolist())
+    expected = elo_by_hunter(table.counts, "p1", model.virtual.tolist())
     for name, elo in zip(found.players, found.elo, strict=True):
         assert elo == pytest.approx(expected[name], abs=0.05)
 
@@ -68,23 +68,23 @@ def test_ratings_of_many_players_with_few_games_are_hardly_biased() -> None:
     truth = np.array([0, 200, 500])
     found = np.zeros(3)
     for _ in range(150):
-        meetings = []
+        all_counts = []
         for one, other in (0, 1), (0, 2), (1, 2):
             won = rng.binomial(12, expected_score(truth[one] - truth[other]))
-            meetings.append(HeadToHead(str(one), str(other), int(won), 0, 12 - int(won)))
-        found += rate(meetings).elo / 150
+            all_counts.append(PairCounts(str(one), str(other), int(won), 0, 12 - int(won)))
+        found += rate(all_counts).elo / 150
     assert found == pytest.approx(truth, abs=25)
 
 
-def meeting_of(first: str, second: str, *ptnml: int) -> HeadToHead:
+def counts_of(first: str, second: str, *ptnml: int) -> PairCounts:
     points = np.repeat([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 1], [1, 1]], ptnml, axis=0)
-    return HeadToHead.of(first, second, Score.of(points.ravel()))
+    return PairCounts.of(first, second, Score.of(points.ravel()))
 
 
 def test_two_players_are_rated_as_their_match_says() -> None:
     ptnml = (34, 54, 63, 64, 75)
-    meeting = meeting_of("new", "old", *ptnml)
-    found = rate([meeting], anchor="old")
+    counts = counts_of("new", "old", *ptnml)
+    found = rate([counts], anchor="old")
     assert found.elo[0] == pytest.approx(55.58, abs=0.1)  # as fastchess says: test_score.py
     width = STANDARD_ERRORS * found.standard_errors[0]
     assert width == pytest.approx(27.65, rel=0.01)
@@ -95,9 +95,9 @@ def test_two_players_are_rated_as_their_match_says() -> None:
 
 def test_correlation_within_pairs_counts() -> None:
     # the same 100 games: alone, in pairs where colours decide, in pairs where openings do not
-    alone = rate([HeadToHead("a", "b", 50, 0, 50)])
-    opposed = rate([HeadToHead("a", "b", 50, 0, 50, (0, 0, 50, 0, 0))])
-    alike = rate([HeadToHead("a", "b", 50, 0, 50, (25, 0, 0, 0, 25))])
+    alone = rate([PairCounts("a", "b", 50, 0, 50)])
+    opposed = rate([PairCounts("a", "b", 50, 0, 50, (0, 0, 50, 0, 0))])
+    alike = rate([PairCounts("a", "b", 50, 0, 50, (25, 0, 0, 0, 25))])
     assert alone.elo[1] == opposed.elo[1] == alike.elo[1] == 0.0
     error = alone.standard_errors[1]
     assert error == pytest.approx(400 / np.log(10) * sqrt(4 / 100), rel=0.02)
@@ -106,12 +106,12 @@ def test_correlation_within_pairs_counts() -> None:
 
 
 def test_draws_narrow_the_errors() -> None:
-    decided, drawn = (rate([HeadToHead("a", "b", n, 100 - 2 * n, n)]) for n in (50, 5))
+    decided, drawn = (rate([PairCounts("a", "b", n, 100 - 2 * n, n)]) for n in (50, 5))
     assert drawn.standard_errors[1] < 0.4 * decided.standard_errors[1]
 
 
 def test_who_lost_everything_has_a_rating() -> None:
-    found = rate([HeadToHead("best", "random", 200, 0, 0, (0, 0, 0, 0, 100))])
+    found = rate([PairCounts("best", "random", 200, 0, 0, (0, 0, 0, 0, 100))])
     assert found.anchor == "random"
     assert found.elo[0] == pytest.approx(400 * log10(200.5 / 0.5), abs=0.1)
     low = found.elo[0] - STANDARD_ERRORS * found.standard_errors[0]
@@ -121,12 +121,12 @@ def test_who_lost_everything_has_a_rating() -> None:
 
 
 def test_ratings_of_many() -> None:
-    meetings = [
-        meeting_of("net", "greedy", 2, 5, 20, 30, 43),
-        meeting_of("greedy", "random", 0, 5, 10, 30, 55),
-        meeting_of("random", "slow", 10, 20, 40, 20, 10),
+    all_counts = [
+        counts_of("net", "greedy", 2, 5, 20, 30, 43),
+        counts_of("greedy", "random", 0, 5, 10, 30, 55),
+        counts_of("random", "slow", 10, 20, 40, 20, 10),
     ]
-    found = rate(meetings)
+    found = rate(all_counts)
     assert (found.anchor, found.elo[2]) == ("random", 0.0)
     assert found.elo[0] > found.elo[1] > 100
     # errors add up along a chain: what one match says is independent of the others
@@ -144,9 +144,9 @@ def test_ratings_of_many() -> None:
 
 
 def test_neither_anchor_nor_order_nor_sides_matter() -> None:
-    meetings = random_meetings(9, 5)
-    found = rate(meetings)
-    other = rate([one.exchanged() for one in reversed(meetings)], anchor="p3", anchor_elo=1500)
+    all_counts = random_meetings(9, 5)
+    found = rate(all_counts)
+    other = rate([one.exchanged() for one in reversed(all_counts)], anchor="p3", anchor_elo=1500)
     assert other.elo[other.players.index("p3")] == 1500
     order = [other.players.index(name) for name in found.players]
     assert np.allclose(found.differences, other.differences[np.ix_(order, order)], atol=1e-3)
@@ -154,8 +154,8 @@ def test_neither_anchor_nor_order_nor_sides_matter() -> None:
 
 
 def test_pieces_of_a_match_are_the_match() -> None:
-    whole = rate([meeting_of("a", "b", 2, 4, 10, 6, 8)])
-    pieces = rate([meeting_of("a", "b", 2, 4, 0, 0, 0), meeting_of("b", "a", 8, 6, 10, 0, 0)])
+    whole = rate([counts_of("a", "b", 2, 4, 10, 6, 8)])
+    pieces = rate([counts_of("a", "b", 2, 4, 0, 0, 0), counts_of("b", "a", 8, 6, 10, 0, 0)])
     assert np.array_equal(whole.elo, pieces.elo)
     assert np.array_equal(whole.covariance, pieces.covariance)
 
@@ -178,29 +178,29 @@ def test_the_share_of_draws_is_found_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meetings", "says"),
+    ("all_counts", "says"),
     [
         ([], "no games"),
-        ([HeadToHead("a", "b", 0, 0, 0)], "no games"),
-        ([HeadToHead("a", "a", 1, 0, 0)], "against itself"),
-        ([HeadToHead("a", "b", -1, 2, 0)], "below 0"),
-        ([HeadToHead("a", "b", 1, 0, 1, (0, 0, 0, 0, 1))], "not those of its games"),
-        ([HeadToHead("a", "b", 1, 0, 1, (0, 1))], "not those of its games"),
-        ([HeadToHead("a", "b", 1, 0, 1), HeadToHead("c", "d", 1, 0, 0)], "connect c, d with a"),
+        ([PairCounts("a", "b", 0, 0, 0)], "no games"),
+        ([PairCounts("a", "a", 1, 0, 0)], "against itself"),
+        ([PairCounts("a", "b", -1, 2, 0)], "below 0"),
+        ([PairCounts("a", "b", 1, 0, 1, (0, 0, 0, 0, 1))], "not those of its games"),
+        ([PairCounts("a", "b", 1, 0, 1, (0, 1))], "not those of its games"),
+        ([PairCounts("a", "b", 1, 0, 1), PairCounts("c", "d", 1, 0, 0)], "connect c, d with a"),
     ],
 )
-def test_what_cannot_be_rated(meetings: list[HeadToHead], says: str) -> None:
+def test_what_cannot_be_rated(all_counts: list[PairCounts], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        PairResults.of(meetings)
+        PairResults.of(all_counts)
 
 
 def test_an_anchor_has_to_have_played() -> None:
     with pytest.raises(ConfigError, match="'c' has no games: choose a, b"):
-        rate([HeadToHead("a", "b", 1, 0, 1)], anchor="c")
+        rate([PairCounts("a", "b", 1, 0, 1)], anchor="c")
 
 
 def test_draws_alone_leave_an_error() -> None:
     drawn = Score.of(np.full(10, 0.5))
-    ratings = rate([HeadToHead.of("one", "other", drawn)], anchor="one")
+    ratings = rate([PairCounts.of("one", "other", drawn)], anchor="one")
     assert ratings.draws_at_equality < 1
     assert 10 < ratings.standard_errors[1] < 100

@@ -1,10 +1,9 @@
-"""Games of a match as PGN, in a file that they are added to."""
+"""Games of a match as PGN, appended to a file as they end."""
 
 import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 
 from vecchess.arena.match_game import Forfeit, MatchGame, ending_name
 from vecchess.chess.pgn import RESULTS, in_lines, start_board, to_pgn
@@ -23,10 +22,10 @@ _TERMINATIONS: dict[int, str] = {
 """In the words of the PGN standard (section 9.8.1); "normal" for all others."""
 
 
-def text_of(game: MatchGame, players: tuple[str, str]) -> str:
+def pgn_text(game: MatchGame, players: tuple[str, str]) -> str:
     """A game of the players (first, second) as PGN.
 
-    After each move that its player judged: the score it expects, 0 to 1, and the positions it
+    After each move with a value: the score its player expects, 0 to 1, and the positions it
     looked at, as ``{0.613 64}``.
     """
     white, black = players if game.first_is_white else players[::-1]
@@ -52,7 +51,7 @@ def _comment(game: MatchGame, ply: int) -> str:
 
 
 class PgnFile:
-    """A file that games are added to as they end."""
+    """A PGN file that games are appended to as they end."""
 
     def __init__(self, path: Path, players: tuple[str, str]) -> None:
         """Raises ConfigError where there is no folder for ``path``. Nothing is opened yet."""
@@ -68,20 +67,15 @@ class PgnFile:
             raise write_error(f"cannot write games to {self._path}", error, ConfigError) from None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self._file.close()
 
     def add(self, games: Iterable[MatchGame]) -> None:
-        """Write ``games``; raises DataError where the disk refuses."""
+        """Write ``games``; raises DataError where writing fails."""
         try:
             for game in games:
-                self._file.write(text_of(game, self._players) + "\n\n")
+                self._file.write(pgn_text(game, self._players) + "\n\n")
             self._file.flush()
         except OSError as error:
             raise DataError(f"cannot write games to {self._path}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""What may follow an engine in the spelling of a player: limits of its thinking, and its options.
+"""Settings after an engine in the spelling of a player: limits of its thinking, and its options.
 
 uci:stockfish?nodes=1000               so many positions a move
 uci:stockfish?elo=1400&movetime=50     limited strength, milliseconds a move
@@ -20,7 +20,7 @@ LIMITS = ("nodes", "depth", "movetime", "tc")
 
 
 class EngineOptions(BaseModel):
-    """How an engine plays."""
+    """Limits and options of an engine."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -31,9 +31,9 @@ class EngineOptions(BaseModel):
     movetime: Annotated[float, Field(gt=0)] | None = None
     """Milliseconds a move."""
     tc: str | None = None
-    """ "base+increment" in seconds; who is late has lost."""
+    """ "base+increment" in seconds; an engine that is late has lost."""
     margin: Annotated[float, Field(ge=0)] = 10.0
-    """Milliseconds that a clock may be overdrawn: what the way to the engine and back may take."""
+    """Milliseconds by which a clock may be overdrawn, for the way to the engine and back."""
     elo: Annotated[int, Field(ge=0)] | None = None
     """UCI_LimitStrength and UCI_Elo."""
     threads: Annotated[int, Field(ge=1)] = 1
@@ -61,7 +61,7 @@ class EngineOptions(BaseModel):
 
     @property
     def is_timed(self) -> bool:
-        """Whether what it plays depends on time, so that no game can be repeated."""
+        """Whether its moves depend on time, so that no game can be repeated."""
         return self.tc is not None or self.movetime is not None
 
     @property
@@ -70,9 +70,9 @@ class EngineOptions(BaseModel):
         return None if self.tc is None else _clock(self.tc)
 
     def limit(self, left_s: float | None) -> chess.engine.Limit:
-        """What the engine is told for a move, with ``left_s`` seconds on its clock.
+        """The limit of one move, with ``left_s`` seconds on the engine's clock.
 
-        Its own clock stands in for the other side's, which nobody else knows.
+        Its own clock stands in for the other side's, which is not known here.
         """
         seconds = None if self.movetime is None else self.movetime / 1000
         limit = chess.engine.Limit(time=seconds, depth=self.depth, nodes=self.nodes)
@@ -82,7 +82,7 @@ class EngineOptions(BaseModel):
         return limit
 
     def settings(self, known: Mapping[str, Any]) -> dict[str, Any]:
-        """What is set in an engine with the ``known`` options; raises ConfigError for others."""
+        """Values for an engine with the ``known`` options; raises ConfigError for others."""
         chosen: dict[str, Any] = {"Threads": self.threads, "Hash": self.hash, "UCI_ShowWDL": True}
         chosen = {name: value for name, value in chosen.items() if name in known}
         if self.elo is not None:

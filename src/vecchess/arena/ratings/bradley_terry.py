@@ -1,10 +1,10 @@
-"""Bradley and Terry's model (1952) of a table of results, and how sure it is of its strengths.
+"""Bradley and Terry's model (1952) of pair results: strengths, and their covariance.
 
-Who is d stronger scores 1 / (1 + e^-d), a draw counts as half a win and half a loss. Strengths
-maximise the likelihood with Firth's penalty (Biometrika 80, 1993; for this model: Turner and Firth,
-BradleyTerry2, J. Statistical Software 48, 2012). It acts like virtual drawn games, as many as there
-are players to be rated, shared among meetings by their weight in what is known. They take most of
-the bias off, and keep strengths finite where somebody lost everything.
+A player that is d stronger scores 1 / (1 + e^-d), a draw counts as half a win and half a loss.
+Strengths maximise the likelihood with Firth's penalty (Biometrika 80, 1993; for this model: Turner
+and Firth, BradleyTerry2, J. Statistical Software 48, 2012). It acts like virtual drawn games, as
+many as there are players to be rated, shared among pairs by their weight in what is known. They
+take most of the bias off, and keep strengths finite where a player lost everything.
 
 That likelihood takes games for independent and sees no draws, so its curvature alone would not
 give the errors. They are the sandwich H^-1 J H^-1 (Huber 1967): H the curvature, J the variance of
@@ -32,7 +32,7 @@ SETTLED = 1e-7
 
 
 class BradleyTerry:
-    """A table as arrays: M meetings, P players, P - 1 of them to be rated (the anchor has 0)."""
+    """Pair results as arrays: M pairs, P players, P - 1 of them to be rated (the anchor has 0)."""
 
     def __init__(self, table: PairResults, anchor: int) -> None:
         """anchor: its place among the players."""
@@ -42,7 +42,7 @@ class BradleyTerry:
         """float64[P, P - 1]: from strengths without the anchor's to all."""
         self.contrasts = self.with_anchor[sides[:, 0]] - self.with_anchor[sides[:, 1]]
         """float64[M, P - 1]: from strengths to differences."""
-        self.results = np.array([(m.wins, m.draws, m.losses) for m in table.meetings], np.int64)
+        self.results = np.array([(m.wins, m.draws, m.losses) for m in table.counts], np.int64)
         """int64[M, 3]."""
         self.played = self.results.sum(axis=1)
         """int64[M]: games."""
@@ -62,7 +62,7 @@ class BradleyTerry:
         return strengths
 
     def scores(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[M]: points a game that the first player of each meeting expects, 0 to 1."""
+        """float64[M]: points a game that the first player of each pair expects, 0 to 1."""
         expected: NDArray[np.float64] = expit(self.contrasts @ strengths)
         return expected
 
@@ -74,8 +74,8 @@ class BradleyTerry:
         greatest = scores * (1 - scores)
         of_games = 1 - draw_shares(scores, draws_at_equality) / (4 * greatest)
         noise = np.zeros(len(scores))
-        for number, meeting in enumerate(self.table.meetings):
-            trials = meeting.trials
+        for number, counts in enumerate(self.table.counts):
+            trials = counts.trials
             games = (len(trials) - 1) / 2
             share = variance_share(trials, scores[number], of_games[number] / games)
             noise[number] = trials.sum() * games**2 * share * greatest[number]
@@ -114,7 +114,7 @@ class BradleyTerry:
         return self._spread((self.played + self.virtual) * scores * (1 - scores))
 
     def _leverage(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[M]: weight of each meeting in what the games say, P - 1 in all."""
+        """float64[M]: weight of each pair in the information of the games, P - 1 in all."""
         scores = self.scores(strengths)
         known = self.played * scores * (1 - scores)
         variance = self.contrasts @ np.linalg.inv(self._spread(known))
@@ -122,6 +122,6 @@ class BradleyTerry:
         return leverage
 
     def _spread(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[P - 1, P - 1] from a weight for each meeting."""
+        """float64[P - 1, P - 1] from a weight for each pair."""
         spread: NDArray[np.float64] = (self.contrasts.T * weights) @ self.contrasts
         return spread

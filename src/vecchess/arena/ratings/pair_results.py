@@ -1,4 +1,4 @@
-"""Who has met whom, with which result: what ratings are made of."""
+"""Results of pairs of players, from which ratings are computed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from vecchess.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class HeadToHead:
+class PairCounts:
     """Games between two players, from the view of the first."""
 
     first: str
@@ -25,8 +25,8 @@ class HeadToHead:
     """Pairs by points: 0, 1/2, 1, 1 1/2, 2, of all these games; None where they are single."""
 
     @classmethod
-    def of(cls, first: str, second: str, score: Score) -> "HeadToHead":
-        """What a match said."""
+    def of(cls, first: str, second: str, score: Score) -> "PairCounts":
+        """The counts of a match."""
         return cls(first, second, score.wins, score.draws, score.losses, score.ptnml)
 
     @property
@@ -39,64 +39,64 @@ class HeadToHead:
         """By points, as a share of the most there is to have: int64[5] pairs, or int64[3] games."""
         return np.array(self.ptnml or (self.losses, self.draws, self.wins), np.int64)
 
-    def exchanged(self) -> "HeadToHead":
+    def exchanged(self) -> "PairCounts":
         """The same games from the view of the second player."""
         ptnml = self.ptnml and self.ptnml[::-1]
-        return HeadToHead(self.second, self.first, self.losses, self.draws, self.wins, ptnml)
+        return PairCounts(self.second, self.first, self.losses, self.draws, self.wins, ptnml)
 
-    def joined(self, other: "HeadToHead") -> "HeadToHead":
+    def joined(self, other: "PairCounts") -> "PairCounts":
         """All games of both, between the same players in the same order, alike in pairs."""
         ptnml = None
         if self.ptnml and other.ptnml:
             ptnml = tuple(map(sum, zip(self.ptnml, other.ptnml, strict=True)))
-        counts = (self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
-        return HeadToHead(self.first, self.second, *counts, ptnml)
+        summed = (self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
+        return PairCounts(self.first, self.second, *summed, ptnml)
 
 
 @dataclass(frozen=True)
 class PairResults:
-    """All results, one meeting for two players (two if they played pairs and single games)."""
+    """All results: one ``PairCounts`` for two players, or two if they also played single games."""
 
     players: tuple[str, ...]
     """In the order in which they are first named."""
-    meetings: tuple[HeadToHead, ...]
+    counts: tuple[PairCounts, ...]
     """The first player of each stands earlier among ``players`` than the second."""
 
     @classmethod
-    def of(cls, meetings: Iterable[HeadToHead]) -> "PairResults":
-        """Join what belongs together.
+    def of(cls, all_counts: Iterable[PairCounts]) -> "PairResults":
+        """Sum the counts of the same players.
 
         Raises ConfigError where there are no games, where a player meets itself, where counts make
         no sense, and where not all players are connected by games.
         """
-        played = [meeting for meeting in meetings if _is_sound(meeting) and meeting.games]
+        played = [counts for counts in all_counts if _is_sound(counts) and counts.games]
         players = tuple(dict.fromkeys(name for m in played for name in (m.first, m.second)))
         if not played:
             raise ConfigError("there are no games to rate players by")
         place = {name: number for number, name in enumerate(players)}
-        joined: dict[tuple[str, str, bool], HeadToHead] = {}
-        for meeting in played:
-            if place[meeting.first] > place[meeting.second]:
-                meeting = meeting.exchanged()
-            key = (meeting.first, meeting.second, meeting.ptnml is None)
-            joined[key] = joined[key].joined(meeting) if key in joined else meeting
+        joined: dict[tuple[str, str, bool], PairCounts] = {}
+        for counts in played:
+            if place[counts.first] > place[counts.second]:
+                counts = counts.exchanged()
+            key = (counts.first, counts.second, counts.ptnml is None)
+            joined[key] = joined[key].joined(counts) if key in joined else counts
         table = cls(players, tuple(joined.values()))
         table._check_connected()
         return table
 
     @property
     def sides(self) -> NDArray[np.int64]:
-        """int64[M, 2]: places of either player of each meeting."""
+        """int64[M, 2]: indices of both players of each pair."""
         place = {name: number for number, name in enumerate(self.players)}
-        return np.array([(place[m.first], place[m.second]) for m in self.meetings], np.int64)
+        return np.array([(place[m.first], place[m.second]) for m in self.counts], np.int64)
 
     def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Games int64[P] and points float64[P] of each player."""
         games, points = np.zeros(len(self.players), np.int64), np.zeros(len(self.players))
-        for (first, second), meeting in zip(self.sides, self.meetings, strict=True):
-            games[[first, second]] += meeting.games
-            points[first] += meeting.wins + meeting.draws / 2
-            points[second] += meeting.losses + meeting.draws / 2
+        for (first, second), counts in zip(self.sides, self.counts, strict=True):
+            games[[first, second]] += counts.games
+            points[first] += counts.wins + counts.draws / 2
+            points[second] += counts.losses + counts.draws / 2
         return games, points
 
     def _check_connected(self) -> None:
@@ -112,18 +112,18 @@ class PairResults:
             )
 
 
-def _is_sound(meeting: HeadToHead) -> bool:
-    """True; raises ConfigError for what is no meeting."""
-    both = f"{meeting.first} against {meeting.second}"
-    if meeting.first == meeting.second:
+def _is_sound(counts: PairCounts) -> bool:
+    """True; raises ConfigError for impossible counts."""
+    both = f"{counts.first} against {counts.second}"
+    if counts.first == counts.second:
         raise ConfigError(f"{both}: a player cannot be rated by games against itself")
-    counts = (meeting.wins, meeting.draws, meeting.losses, *(meeting.ptnml or ()))
-    if min(counts) < 0:
+    numbers = (counts.wins, counts.draws, counts.losses, *(counts.ptnml or ()))
+    if min(numbers) < 0:
         raise ConfigError(f"{both}: a number of games is below 0")
-    if meeting.ptnml is not None:
-        pairs = sum(meeting.ptnml)
-        points = sum(number * count for number, count in enumerate(meeting.ptnml))
-        agree = 2 * pairs == meeting.games and points == 2 * meeting.wins + meeting.draws
-        if len(meeting.ptnml) != 5 or not agree:
-            raise ConfigError(f"{both}: pairs {meeting.ptnml} are not those of its games")
+    if counts.ptnml is not None:
+        pairs = sum(counts.ptnml)
+        points = sum(number * count for number, count in enumerate(counts.ptnml))
+        agree = 2 * pairs == counts.games and points == 2 * counts.wins + counts.draws
+        if len(counts.ptnml) != 5 or not agree:
+            raise ConfigError(f"{both}: pairs {counts.ptnml} are not those of its games")
     return True

@@ -1,4 +1,4 @@
-"""Ratings of all players at once, from who scored what against whom.
+"""Ratings of all players at once, from the results of all pairs.
 
 On the usual scale of Elo: a player d Elo above another expects 1 / (1 + 10^(-d/400)) of the points,
 a draw counts as half a win and half a loss, as in KataGo's ``python/elo.py`` and in ordo. The model
@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from vecchess.arena.ratings.bradley_terry import BradleyTerry
 from vecchess.arena.ratings.draw_model import fit_draws
-from vecchess.arena.ratings.pair_results import HeadToHead, PairResults
+from vecchess.arena.ratings.pair_results import PairCounts, PairResults
 from vecchess.arena.ratings.score import STANDARD_ERRORS
 from vecchess.errors import ConfigError
 
@@ -104,14 +104,14 @@ class Ratings:
 
 
 def rate(
-    meetings: Iterable[HeadToHead], anchor: str | None = None, anchor_elo: float = 0.0
+    all_counts: Iterable[PairCounts], anchor: str | None = None, anchor_elo: float = 0.0
 ) -> Ratings:
-    """The likeliest ratings of all who met, with their errors.
+    """The likeliest ratings of all players that played, with their errors.
 
     ``anchor`` is rated ``anchor_elo``; None is "random" where it played, else the first player
     named. Raises ConfigError for an anchor without games and for what ``PairResults.of`` refuses.
     """
-    table = PairResults.of(meetings)
+    table = PairResults.of(all_counts)
     if anchor is None:
         anchor = DEFAULT_ANCHOR if DEFAULT_ANCHOR in table.players else table.players[0]
     if anchor not in table.players:

@@ -1,4 +1,4 @@
-"""What a match says: points, and how far they may be from those of endless games.
+"""The score of a match, with its interval and likelihood of superiority.
 
 The interval is Wilson's (1927) for shares, with pairs of games for trials and their number divided
 by a design effect, as survey statistics does for clusters: the variance of the pairs' points as a
@@ -29,7 +29,7 @@ Normalized Elo, https://www.cantate.be/Fishtest/normalized_elo_practical.pdf"""
 
 @dataclass(frozen=True)
 class Score:
-    """What one player made of its games, two a pair with the same opening."""
+    """The result of one player in its games, two a pair with the same opening."""
 
     wins: int
     draws: int
@@ -71,7 +71,7 @@ class Score:
 
     @property
     def normalised_elo(self) -> float | None:
-        """How clearly one player is the better, whatever the share of draws; None where all pairs
+        """Difference in strength that does not depend on the share of draws; None where all pairs
         are alike."""
         variance = _squares(np.array(self.ptnml), self.score) / sum(self.ptnml)
         if variance == 0:
@@ -113,7 +113,7 @@ def elo(score: float) -> float | None:
 
 
 def expected_score(difference: float) -> float:
-    """Points a game, 0 to 1, of who is ``difference`` Elo above the other."""
+    """Points a game, 0 to 1, of a player ``difference`` Elo above the other."""
     return float(1 / (1 + 10 ** (-difference / 400)))
 
 

@@ -1,4 +1,4 @@
-"""When a match has said enough: a sequential probability ratio test on pairs of games.
+"""A sequential probability ratio test on pairs of games, to end a match as soon as it decides.
 
 The generalised test of fishtest (``server/fishtest/stats/LLRcalc.py``) and fastchess: how much
 likelier the pairs are under the likeliest distribution with the score that ``elo1`` means than
@@ -29,7 +29,7 @@ State = Literal["accepted", "rejected", "undecided"]
 
 @dataclass(frozen=True)
 class SprtResult:
-    """What the test says of the pairs so far."""
+    """The result of the test on the pairs so far."""
 
     llr: float
     """Log-likelihood ratio of ``elo1`` to ``elo0``."""
@@ -87,7 +87,7 @@ class Sprt:
         return log(self.beta / (1 - self.alpha)), log((1 - self.beta) / self.alpha)
 
     def judge(self, ptnml: Sequence[int]) -> SprtResult:
-        """What five numbers of pairs say, by points 0, 1/2, 1, 1 1/2, 2."""
+        """The result for five numbers of pairs, by points 0, 1/2, 1, 1 1/2, 2."""
         llr, (low, high) = self.llr(ptnml), self.bounds
         state: State = "undecided"
         if llr <= low:
@@ -111,7 +111,7 @@ def _log_likelihood(pairs: list[float], score: float) -> float:
     That distribution is p / (1 + t a): p the frequencies, a the points less the score, and t what
     makes the mean right.
     """
-    from scipy.optimize import brentq  # whoever only names a test need not wait for it
+    from scipy.optimize import brentq  # slow to import, and not needed to parse a test
 
     total, last = sum(pairs), len(pairs) - 1
     terms = [(count / total, number / last - score) for number, count in enumerate(pairs)]
