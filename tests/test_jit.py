@@ -1,5 +1,9 @@
-"""The cache of compiled kernels: whatever goes into a kernel decides where it is kept."""
+"""The cache of compiled kernels: the content of a kernel's sources decides where it is kept."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -55,3 +59,36 @@ def test_kernels_are_kept_with_their_folder(module: str, folder: str) -> None:
 
 def test_folders_keep_their_kernels_apart() -> None:
     assert len({cache_dir(folder) for folder in STACK}) == len(STACK)
+
+
+CALL = """
+from vecchess import rng
+print(rng.random_word(1, 2, 3), sum(rng._random_u64.stats.cache_hits.values()))
+"""
+
+
+def call_in(sources: Path, cache: Path) -> tuple[int, int]:
+    """A kernel's result with the package in ``sources``, and whether its code came from a cache."""
+    environment = os.environ | {"PYTHONPATH": str(sources), "NUMBA_CACHE_DIR": str(cache)}
+    output = subprocess.check_output([sys.executable, "-c", CALL], env=environment, text=True)
+    result, hits = output.split()
+    return int(result), int(hits)
+
+
+def test_equal_sources_share_kernels_and_changed_ones_never_do(tmp_path: Path) -> None:
+    """Wherever they lie and whenever they were written; the change is in an inlined function."""
+    skipped = shutil.ignore_patterns("__pycache__", "*.png", "*.js", "*.css")
+    for name in ("first", "second"):
+        shutil.copytree(PACKAGE, tmp_path / name / "vecchess", ignore=skipped)
+    source = tmp_path / "second" / "vecchess" / "rng.py"
+    os.utime(source, (1, 1))
+    result, hits = call_in(tmp_path / "first", tmp_path / "cache")
+    assert hits == 0
+    assert call_in(tmp_path / "second", tmp_path / "cache") == (result, 1)
+    times = source.stat()
+    source.write_text(source.read_text().replace("np.uint64(31)", "np.uint64(33)"))
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other, hits = call_in(tmp_path / "second", tmp_path / "cache")
+    assert other != result
+    assert hits == 0
+    assert call_in(tmp_path / "first", tmp_path / "cache") == (result, 1)

@@ -1,9 +1,10 @@
-"""How vecchess compiles: two decorators over numba, and a cache that cannot serve old code.
+"""Compilation of kernels: four decorators over numba, and a cache that never serves old code.
 
-numba's own cache looks only at the file of the entry point, so editing a function it inlines
-would serve the old machine code. Here the kernels of a folder have a cache directory named after
-a hash of every source file they may be made of (that folder and those below it, ``STACK``), the
-numba version and the processor, under the user's cache directory.
+numba's own cache looks only at the file of the entry point, so an edit of a function inlined into
+it would go unnoticed. Here the kernels of a folder have a cache directory named after a hash of
+every source file they may be made of (that folder and those below it, ``STACK``), the numba
+version and the processor, under the user's cache directory. Nothing in it depends on where the
+sources lie, so a second checkout of the same sources finds the kernels compiled.
 """
 
 import hashlib
@@ -16,28 +17,28 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import caching
 from numba.core import config as numba_config
 
 from vecchess import __version__
 
 _PACKAGE = Path(__file__).parent
-# Kernels allocate nothing, so they need no reference counts (_nrt): the atomic increments for
-# every array taken out of a named tuple cost a mover a third of its time.
+# Kernels allocate nothing, so they need no reference counts (_nrt), whose atomic increments for
+# every array taken out of a named tuple took a third of a mover's time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-# What only kernels call needs no way in from Python: a fifth of the time to compile.
+# Functions that only kernels call need no wrappers for Python: a fifth of the time to compile.
 _PART_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-
 STACK = ("config", "chess", "snn", "inference", "search", "runtime", "store", "selfplay", "train")
-"""Folders with kernels, or with what goes into them, from below: each takes from those before it
-and from the files beside them."""
+"""Folders with kernels, or with code that kernels take in, from below: each imports from those
+before it and from the files beside them."""
 
 
 @cache
 def cache_dir(folder: str = STACK[-1]) -> Path:
     """Directory of the compiled kernels of ``folder``, one of ``STACK``.
 
-    It is for exactly the sources that they may be made of, this numba and this CPU.
+    Its name has a hash of the sources that they may be made of, of this numba and this CPU.
     """
     digest = hashlib.sha256()
     for source in _sources(folder):
@@ -67,7 +68,7 @@ def user_cache() -> Path:
 
 
 def _folder_of(function: Callable[..., Any]) -> str:
-    """Where in ``STACK`` a kernel stands; at the top if outside, its own file numba looks at."""
+    """The folder of ``STACK`` that a kernel belongs to; the last one for tests and the like."""
     parts = function.__module__.split(".")
     if parts[0] == "vecchess" and len(parts) == 2:
         return STACK[0]
@@ -84,39 +85,57 @@ def _writable(directory: Path) -> Path | None:
 
 
 def _temporary() -> Path:
-    """For users who have no cache directory to write to: one that nobody else can write to.
+    """A directory for users without a writable cache directory, which no other user can write to.
 
-    Machine code is read from it, so somebody else's directory of that name is not used.
+    Machine code is loaded from it, so another user's directory of that name is not used.
     """
     if not hasattr(os, "getuid"):
-        return Path(tempfile.gettempdir()) / "vecchess"  # Windows: the user's own already
+        return Path(tempfile.gettempdir()) / "vecchess"  # Windows: a folder of the user's
     own = Path(tempfile.gettempdir()) / f"vecchess-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)
-    facts = own.lstat()
-    is_safe = facts.st_uid == os.getuid() and facts.st_mode & 0o077 == 0
+    status = own.lstat()
+    is_safe = status.st_uid == os.getuid() and status.st_mode & 0o077 == 0
     return own if is_safe and not own.is_symlink() else Path(tempfile.mkdtemp("vecchess"))
+
+
+_Locator: Any = getattr(caching, "UserProvidedCacheLocator", object)
+"""Older versions of numba have no class of this name, and keep their own places."""
+
+
+class KernelCacheLocator(_Locator):  # type: ignore[misc]
+    """Places in a ``cache_dir`` that do not depend on the path of the sources."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """The folder of a source: its path in the package; numba's own for other files (tests)."""
+        if not Path(py_file).is_relative_to(_PACKAGE):
+            return str(super().get_suitable_cache_subpath(py_file))
+        return "-".join(Path(py_file).relative_to(_PACKAGE.parent).parent.parts)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile an entry point: called from Python, releases the GIL, cached on disk."""
-    numba_config.CACHE_DIR = str(cache_dir(_folder_of(function)))  # type: ignore[attr-defined]
+    config: Any = numba_config
+    config.CACHE_DIR = str(cache_dir(_folder_of(function)))
+    if _Locator is not object:
+        config.CACHE_LOCATOR_CLASSES = f"{__name__}.{KernelCacheLocator.__name__}"
     return numba.njit(cache=True, **_OPTIONS)(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """Compile a part of a kernel: always inlined by LLVM, never called from Python."""
+    """Compile a small function of kernels: always inlined by LLVM, never called from Python."""
     return numba.njit(forceinline=True, **_PART_OPTIONS)(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a larger part of kernels: called rather than copied in, never from Python."""
+    """Compile a larger function of kernels: called rather than inlined, never from Python."""
     return numba.njit(**_PART_OPTIONS)(function)
 
 
 def paste(function: Callable[..., Any]) -> Any:
-    """Cut a piece out of one long kernel: numba pastes its code in before it compiles anything.
+    """Compile a function into its caller: numba copies its code there before compiling anything.
 
-    For what has a single caller; a part or inline function would be compiled by itself as well.
+    For functions with a single caller; others would be compiled by themselves as well.
     """
     return numba.njit(inline="always", **_PART_OPTIONS)(function)
 
@@ -125,8 +144,8 @@ def paste(function: Callable[..., Any]) -> Any:
 def cpu_features() -> frozenset[str]:
     """Instruction sets that kernels may use, as LLVM names them.
 
-    Those of this processor, or what ``NUMBA_CPU_FEATURES`` says ("+avx2,+bmi2,-avx512f"); with
-    ``NUMBA_CPU_NAME`` alone none, because only LLVM knows what that processor has.
+    Those of this processor, or of ``NUMBA_CPU_FEATURES`` ("+avx2,+bmi2,-avx512f"); with
+    ``NUMBA_CPU_NAME`` alone none, because only LLVM has the list of that processor's.
     """
     from numba.core.codegen import get_host_cpu_features
 
