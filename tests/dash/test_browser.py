@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
+from tests.dash.serving import dashboard
 from tests.dash.showcase import Showcase
 from tests.dash.site import small_run
 from tests.system.commands import start
@@ -20,6 +20,7 @@ PAGES = {
     "runs": "#/",
     "boards": "#/run/selfplay/boards",
     "game": "#/run/selfplay/game/3",
+    "games": "#/run/selfplay/games",
     "throughput": "#/run/selfplay/throughput",
     "training": "#/run/gumbel-small/training",
     "strength": "#/run/gumbel-small/strength",
@@ -32,15 +33,6 @@ PIECES = "Array.from(document.querySelectorAll('.tile'), t => t.textContent).joi
 pytestmark = pytest.mark.skipif(
     not (FOLDER / "index.html").is_file(), reason="the pages are not built: make pages"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = find_chromium()
-    with sync_playwright() as play:
-        found = play.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +138,56 @@ def test_a_recorded_game_is_gone_through_by_arrow_keys(page: Page, url: str) -> 
     expect(page.get_by_role("heading", name="Game 3")).to_be_visible()
 
 
+def test_recorded_games_are_listed_filtered_and_opened(page: Page, url: str) -> None:
+    page.goto(f"{url}/{PAGES['games']}")
+    rows = page.locator(".game-list tbody tr")
+    expect(rows).to_have_count(50)
+    numbers = rows.locator("a").all_inner_texts()
+    page.get_by_role("link", name="Next").click()
+    expect(rows.locator("a").first).not_to_have_text(numbers[0])
+    assert not set(numbers) & set(rows.locator("a").all_inner_texts())
+    page.get_by_label("Ending").select_option("checkmate")
+    page.get_by_label("Order").select_option("shortest")
+    expect(rows.locator("td:nth-child(3)").first).to_have_text("checkmate")
+    expect(page.get_by_text("1 to ")).to_be_visible()
+    assert set(rows.locator("td:nth-child(3)").all_inner_texts()) == {"checkmate"}
+    plies = [int(text) for text in rows.locator("td:nth-child(4)").all_inner_texts()]
+    assert plies == sorted(plies)
+    number = rows.locator("a").first.inner_text()
+    rows.first.locator("td").first.click()
+    expect(page.get_by_role("heading", name=f"Game {number}", exact=True)).to_be_visible()
+    ply = page.locator(".controls .figures")
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(ply).to_have_text(re.compile("ply 5 of"))
+    shown = page.locator(".game-facts p.figures").inner_text()
+    value = page.locator(".game-chart .legend b").inner_text()
+    assert f"White {value}" in shown, "the chart's figure is that of the ply on the board"
+
+
+def test_the_head_leaves_a_phone_room_for_boards(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{url}/{PAGES['boards']}")
+    box = page.locator(".tile").first.bounding_box()
+    assert box is not None
+    assert box["y"] < 215
+
+
+def test_self_play_is_compared_by_time_and_rated_by_a_whole_command(
+    page: Page, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        small_run(tmp_path / name, lines=20)
+    with dashboard(tmp_path) as (address, _):
+        page.goto(f"{address}/#/compare")
+        expect(page.locator(".charts .x-name").first).to_have_text("seconds")
+        expect(page.get_by_role("group", name="Draw by")).to_have_count(0)
+        page.goto(f"{address}/#/run/one/strength")
+        command = f"vecchess eval --history {tmp_path / 'one'}"
+        expect(page.locator(".empty pre")).to_have_text(command)
+        page.goto("about:blank")
+
+
 def test_the_theme_that_was_chosen_is_remembered(page: Page, url: str) -> None:
     page.goto(f"{url}/#/")
     page.get_by_role("button", name="Dark colours").click()
@@ -196,7 +238,7 @@ def test_a_self_play_is_watched_as_it_goes_on(page: Page, tmp_path: Path) -> Non
     process = start("selfplay", "--run-dir", run, *flags, "--dash", "--dash-port", 0)
     try:
         line = next(line for line in process.stderr if "dashboard: " in line)
-        page.goto(f"{line.split()[-1]}#/run/real/boards")
+        page.goto(line.split()[-1])
         expect(page.locator(".tile")).to_have_count(16, timeout=200_000)
         before = page.evaluate(PIECES)
         until_changed(page, before)

@@ -43,7 +43,8 @@ def test_beside_a_run_it_waits_for_the_run_and_ends_with_it(tmp_path: Path) -> N
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        url = process.stderr.readline().split()[-1]
+        url, _, page = process.stderr.readline().split()[-1].partition("#")
+        assert page == "/run/later/boards", "the run's page, not the list of runs"
         with urllib.request.urlopen(f"{url}api/runs") as answer:
             assert answer.read() == b"[]"
         small_run(tmp_path / "later")

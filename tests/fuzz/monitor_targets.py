@@ -18,7 +18,8 @@ from tests.fuzz.target import Read, Shape, Target
 from tests.fuzz.text_targets import TOML_FLOOR_MIB, TOML_WORDS
 from tests.monitor.runs import MadeRun, selfplay_run, training_run
 from vecchess.dash.views.board_grid import BoardGrid
-from vecchess.dash.views.page_values import game_view, newest, run_details, series_columns
+from vecchess.dash.views.game_values import game_view
+from vecchess.dash.views.run_values import newest, run_details, series_columns
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.report.write_report import page_of
@@ -86,7 +87,7 @@ def measure(view: RunView) -> None:
 
 def show(view: RunView) -> None:
     BoardGrid().boards(view)
-    as_text([game_view(game) for game in view.live_games()])
+    as_text([game_view(view, game.number) for game in view.live_games()])
 
 
 def list_games(view: RunView) -> None:

@@ -1,9 +1,9 @@
-// The page "Play": play against a network, or let it analyse a position, and see its neurons spike.
+// The page "Play": play against a network, analyse a position with it, and see its spikes.
 import "./style/play.css";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useGet } from "./api";
 import { Empty } from "./parts/empty";
-import { Analysis, useAnalysis } from "./play/analysis";
+import { Analysis, simulations, useAnalysis } from "./play/analysis";
 import { Beginning } from "./play/beginning";
 import { ChancesBar } from "./play/chances";
 import { Controls } from "./play/controls";
@@ -66,7 +66,7 @@ function Table({ offer }: { offer: Offer }) {
   );
 }
 
-/** White's chances at the shown position, from the best source there is, and which that is. */
+/** White's chances at the shown position from the best source there is, and the name of that source. */
 function chances(
   { settings, game, at, expected }: Session,
   lines: Line[],
@@ -78,11 +78,12 @@ function chances(
     return { chances: expected, source: searched(expected) };
   }
   const value = seen?.steps ? seen.values[seen.steps - 1] : undefined;
-  return value ? { chances: value, source: "without a search" } : null;
+  return value ? { chances: value, source: "no search" } : null;
 }
 
-function searched({ sims }: Line): string {
-  return sims > 1 ? `${sims.toLocaleString("en")} simulations` : "without a search";
+function searched({ sims, mate }: Line): string {
+  if (mate !== null) return "proved mate";
+  return sims > 1 ? simulations(sims) : "no search";
 }
 
 /** Arrow keys go through the game, unless something is being written: from the ply that is seen, so at once. */

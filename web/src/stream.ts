@@ -1,5 +1,5 @@
-// What the server tells by itself. One connection carries the topics of all that is on the page; it is closed
-// while nobody looks, and comes back by itself when it is lost.
+// Server-sent events. One connection carries the topics of all that is on the page; it is closed while the
+// page is hidden, and opened again after it was lost.
 import { useEffect, useState } from "preact/hooks";
 import { get, type ApiError } from "./api";
 
@@ -94,7 +94,7 @@ function lost(): void {
 document.addEventListener("visibilitychange", soon);
 addEventListener("online", soon);
 
-/** The newest the server said of a topic; null hears nothing. */
+/** The newest value of a topic; null subscribes to nothing. */
 export function useTopic<T>(topic: string | null): Heard<T> {
   const [heard, setHeard] = useState<Heard<T> & { topic: string | null }>(() => first<T>(topic));
   useEffect(() => {

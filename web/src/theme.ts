@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until somebody chooses; the choice is remembered.
+// Light or dark: as the system has it, until it is switched; the choice is remembered.
 import { useEffect, useState } from "preact/hooks";
 
 export type Theme = "light" | "dark";

@@ -1,4 +1,4 @@
-// What the server says, as src/vecchess/dash/ writes it.
+// The shapes of the server's answers, which src/vecchess/dash/ writes.
 
 export interface Bottleneck {
   code: string;
@@ -89,7 +89,17 @@ export interface Run {
   stats: Stats;
   networks: number;
   newest_network: string;
+  /** Rates the run's networks against each other. */
+  rating_command: string;
   kinds: Record<string, number>;
+}
+
+/** A page of the list of recorded games. */
+export interface GamePage {
+  total: number;
+  first: number;
+  per_page: number;
+  games: { number: number; plies: number; result: string; termination: string }[];
 }
 
 /** One board of the grid. */
@@ -121,6 +131,9 @@ export interface Game {
   termination: string;
   is_live: boolean;
   net: string;
+  /** Numbers of the recorded games beside it. */
+  previous: number | null;
+  next: number | null;
 }
 
 /** Lines of metrics, by column. */

@@ -5,18 +5,20 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from vecchess.dash.views.run_reader import RunReader, RunRegistry
+from vecchess.dash.views.run_reader import RunReader, RunRegistry, safe_name
 from vecchess.dash.web.address import Address, listen
 from vecchess.dash.web.asgi_app import make_app
 from vecchess.dash.web.assets import read_assets
 from vecchess.dash.web.event_hub import MAX_CLIENTS, EventHub
 from vecchess.dash.web.slow_client_timeout import SlowClientTimeout
 from vecchess.errors import ConfigError
+from vecchess.safe_parse import encodable
 
 GRACE_S = 1
 MOST_CONNECTIONS = 2 * MAX_CLIENTS
@@ -48,15 +50,15 @@ def serve(
     host: str,
     port: int,
     token: str,
-    say_address: Callable[[Address], None],
+    show_address: Callable[[Address], None],
     until_eof: bool = False,
 ) -> None:
     """Show the runs at ``places`` until a signal comes, which is raised again then.
 
-    ``say_address`` hears where once it listens. until_eof: be the dashboard beside a run: end with
-    standard input, wait for runs that are not there yet, take another port where ``port`` is taken,
-    and let everybody else go first. Raises ConfigError where there is no run, the pages are not
-    built, or nobody can listen there.
+    ``show_address`` is called once it listens. until_eof: be the dashboard beside a run: end
+    with standard input, wait for a run that is not there yet, take another port where ``port`` is
+    taken, yield the CPU to all other processes, and give the address of the run's boards. Raises
+    ConfigError where there is no run, the pages are not built, or the address cannot be used.
     """
     assets = read_assets()
     registry = RunRegistry(places)
@@ -81,9 +83,16 @@ def serve(
     if until_eof:
         _go_last()
         threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
-    say_address(address)
+    if until_eof and len(places) == 1:
+        address = replace(address, page=run_page(places[0]))
+    show_address(address)
     with asyncio.Runner() as runner:
         runner.run(server.serve([address.socket]))
+
+
+def run_page(folder: Path) -> str:
+    """The page of a run's boards, as it stands behind the # of the address."""
+    return f"/run/{safe_name(encodable(folder.resolve().name))}/boards"
 
 
 def _listen_beside(host: str, port: int, token: str) -> Address:

@@ -9,11 +9,11 @@ from typing import Any
 
 import chess
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import vecchess
 from tests.dash.play.site import tiny_network
-from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
+from tests.dash.serving import dashboard
 from tests.monitor.runs import MadeRun
 
 AXE = Path(vecchess.__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -31,14 +31,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     tiny_network(run.run.nets / "first-s0-d0.safetensors")
     with dashboard(run.path) as (url, _):
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
-        yield found
-        found.close()
 
 
 @contextmanager
@@ -64,7 +56,7 @@ def opened(browser: Browser, address: str, **settings: Any) -> Iterator[Page]:
 
 
 class Player:
-    """Somebody at the board."""
+    """A person at the board."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -161,7 +153,8 @@ def test_black_in_chess960_by_keyboard_and_resignation(browser: Browser, address
         expect(page.locator(".cg-wrap.orientation-black")).to_have_count(1)
         page.get_by_placeholder("Nf3").fill("Ke4")
         page.keyboard.press("Enter")
-        expect(page.locator(".play-status")).to_contain_text("no legal move here")
+        expect(page.locator(".typed [role=alert]")).to_contain_text("no legal move here")
+        expect(page.locator(".play-status button")).to_have_count(0)
         page.get_by_placeholder("Nf3").fill("a5")
         page.keyboard.press("Enter")
         player.wait_for_plies(3)
@@ -172,6 +165,18 @@ def test_black_in_chess960_by_keyboard_and_resignation(browser: Browser, address
         expect(page.locator(".fen")).to_contain_text("bbqnnrkr/pppppppp")
         page.get_by_role("button", name="Resign").click()
         expect(page.locator(".play-status")).to_have_text("1-0, resignation. The network won.")
+        form = page.locator(".beginning")
+        player.new_game("white", "fen", "not a position")
+        expect(form.get_by_role("alert")).to_contain_text("FEN")
+        form.locator("input").fill(PAWN_ENDING)
+        expect(form.get_by_role("alert")).to_have_count(0)
+
+
+def assert_whole(shares: str) -> None:
+    """White 40 %, draw 31 %, Black 29 %: named, and 100 in all."""
+    found = re.fullmatch(r"White (<?\d+) %, draw (<?\d+) %, Black (<?\d+) %", shares)
+    assert found, shares
+    assert "<" in shares or sum(map(int, found.groups())) == 100
 
 
 def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> None:
@@ -179,6 +184,8 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         player = Player(page)
         page.get_by_role("button", name="Analyse", exact=True).click()
         expect(page.locator(".lines li")).to_have_count(3, timeout=WAIT_MS)
+        assert page.locator(".lines li .move").first.inner_text().startswith("1. ")
+        assert_whole(page.locator(".lines li .line-chances span.muted").first.inner_text())
         for move in ("e2e4", "e7e5", "g1f3"):
             player.move(move)
             player.wait_for_plies({"e2e4": 1, "e7e5": 2, "g1f3": 3}[move])
@@ -202,12 +209,14 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         cell = page.locator(".layers tr", has_text="heads").locator("td").nth(1)
         expect(cell).to_have_text(f"{100 * heads['shares'][1]:.1f}")
         page.get_by_label("Network").select_option("material")
-        expect(page.locator(".spikes")).to_contain_text("counts men")
+        expect(page.locator(".spikes")).to_contain_text("has no neurons")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
-def test_everybody_can_read_it(browser: Browser, address: str, theme: Any, width: int) -> None:
+def test_it_passes_axe_in_both_themes_and_on_a_phone(
+    browser: Browser, address: str, theme: Any, width: int
+) -> None:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: make pages")
     size = {"width": width, "height": 844}

@@ -1,4 +1,4 @@
-// The games that are being played now, as boards that move by themselves.
+// The games that are being played now, as boards that are kept up to date.
 import { memo } from "preact/compat";
 import { useRef, useState } from "preact/hooks";
 import { percent, words } from "../format";
@@ -26,7 +26,7 @@ export function Boards({ run }: { run: Run }) {
       </ul>
       <div class="row muted">
         <span>
-          {value.boards.length} of {value.total} boards shown
+          {value.boards.length} of {value.total} boards shown. Below each: number of the game, ply, and T, the time steps that the network took for the newest move. Bar: White's expected score.
         </span>
         {more && value.total > most && (
           <button type="button" onClick={() => setMost(more)}>
@@ -47,17 +47,20 @@ function NoBoards({ run }: { run: Run }) {
   const said = run.status;
   if (said.is_over) {
     return (
-      <Empty title="Nothing is being played">
-        {run.stats.games > 0 ? "The games are recorded: open one by its number above, or see the " : "No game was recorded. See the "}
-        <a href={link(["run", run.id, "results"])}>results</a>.
+      <Empty title="The run is over">
+        {run.stats.games > 0 ? (
+          <>See the <a href={link(["run", run.id, "games"])}>list of its {run.stats.games.toLocaleString("en")} recorded games</a> and the <a href={link(["run", run.id, "results"])}>results</a>.</>
+        ) : (
+          "No game was recorded."
+        )}
       </Empty>
     );
   }
-  const doing = { starting: "The workers are starting: the first boards take some seconds.", learning: "The network is learning. Boards come back with the next games.", evaluating: "The network is being examined. Boards come back with the next games." };
+  const doing = { starting: "The workers are starting: the first boards take some seconds.", learning: "The network is learning. Boards come back with the next games.", evaluating: "The newest network plays matches. Boards come back with the next games." };
   return <Empty title="No boards at the moment">{doing[said.state as keyof typeof doing] ?? "They appear here by themselves."}</Empty>;
 }
 
-/** Men slide only where they made a move or two: more would be a whirl, and costs the processor. */
+/** Pieces slide only where a move or two was made: more is unreadable, and costs CPU time. */
 const FEW_PLIES = 2;
 
 function useSlides(ply: number): boolean {

@@ -1,4 +1,4 @@
-// Several runs on the same axes, and what they were told differently.
+// Several runs on the same axes, and the settings in which they differ.
 import { useMemo } from "preact/hooks";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
 import { Chart, type Curve } from "../parts/chart";
@@ -22,7 +22,7 @@ export function Compare() {
   const chosen = (place.query.get("runs") ?? "").split(",").filter(Boolean);
   if (!runs) return <p class="muted">Reading the runs …</p>;
   if (runs.length < 2) {
-    return <Empty title="Nothing to compare" command="vecchess dash runs/first runs/second">Two runs at least have to be there.</Empty>;
+    return <Empty title="Compare needs two runs" command="vecchess dash runs/first runs/second" />;
   }
   const asked = place.query.has("runs") ? chosen : runs.slice(0, 2).map((run) => run.id);
   const there = asked.filter((id) => runs.some((run) => run.id === id)).slice(0, MOST_RUNS);
@@ -60,7 +60,8 @@ function Chooser({ runs, chosen, place }: { runs: RunLine[]; chosen: string[]; p
 function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
   const paths = runs.flatMap((run) => KINDS.map((kind) => seriesPath(run.id, kind)));
   const asked = useAll<Columns>(paths);
-  const axis = axisOf(place);
+  const isTraining = runs.some((run) => run.kind === "train");
+  const axis = axisOf(place, isTraining);
   const series = useMemo(
     () =>
       runs.map((run, nth) => {
@@ -71,7 +72,10 @@ function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
   );
   return (
     <>
-      <AxisChoice place={place} />
+      {isTraining && <AxisChoice place={place} />}
+      {isTraining && axis !== "time" && runs.some((run) => run.kind !== "train") && (
+        <p class="muted">Self-play counts neither samples nor iterations: its curves are drawn by time only.</p>
+      )}
       <div class="charts">
         <Drawn title="Loss" runs={series} kind="learn" column="loss" axis={axis} />
         <Drawn title="Right move first (top 1)" runs={series} kind="learn" column="top1" axis={axis} share />
@@ -102,30 +106,39 @@ interface DrawnProps {
   only?: (table: Table) => boolean[];
 }
 
-/** Where a line stands on the axis; time counts from the run's first line, in hours. */
-function placed(table: Table, axis: Axis): number[] {
-  if (axis !== "time") {
-    const x = table.numbers(axis).map((value) => value ?? 0);
-    return axis === "iteration" || x.every((value) => value === x[0]) ? spread(x) : x;
+/** Places of lines on the axis; time counts from the run's first line, in seconds. None where the run lacks it. */
+function placed(table: Table, axis: Axis): (number | null)[] {
+  if (axis === "time") {
+    const times = table.numbers("time_unix").map((value) => value ?? 0);
+    return times.map((time) => time - (times[0] ?? 0));
   }
-  const times = table.numbers("time_unix").map((value) => value ?? 0);
-  return times.map((time) => (time - (times[0] ?? 0)) / 3600);
+  const x = table.numbers(axis).map((value) => value ?? 0);
+  if (x.every((value) => value === 0)) return x.map(() => null);
+  return axis === "iteration" ? spread(x) : x;
+}
+
+/** The unit in which so many seconds are read best: its name, and its seconds. */
+function unitOf(seconds: number): [string, number] {
+  if (seconds < 300) return ["seconds", 1];
+  return seconds < 3 * 3600 ? ["minutes", 60] : ["hours", 3600];
 }
 
 function Drawn(props: DrawnProps) {
-  const { x, curves } = useMemo(() => {
+  const { x, curves, xName } = useMemo(() => {
     const points = props.runs.map((run) => {
       const table = run[props.kind];
       const keep = props.only?.(table);
       const values = table.numbers(props.column);
       const found = placed(table, props.axis).map((at, row) => [at, keep && !keep[row] ? null : values[row]] as const);
-      return new Map(found.filter((point): point is readonly [number, number] => point[1] != null));
+      return new Map(found.filter((point): point is readonly [number, number] => point[0] != null && point[1] != null));
     });
     const x = [...new Set(points.flatMap((run) => [...run.keys()]))].sort((a, b) => a - b);
     const curves: Curve[] = points.map((run, nth) => ({ label: props.runs[nth]!.name, values: x.map((at) => run.get(at) ?? null) }));
-    return { x, curves };
+    const there = curves.filter((curve) => curve.values.some((value) => value !== null));
+    if (props.axis !== "time") return { x, curves: there, xName: props.axis };
+    const [xName, size] = unitOf(x.at(-1) ?? 0);
+    return { x: x.map((at) => at / size), curves: there, xName };
   }, [props.runs, props.axis]);
   if (x.length === 0) return null;
-  const xName = props.axis === "time" ? "hours" : props.axis;
   return <Chart title={props.title} x={x} xName={xName} curves={curves} height={190} share={props.share ?? false} {...(props.from === undefined ? {} : { from: props.from })} />;
 }

@@ -1,4 +1,4 @@
-// One game: a big board, its moves with what was thought, and White's expected score over the game.
+// One game: a large board, the moves with their evaluations, and White's expected score over the game.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useGet } from "../api";
 import { percent, words } from "../format";
@@ -11,7 +11,7 @@ import { link } from "../router";
 import { useTopic } from "../stream";
 import type { Game, Run } from "../types";
 
-/** The newest of a game; what was known stays while it is over but not recorded yet. */
+/** The newest state of a game; the last one stays while it is over but not recorded yet. */
 function useGame(run: Run, number: number): { game: Game | null; error: string | null; isWaiting: boolean } {
   const asked = useGet<Game>(`/api/runs/${run.id}/games/${number}`);
   const [isLive, setLive] = useState(false);
@@ -28,9 +28,9 @@ export function GamePage({ run, number }: { run: Run; number: number }) {
   if (!game) {
     return error ? (
       <>
-        <Neighbours run={run.id} number={number} />
+        <Neighbours run={run.id} number={number} previous={null} next={null} />
         <Empty title={`Game ${number} is not here`}>
-          {error}. Games that are over are recorded within half a minute; of those being played only some are shown.
+          {error}. Finished games are recorded within half a minute; of those being played only some are shown.
         </Empty>
       </>
     ) : (
@@ -80,25 +80,25 @@ function Viewer({ run, game, isWaiting }: { run: Run; game: Game; isWaiting: boo
           <button type="button" onClick={() => step(-1)} disabled={ply === 0} aria-label="Back one ply"><Arrow d="M12 3 5 8l7 5z" /></button>
           <button type="button" onClick={() => step(1)} disabled={ply === last} aria-label="On one ply"><Arrow d="m4 3 7 5-7 5z" /></button>
           <button type="button" onClick={() => show(last)} aria-label="Last position"><Arrow d="M12 3v10M3 3l7 5-7 5z" /></button>
-          <button type="button" onClick={() => setFlipped(!flipped)} aria-pressed={flipped}>Turn</button>
+          <button type="button" onClick={() => setFlipped(!flipped)} aria-pressed={flipped}>Flip board</button>
           {game.is_live && (
             <button type="button" aria-pressed={chosen === null} onClick={() => setChosen(chosen === null ? ply : null)}>Live</button>
           )}
           <span class="figures muted">ply {ply} of {last}</span>
         </div>
-        <p class="muted small">Arrow keys, Home and End go through the game; f turns the board{game.is_live ? "; l follows it" : ""}.</p>
+        <p class="muted small">Arrow keys, Home and End go through the game; f flips the board{game.is_live ? "; l follows it" : ""}.</p>
       </section>
       <section class="game-facts">
-        <Neighbours run={run.id} number={game.number} />
+        <Neighbours run={run.id} number={game.number} previous={game.previous} next={game.next} />
         <p class="figures">
           <b>{outcome(game, isWaiting)}</b>
           <span class="muted"> · {scoreText(game, ply)}</span>
         </p>
+        <div class="game-chart">
+          <Chart title="Value over the game" x={x} xName="ply" curves={curves} from={0} to={1} height={130} share mark={ply} onPick={show} />
+        </div>
         <MoveList game={game} ply={ply} onPick={show} />
       </section>
-      <div class="game-chart">
-        <Chart title="Value over the game" x={x} xName="ply" curves={curves} from={0} to={1} height={150} share mark={ply} onPick={show} />
-      </div>
     </div>
   );
 }
@@ -111,19 +111,21 @@ function Arrow({ d }: { d: string }) {
   );
 }
 
-function Neighbours({ run, number }: { run: string; number: number }) {
+function Neighbours(props: { run: string; number: number; previous: number | null; next: number | null }) {
+  const { run, number, previous, next } = props;
   return (
     <div class="row apart">
       <h2>Game {number}</h2>
       <nav aria-label="Games" class="row">
-        {number > 0 && <a href={link(["run", run, "game", number - 1])}>Previous</a>}
-        <a href={link(["run", run, "game", number + 1])}>Next</a>
+        {previous !== null && <a href={link(["run", run, "game", previous])}>Previous</a>}
+        {next !== null && <a href={link(["run", run, "game", next])}>Next</a>}
+        <a href={link(["run", run, "games"])}>All games</a>
       </nav>
     </div>
   );
 }
 
-/** Of the position on the board, or else of the last one that was judged before it. */
+/** Of the position on the board, or else of the last one that was evaluated before it. */
 function scoreAt(game: Game, ply: number): number | null {
   for (let at = Math.min(ply, game.white_score.length - 1); at >= 0; at--) {
     const score = game.white_score[at];
@@ -134,7 +136,7 @@ function scoreAt(game: Game, ply: number): number | null {
 
 function scoreText(game: Game, ply: number): string {
   const score = game.white_score[ply];
-  if (score == null) return ply === game.ucis.length && !game.is_live ? "the end" : "this position was not judged";
+  if (score == null) return ply === game.ucis.length && !game.is_live ? "the end" : "this position was not evaluated";
   const steps = game.steps[ply] ? `, ${game.steps[ply]} time steps` : "";
   const visits = game.visits[ply] ? `, ${game.visits[ply]} simulations` : "";
   return `White ${percent(score, 1)}${steps}${visits}`;

@@ -16,13 +16,14 @@ export function Results({ run }: { run: Run }) {
   if (stats.games === 0) {
     return (
       <Empty title="No game is recorded yet">
-        Games that are over are written every half a minute, or when 1,024 of them are there.
+        Finished games are recorded every half a minute, or when 1,024 of them are there.
       </Empty>
     );
   }
   return (
     <>
       <Outcome stats={stats} />
+      {!run.status.is_over && <p class="muted small">Counted when they are recorded: every half a minute, or when 1,024 finished games are there.</p>}
       <div class="columns">
         <Bars title="How games ended" nameOf="ending" unit="games" bars={sorted(stats.terminations)} />
         <Columns title="Length of games" xName="plies" unit="games" bins={binned(stats.lengths, 32)} />
@@ -43,7 +44,7 @@ function Outcome({ stats }: { stats: Stats }) {
   return (
     <section class="panel">
       <h2>
-        {amount(stats.games)} games, {amount(stats.plies / stats.games)} plies on average
+        {amount(stats.games)} recorded games, {amount(stats.plies / stats.games)} plies on average
       </h2>
       <div class="outcome" aria-hidden="true">
         {parts.map(([name, kind, count]) => (

@@ -6,6 +6,7 @@ import { useTopic } from "../stream";
 import type { Run as RunFacts } from "../types";
 import { Boards } from "./boards";
 import { GamePage } from "./game";
+import { Games } from "./games";
 import { Results } from "./results";
 import { Strength } from "./strength";
 import { Throughput } from "./throughput";
@@ -35,6 +36,8 @@ function Page({ run, page, number }: { run: RunFacts; page: string; number: stri
       return <Boards run={run} />;
     case "game":
       return <GamePage key={number} run={run} number={Number(number)} />;
+    case "games":
+      return <Games run={run} />;
     case "throughput":
       return <Throughput run={run} />;
     case "training":
@@ -44,6 +47,6 @@ function Page({ run, page, number }: { run: RunFacts; page: string; number: stri
     case "results":
       return <Results run={run} />;
     default:
-      return <Empty title="No such page">There is nothing of this name about a run.</Empty>;
+      return <Empty title="No such page">A run has no page of this name.</Empty>;
   }
 }

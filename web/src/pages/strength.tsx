@@ -17,7 +17,7 @@ export function Strength({ run }: { run: Run }) {
   if (nothing && matches.isLoading) return <p class="muted">Reading the matches …</p>;
   if (nothing) {
     return (
-      <Empty title="No match was played yet" command={`vecchess eval --history RUN`}>
+      <Empty title="No match was played yet" command={run.rating_command}>
         A training plays matches every few iterations (--eval-every). The networks of a run are rated against each other by:
       </Empty>
     );

@@ -1,11 +1,13 @@
-// By what curves are drawn: samples, time or iteration. The choice stands in the address.
+// The horizontal axis of curves: samples, time or iteration. The choice stands in the address.
 import { go, type Place } from "../router";
 
 export type Axis = "samples" | "time" | "iteration";
 const AXES: [Axis, string][] = [["samples", "Samples"], ["time", "Time"], ["iteration", "Iteration"]];
 
-export function axisOf(place: Place): Axis {
+/** The axis that the address names, if it can be used. Self-play has neither samples nor iterations. */
+export function axisOf(place: Place, isTraining = true): Axis {
   const asked = place.query.get("x");
+  if (!isTraining) return "time";
   return asked === "time" || asked === "iteration" ? asked : "samples";
 }
 

@@ -9,14 +9,14 @@ import { calm } from "../theme";
 
 export interface BoardProps {
   fen: string;
-  /** What people hear in place of the picture. */
+  /** Read out in place of the picture. */
   label: string;
   /** The last move as UCI, which is highlighted. */
   last?: string | undefined;
   orientation?: "white" | "black";
   coordinates?: boolean;
   shapes?: DrawShape[];
-  /** Whether men slide to their squares; they do unless somebody wants no motion. */
+  /** Whether pieces slide to their squares; they never do where reduced motion is asked for. */
   slides?: boolean;
   /** What else chessground takes: movable, premovable, events, ... Without it nothing can be moved. */
   config?: Config;

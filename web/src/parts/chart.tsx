@@ -1,4 +1,4 @@
-// A chart over uPlot, with a legend that tells the figures under the pointer, and a table of them.
+// A chart over uPlot, with a legend that shows the figures under the pointer, and a table of them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { amount, percent, short } from "../format";
@@ -72,7 +72,7 @@ export function Chart(props: ChartProps) {
   }, [shape, theme, props.xName, props.height, props.group]);
   useEffect(() => plot.current?.setData(data), [data]);
   useEffect(() => plot.current?.redraw(false), [props.mark]);
-  const shown = at !== null && at < props.x.length ? at : props.x.length - 1;
+  const shown = at !== null && at < props.x.length ? at : markedPlace(props);
   return (
     <figure class="panel chart">
       <figcaption>
@@ -80,10 +80,17 @@ export function Chart(props: ChartProps) {
         <Legend curves={props.curves} at={shown} format={format} />
       </figcaption>
       <div ref={place} class="plot" aria-hidden="true" />
+      {props.xName !== "time" && <p class="muted small x-name" aria-hidden="true">{props.xName}</p>}
       {props.note && <p class="muted small">{props.note}</p>}
       <Figures title={props.title} x={props.x} xName={props.xName} curves={props.curves} format={format} />
     </figure>
   );
+}
+
+/** The place whose figures stand in the legend while the pointer is elsewhere: the mark, or the newest. */
+function markedPlace({ x, mark }: ChartProps): number {
+  const found = mark === undefined ? -1 : x.findIndex((value) => value >= mark);
+  return found >= 0 ? found : x.length - 1;
 }
 
 function Legend(props: { curves: Curve[]; at: number; format: (value: number | null) => string }) {

@@ -10,13 +10,14 @@ export interface Bin {
 const WIDE = 100;
 const HIGH = 60;
 const MOST_LABELS = 9;
-/** Room is left where there are fewer columns: they would be walls. */
-const FEWEST = 6;
+/** A column is at most this part of the width, or a few would be walls. */
+const WIDEST = 0.15 * WIDE;
 
 export function Columns(props: { title: string; unit: string; xName: string; bins: Bin[] }) {
   const total = props.bins.reduce((sum, bin) => sum + bin.count, 0) || 1;
   const top = Math.max(1, ...props.bins.map((bin) => bin.count));
-  const step = WIDE / Math.max(props.bins.length, FEWEST);
+  const step = WIDE / Math.max(props.bins.length, 1);
+  const width = Math.min(0.84 * step, WIDEST);
   const every = Math.ceil(props.bins.length / MOST_LABELS);
   return (
     <figure class="panel histogram">
@@ -26,12 +27,12 @@ export function Columns(props: { title: string; unit: string; xName: string; bin
       </figcaption>
       <svg viewBox={`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" aria-hidden="true">
         {props.bins.map((bin, at) => (
-          <rect key={bin.name} x={at * step + step * 0.08} width={step * 0.84} y={HIGH - (HIGH * bin.count) / top} height={(HIGH * bin.count) / top}>
+          <rect key={bin.name} x={(at + 0.5) * step - width / 2} width={width} y={HIGH - (HIGH * bin.count) / top} height={(HIGH * bin.count) / top}>
             <title>{`${bin.name} ${props.xName}: ${amount(bin.count)} ${props.unit}`}</title>
           </rect>
         ))}
       </svg>
-      <div class="ticks figures muted" aria-hidden="true" style={{ width: `${step * props.bins.length}%` }}>
+      <div class="ticks figures muted" aria-hidden="true">
         {props.bins.map((bin, at) => (
           <span key={bin.name}>{at % every === 0 ? bin.short : ""}</span>
         ))}

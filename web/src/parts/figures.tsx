@@ -1,4 +1,4 @@
-// The figures of a chart as a table: for screen readers, and for whoever wants the numbers.
+// The figures of a chart as a table: for screen readers, and to read exact numbers.
 import { useState } from "preact/hooks";
 import { amount, moment } from "../format";
 import type { Curve } from "./chart";

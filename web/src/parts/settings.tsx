@@ -29,7 +29,7 @@ export function Settings({ runs }: { runs: { id: string; name: string }[] }) {
         <button type="button" aria-pressed={all} onClick={() => setAll(!all)}>Show all</button>
       </div>
       {shown.length === 0 ? (
-        <p class="muted">{configs.length === 0 ? "Reading the settings …" : "They were told the same."}</p>
+        <p class="muted">{configs.length === 0 ? "Reading the settings …" : "All settings are the same."}</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Settings">
           <table>

@@ -1,4 +1,4 @@
-// How a run stands, in a word, and the head of each page about one run.
+// The state of a run, and the head of each page about one run.
 import { clock, amount, words } from "../format";
 import { go, link } from "../router";
 import type { Run, RunStatus } from "../types";
@@ -21,7 +21,7 @@ export function reached(said: Pick<RunStatus, "iteration" | "iterations" | "game
   return said.iterations ? `iteration ${said.iteration} of ${said.iterations}, ${games}` : games;
 }
 
-const TABS = ["boards", "throughput", "training", "strength", "results"];
+const TABS = ["boards", "games", "throughput", "training", "strength", "results"];
 
 export function RunHead(props: { run: Run | null; id: string; here: string }) {
   const said = props.run?.status;
@@ -35,7 +35,7 @@ export function RunHead(props: { run: Run | null; id: string; here: string }) {
       {said && <StatusLine said={said} isBrief={props.here === "game"} />}
       <nav class="tabs" aria-label={`Pages about ${props.id}`}>
         {tabs.map((tab) => (
-          <Entry key={tab} here={tab === props.here} href={link(["run", props.id, tab])} text={tab[0]!.toUpperCase() + tab.slice(1)} />
+          <Entry key={tab} here={tab === (props.here === "game" ? "games" : props.here)} href={link(["run", props.id, tab])} text={tab[0]!.toUpperCase() + tab.slice(1)} />
         ))}
       </nav>
     </section>
@@ -57,7 +57,7 @@ function StatusLine({ said, isBrief }: { said: RunStatus; isBrief: boolean }) {
   );
 }
 
-/** Why it ended, how to go on, what limits its speed. */
+/** Why it ended, how to resume it, what limits its speed. */
 function Explained({ said }: { said: RunStatus }) {
   return (
     <>
@@ -65,7 +65,7 @@ function Explained({ said }: { said: RunStatus }) {
       {said.resume_command && <p>Resume with: <code>{said.resume_command}</code></p>}
       {said.bottleneck.label && (
         <p>
-          <b>{said.bottleneck.label}</b>: <WithCode text={said.bottleneck.advice} />.
+          <b>{said.bottleneck.label}.</b> <span class="advice"><WithCode text={said.bottleneck.advice} />.</span>
         </p>
       )}
     </>
@@ -86,7 +86,7 @@ function GameBox({ id }: { id: string }) {
   return (
     <form class="row" onSubmit={open}>
       <label for="game-number">Game</label>
-      <input id="game-number" name="number" type="number" min="0" step="1" inputMode="numeric" required />
+      <input id="game-number" name="number" type="number" min="0" step="1" inputMode="numeric" placeholder="number" required />
       <button type="submit">Open</button>
     </form>
   );

@@ -8,7 +8,7 @@ export function ValueBar(props: { score: number | null; flipped?: boolean; hidde
     <div
       class={`value-bar${known ? "" : " unknown"}${props.flipped ? " flipped" : ""}`}
       {...(props.hidden ? { "aria-hidden": true } : { role: "img", "aria-label": `White's expected score ${percent(props.score)}` })}
-      title={known ? `White ${percent(share)}` : "not judged"}
+      title={known ? `White ${percent(share)}` : "not evaluated"}
     >
       <span style={{ height: `${100 * share}%` }} />
     </div>

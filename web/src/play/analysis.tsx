@@ -1,6 +1,6 @@
-// The network's best lines while it thinks, and the moves it likes without thinking.
+// The network's best lines while it searches, and its first choices without a search.
 import { useEffect, useState } from "preact/hooks";
-import { Bar, percent } from "./chances";
+import { Bar, shares } from "./chances";
 import { listen, type Line, type Offer, type Seen } from "./server";
 import type { Session } from "./session";
 import { movesOf } from "./settings";
@@ -21,9 +21,9 @@ export function useAnalysis({ game, at, settings }: Session, offer: Offer, isOn:
     if (!game || !isOn || over) return;
     const stop = new AbortController();
     const asked = { network: settings.network, start: game.start, moves: movesOf(game, at), sims: offer.analysis_sims };
-    const told = ({ state = "", lines }: Partial<AnalysisState>) =>
+    const update = ({ state = "", lines }: Partial<AnalysisState>) =>
       stop.signal.aborted || setFound((old) => ({ state, lines: lines ?? old.lines, error: "" }));
-    listen("/analyse", asked, stop.signal, (event) => told(event as Partial<AnalysisState>)).catch(
+    listen("/analyse", asked, stop.signal, (event) => update(event as Partial<AnalysisState>)).catch(
       (failure: Error) => stop.signal.aborted || setFound({ lines: [], state: "", error: failure.message }),
     );
     return () => stop.abort();
@@ -44,13 +44,13 @@ export function Analysis(props: {
       <div class="row apart">
         <h2>Best lines</h2>
         <button type="button" aria-pressed={isOn} onClick={() => turn(!isOn)}>
-          {isOn ? "Pause" : "Think"}
+          {isOn ? "Pause" : "Resume"}
         </button>
       </div>
       <p class={analysis.error ? "bad" : "muted figures"}>{analysis.error || words(analysis, isOn)}</p>
       <ol class="lines">
         {analysis.lines.map((line, rank) => (
-          <LineRow key={rank} line={line} play={() => line.uci && session.move(line.uci)} />
+          <LineRow key={rank} line={line} fen={session.game?.plies[session.at]?.fen ?? ""} play={() => line.uci && session.move(line.uci)} />
         ))}
       </ol>
       {seen && seen.policy.length > 0 && <Policy seen={seen} play={session.move} />}
@@ -58,15 +58,16 @@ export function Analysis(props: {
   );
 }
 
-function LineRow({ line, play }: { line: Line; play: () => void }) {
-  const [first, ...rest] = line.san;
+function LineRow({ line, fen, play }: { line: Line; fen: string; play: () => void }) {
+  const [first, ...rest] = numbered(line.san, fen);
+  const [white, draw, black] = shares(line);
   return (
     <li>
       <div class="line-chances figures">
         <Bar chances={line} />
         <span class="muted" title="White wins, draws, Black wins">
           {line.mate === null
-            ? `${percent(line.win)} · ${percent(line.draw)} · ${percent(line.loss)}`
+            ? `White ${white}, draw ${draw}, Black ${black}`
             : `${line.mate > 0 ? "White" : "Black"} mates in ${Math.abs(line.mate)}`}
         </span>
       </div>
@@ -84,7 +85,7 @@ function Policy({ seen, play }: { seen: Seen; play: (uci: string) => void }) {
   const most = Math.max(...seen.policy.map((move) => move.share));
   return (
     <>
-      <h3>Likes best without a search</h3>
+      <h3>Network's first choices (no search)</h3>
       <ul class="policy figures">
         {seen.policy.map((move) => (
           <li key={move.uci}>
@@ -102,11 +103,27 @@ function Policy({ seen, play }: { seen: Seen; play: (uci: string) => void }) {
   );
 }
 
+/** "1 simulation", "2,000 simulations". */
+export function simulations(count: number): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? "simulation" : "simulations"}`;
+}
+
+/** The moves of a line with the numbers of the game: 12. Nf3 d5 13. d4, or 12… d5 13. d4. */
+function numbered(san: string[], fen: string): string[] {
+  const [, turn, , , , count] = fen.split(" ");
+  const black = turn === "b" ? 1 : 0;
+  return san.map((move, at) => {
+    const number = Number(count) + Math.floor((at + black) / 2);
+    if ((at + black) % 2 === 0) return `${number}. ${move}`;
+    return at === 0 ? `${number}… ${move}` : move;
+  });
+}
+
 function words({ lines, state }: AnalysisState, isOn: boolean): string {
   if (!isOn) return "Paused.";
-  if (state === "starting") return "The engine is getting ready; the first time ever this takes a minute or two …";
+  if (state === "starting") return "The engine is starting; the first time this takes a minute or two …";
   const [best] = lines;
-  if (!best) return state === "" ? "There is nothing to think about." : "Thinking …";
-  const done = `${best.sims.toLocaleString("en")} simulations, depth ${best.depth}`;
-  return state === "done" ? `${done}. Done.` : `${done}, ${best.sims_per_s.toLocaleString("en")} a second …`;
+  if (!best) return state === "" ? "There is nothing to analyse." : "Thinking …";
+  const done = `${simulations(best.sims)}, depth ${best.depth}`;
+  return state === "done" ? `${done}, finished` : `${done}, ${best.sims_per_s.toLocaleString("en")} a second …`;
 }

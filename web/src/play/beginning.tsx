@@ -23,13 +23,14 @@ export function Beginning({ session }: { session: Session }) {
   const [start, setStart] = useState<Start>("normal");
   const [fen, setFen] = useState(NORMAL);
   const [number, setNumber] = useState(() => Math.floor(Math.random() * POSITIONS));
+  const [refusal, setRefusal] = useState("");
   const playing = session.settings.mode === "play";
 
   const begin = (event: Event) => {
     event.preventDefault();
     const chosen: Side = side === "random" ? (Math.random() < 0.5 ? "white" : "black") : (side as Side);
     const how = start === "chess960" ? { chess960: number } : { text: start === "fen" ? fen : NORMAL };
-    void session.begin(how, playing ? chosen : session.settings.side);
+    void session.begin(how, playing ? chosen : session.settings.side).then(setRefusal);
   };
 
   return (
@@ -41,9 +42,10 @@ export function Beginning({ session }: { session: Session }) {
         {start === "fen" && (
           <label class="choice wide">
             <span>FEN</span>
-            <input type="text" required maxLength={120} spellcheck={false} value={fen} onInput={(event) => setFen(event.currentTarget.value)} />
+            <input type="text" required maxLength={120} spellcheck={false} value={fen} aria-invalid={refusal !== ""} onInput={(event) => (setFen(event.currentTarget.value), setRefusal(""))} />
           </label>
         )}
+        {refusal && <p class="bad wide" role="alert">{refusal}</p>}
         {start === "chess960" && (
           <label class="choice">
             <span>Position, 0 to 959</span>

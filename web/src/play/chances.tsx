@@ -8,20 +8,22 @@ export function ChancesBar({ chances, source }: { chances: Chances | null; sourc
       <p class="chances-words figures muted">
         {chances ? (
           <>
-            <span>White {percent(chances.win)}</span>
-            <span>Draw {percent(chances.draw)}</span>
-            <span>Black {percent(chances.loss)}</span>
+            {shares(chances).map((share, at) => (
+              <span key={at}>
+                {["White", "Draw", "Black"][at]} {share}
+              </span>
+            ))}
             <span class="chances-source">{source}</span>
           </>
         ) : (
-          <span>No word on this position yet</span>
+          <span>Not evaluated yet</span>
         )}
       </p>
     </div>
   );
 }
 
-/** The three shares side by side; the figures are told in words beside it. */
+/** The three shares side by side; the figures stand beside it as text. */
 export function Bar({ chances }: { chances: Chances | null }) {
   const { win, draw, loss } = chances ?? { win: 0, draw: 1, loss: 0 };
   return (
@@ -31,6 +33,16 @@ export function Bar({ chances }: { chances: Chances | null }) {
       <span class="bar-black" style={{ flexGrow: loss }} />
     </div>
   );
+}
+
+/** White's wins, draws, Black's wins in whole percent whose sum is 100. */
+export function shares({ win, draw, loss }: Chances): string[] {
+  const exact = [win, draw, loss].map((share) => 100 * share);
+  const whole = exact.map(Math.floor);
+  const order = [0, 1, 2].sort((a, b) => exact[b]! - whole[b]! - (exact[a]! - whole[a]!));
+  const missing = 100 - whole.reduce((sum, value) => sum + value, 0);
+  order.slice(0, Math.max(0, missing)).forEach((at) => whole[at]!++);
+  return whole.map((value, at) => (value === 0 && exact[at]! > 0 ? "<1 %" : `${value} %`));
 }
 
 export function percent(share: number): string {

@@ -1,4 +1,4 @@
-// The moves of the game, each a way to its position, and a line to write one.
+// The moves of the game, each a link to its position, and a field to type one.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Ply } from "./server";
 import type { Session } from "./session";
@@ -27,7 +27,7 @@ export function MoveList({ session }: { session: Session }) {
     <section class="panel" aria-label="Moves">
       <h2>Moves</h2>
       {game.plies.length === 1 ? (
-        <p class="muted">Drag a man, click it and where it goes, or write the move.</p>
+        <p class="muted">Drag a piece, click it and its target square, or type a move.</p>
       ) : (
         <div class="move-list" ref={list} tabIndex={0} role="group" aria-label="Moves of the game">
           <ol>
@@ -48,13 +48,13 @@ export function MoveList({ session }: { session: Session }) {
 
 function TypedMove({ session }: { session: Session }) {
   const [text, setText] = useState("");
-  const [error, setError] = useState(false);
+  const [error, setError] = useState("");
   const send = async (event: Event) => {
     event.preventDefault();
     if (!text.trim() || !session.canMove) return;
-    const isMade = await session.say(text);
-    setError(!isMade);
-    if (isMade) setText("");
+    const refusal = await session.playTyped(text);
+    setError(refusal);
+    if (!refusal) setText("");
   };
   return (
     <form class="row typed" onSubmit={(event) => void send(event)}>
@@ -68,13 +68,14 @@ function TypedMove({ session }: { session: Session }) {
           spellcheck={false}
           placeholder="Nf3, e2e4, O-O"
           value={text}
-          aria-invalid={error}
-          onInput={(event) => (setText(event.currentTarget.value), setError(false))}
+          aria-invalid={error !== ""}
+          onInput={(event) => (setText(event.currentTarget.value), setError(""))}
         />
       </label>
       <button type="submit" disabled={!session.canMove}>
         Move
       </button>
+      {error && <p class="bad" role="alert">{error}</p>}
     </form>
   );
 }

@@ -1,4 +1,4 @@
-// Who is played against, or asked, and how hard it thinks.
+// The opponent, and how strong it plays.
 import type { Offer } from "./server";
 import type { Session } from "./session";
 import { strengths, type Mode } from "./settings";
@@ -22,7 +22,7 @@ export function Opponent({ offer, session }: { offer: Offer; session: Session })
       <Choice
         label="Network"
         value={settings.network}
-        options={offer.networks.map((name) => [name, name === offer.built_in ? `${name} (counts men)` : name])}
+        options={offer.networks.map((name) => [name, name === offer.built_in ? `${name} (counts material)` : name])}
         choose={(network) => choose({ network })}
       />
       {settings.mode === "play" && (

@@ -13,7 +13,7 @@ export function useSeen({ game, at, settings }: Session): { seen: Seen | null; s
     if (!game) return;
     if (game.outcome && !game.outcome.can_go_on && at === game.plies.length - 1) {
       setSeen(null);
-      setError("The game is over here: there is no move to choose.");
+      setError("The game is over: there is no move to choose.");
       return;
     }
     const stop = new AbortController();

@@ -1,4 +1,4 @@
-// What the server knows of games and networks: the shapes of its answers, and how it is asked.
+// Requests of the play page, and the shapes of their answers.
 import { ApiError } from "../api";
 
 /** A position of a game, and the move that led there; none at the start. */
@@ -65,7 +65,7 @@ export interface Offer {
   analysis_sims: number;
 }
 
-export type Told = { state?: "starting" | "thinking" | "done"; lines?: Line[]; game?: Game; line?: Line | null };
+export type PlayEvent = { state?: "starting" | "thinking" | "done"; lines?: Line[]; game?: Game; line?: Line | null };
 
 const PLACE = "/api/play";
 export const OFFER = `${PLACE}/`;
@@ -77,8 +77,8 @@ export async function ask<T>(path: string, body: unknown, signal?: AbortSignal):
   return said;
 }
 
-/** Hears the events that answer a request, until there are no more. Aborting stops what they tell of. */
-export async function listen(path: string, body: unknown, signal: AbortSignal, hear: (told: Told) => void) {
+/** Calls `use` with each event that answers a request. Aborting ends the work on the server too. */
+export async function listen(path: string, body: unknown, signal: AbortSignal, use: (event: PlayEvent) => void) {
   const answer = await request(path, body, signal);
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -91,9 +91,9 @@ export async function listen(path: string, body: unknown, signal: AbortSignal, h
     const events = (rest + value).split("\n\n");
     rest = events.pop() ?? "";
     for (const event of events) {
-      const told = JSON.parse(event.replace(/^data: /, "")) as Told & { error?: string };
-      if (told.error !== undefined) throw new ApiError(told.error, answer.status);
-      hear(told);
+      const parsed = JSON.parse(event.replace(/^data: /, "")) as PlayEvent & { error?: string };
+      if (parsed.error !== undefined) throw new ApiError(parsed.error, answer.status);
+      use(parsed);
     }
   }
 }

@@ -1,4 +1,4 @@
-// A game on the page: what there is to show of it, and what can be done to it.
+// A game on the play page: its state, and the actions that change it.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, listen, type Game, type Line, type Offer, type Outcome } from "./server";
 import { asAsked, movesOf, other, remember, remembered, strengths, type Settings, type Side } from "./settings";
@@ -17,14 +17,18 @@ export interface Session {
   /** What the network expected when it moved. */
   expected: Line | null;
   error: string;
+  /** Whether the error is one of the network's move, which can be asked for again. */
+  canRetry: boolean;
   /** Counts refused moves: the board has to be set anew. */
   refused: number;
   canMove: boolean;
   choose: (change: Partial<Settings>) => void;
   show: (ply: number) => void;
-  begin: (how: { text?: string; chess960?: number }, side: Side) => Promise<boolean>;
+  /** "" where it began, else why not. */
+  begin: (how: { text?: string; chess960?: number }, side: Side) => Promise<string>;
   move: (uci: string) => void;
-  say: (typed: string) => Promise<boolean>;
+  /** Plays a typed move: "" where it is legal, else why not. */
+  playTyped: (typed: string) => Promise<string>;
   takeBack: () => void;
   resign: () => void;
   retry: () => void;
@@ -46,6 +50,7 @@ export function useSession(offer: Offer): Session {
   const [waiting, setWaiting] = useState<Waiting>("nothing");
   const [expected, setExpected] = useState<Line | null>(null);
   const [error, setError] = useState("");
+  const [canRetry, setCanRetry] = useState(false);
   const [refused, setRefused] = useState(0);
   const [tries, setTries] = useState(0);
 
@@ -56,26 +61,31 @@ export function useSession(offer: Offer): Session {
   const place = at === last ? game : branch;
   const canMove = place !== null && !isTheirs && (at === last ? !isOver : settings.mode === "analyse");
 
-  /** Take a game over from the server; false, with a line, where it refuses. */
-  async function adopt(path: string, body: object): Promise<boolean> {
+  /** Take a game over from the server; returns "", or why it refuses. */
+  async function adopt(path: string, body: object): Promise<string> {
     try {
       const next = await ask<Game>(path, body);
       setGame(next);
       setAt(next.plies.length - 1);
       setError("");
-      return true;
+      return "";
     } catch (failure) {
-      setError((failure as Error).message);
       setRefused((count) => count + 1);
-      return false;
+      return (failure as Error).message;
     }
+  }
+
+  /** The same for what is done on the board: a refusal stands below it. */
+  async function adoptOrTell(body: object): Promise<void> {
+    setError(await adopt("/position", body));
+    setCanRetry(false);
   }
 
   const here = () => ({ start: game?.start ?? "startpos", moves: game ? movesOf(game, at) : [] });
 
   useEffect(() => {
     const { start = "startpos", moves = [] } = kept;
-    void adopt("/position", { start, moves }).then((isRead) => isRead || adopt("/position", {}));
+    void adopt("/position", { start, moves }).then((refusal) => (refusal ? adoptOrTell({}) : undefined));
   }, []);
 
   // With what is shown, not a moment later: the page may be left by then.
@@ -99,16 +109,20 @@ export function useSession(offer: Offer): Session {
     const asked = { ...asAsked(settings.strength), network: settings.network, start: game.start, moves: movesOf(game) };
     setWaiting("thinking");
     setError("");
-    listen("/move", asked, stop.signal, (told) => {
+    listen("/move", asked, stop.signal, (event) => {
       if (stop.signal.aborted) return;
-      if (told.state === "starting") setWaiting("starting");
-      if (told.game) {
-        setExpected(told.line ?? null);
-        setGame(told.game);
-        setAt(told.game.plies.length - 1);
+      if (event.state === "starting") setWaiting("starting");
+      if (event.game) {
+        setExpected(event.line ?? null);
+        setGame(event.game);
+        setAt(event.game.plies.length - 1);
       }
     })
-      .catch((failure: Error) => stop.signal.aborted || setError(failure.message))
+      .catch((failure: Error) => {
+        if (stop.signal.aborted) return;
+        setError(failure.message);
+        setCanRetry(true);
+      })
       .finally(() => stop.signal.aborted || setWaiting("nothing"));
     return () => {
       stop.abort();
@@ -125,26 +139,27 @@ export function useSession(offer: Offer): Session {
     waiting,
     expected,
     error,
+    canRetry,
     refused,
     canMove,
     choose: (change) => setSettings((old) => sensible(offer, { ...old, ...change })),
     show: (ply) => setAt(Math.max(0, Math.min(last, ply))),
     begin: async (how, side) => {
-      const isRead = await adopt("/read", how);
-      if (isRead) {
+      const refusal = await adopt("/read", how);
+      if (!refusal) {
         setResigned(null);
         setExpected(null);
         setSettings((old) => ({ ...old, side }));
       }
-      return isRead;
+      return refusal;
     },
-    move: (uci) => void adopt("/position", { start: here().start, moves: [...here().moves, uci] }),
-    say: (typed) => adopt("/position", { ...here(), typed }),
+    move: (uci) => void adoptOrTell({ start: here().start, moves: [...here().moves, uci] }),
+    playTyped: (typed) => adopt("/position", { ...here(), typed }),
     takeBack: () => {
       if (!game || last === 0) return;
       setResigned(null);
       setExpected(null);
-      void adopt("/position", { start: game.start, moves: movesOf(game, Math.max(0, last - pliesBack(game, settings))) });
+      void adoptOrTell({ start: game.start, moves: movesOf(game, Math.max(0, last - pliesBack(game, settings))) });
     },
     resign: () => setResigned(settings.side),
     retry: () => {
@@ -166,8 +181,8 @@ function resignation(side: Side): Outcome {
   return { result: side === "white" ? "0-1" : "1-0", reason: "resignation", can_go_on: true };
 }
 
-/** Who won, in words for the person at the board. */
-export function verdict(outcome: Outcome, settings: Settings): string {
+/** The winner, from the point of view of the person at the board. */
+export function winnerText(outcome: Outcome, settings: Settings): string {
   if (outcome.result === "1/2-1/2") return "A draw";
   const winner: Side = outcome.result === "1-0" ? "white" : "black";
   if (settings.mode === "analyse") return winner === "white" ? "White wins" : "Black wins";

@@ -36,7 +36,7 @@ export function Spikes(props: {
     <section class="panel spikes" aria-label="Spikes">
       <h2>Spikes</h2>
       {error && <p class="bad">{error}</p>}
-      {!seen && !error && <p class="muted">Looking into the network …</p>}
+      {!seen && !error && <p class="muted">Computing the spikes …</p>}
       {seen?.line && <p class="muted">{seen.line}</p>}
       {seen?.steps !== undefined && <Steps seen={seen} />}
       {seen && seen.layers.length > 0 && <Layers seen={seen} paint={props.paint} choose={props.choose} />}

@@ -28,10 +28,9 @@ export function GameText({ session }: { session: Session }) {
   };
   const load = async (event: Event) => {
     event.preventDefault();
-    if (await session.begin({ text }, session.settings.side)) {
-      setText("");
-      setSaid("Loaded.");
-    }
+    const refusal = await session.begin({ text }, session.settings.side);
+    if (!refusal) setText("");
+    setSaid(refusal || "Loaded.");
   };
 
   return (

@@ -40,7 +40,7 @@ MOST_REQUESTS = 16
 SIMS = (0, 16, 64, 256, 1000)
 RATINGS = (700, 900, 1100, 1300)
 NO_NEURONS = {
-    MATERIAL_NET: "material counts men: it has no neurons, and all moves are equally likely to it.",
+    MATERIAL_NET: "The material evaluation has no neurons; without a search it prefers no move.",
     "relu": "The neurons of this network do not spike: it is a ReLU network.",
 }
 

@@ -22,6 +22,8 @@ class Address:
     """What a browser has to show; "" where it needs nothing."""
     is_loopback: bool
     """Only this machine itself reaches it."""
+    page: str = ""
+    """The page to open; "" for that of all runs."""
 
     @property
     def url(self) -> str:
@@ -29,7 +31,8 @@ class Address:
         host = f"[{self.host}]" if ":" in self.host else self.host
         if self.host in ("0.0.0.0", "::"):
             host = socket.gethostname()
-        return f"http://{host}:{self.port}/{f'?token={self.token}' if self.token else ''}"
+        token = f"?token={self.token}" if self.token else ""
+        return f"http://{host}:{self.port}/{token}" + (f"#{self.page}" if self.page else "")
 
 
 def listen(host: str, port: int, token: str = "") -> Address:

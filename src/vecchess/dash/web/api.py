@@ -10,8 +10,9 @@ from starlette.routing import Route
 
 from vecchess import __version__
 from vecchess.dash.json_response import SafeJSONResponse
-from vecchess.dash.views.page_values import game_view, run_details, run_rows, series_columns
+from vecchess.dash.views.game_values import GameQuery, game_rows, game_view
 from vecchess.dash.views.run_reader import RunReader
+from vecchess.dash.views.run_values import run_details, run_rows, series_columns
 from vecchess.dash.web.event_hub import EventHub, EventStream
 from vecchess.dash.web.topics import is_number, parse_topics
 from vecchess.errors import ConfigError, DataError
@@ -35,6 +36,7 @@ class Api:
             Route("/api/runs/{run}/config", self._config),
             Route("/api/runs/{run}/elo", self._elo),
             Route("/api/runs/{run}/series/{kind}", self._series),
+            Route("/api/runs/{run}/games", self._games),
             Route("/api/runs/{run}/games/{number}", self._game),
             Route("/api/events", self._events),
         ]
@@ -65,13 +67,20 @@ class Api:
             lambda reader: series_columns(reader.registry.view(name).series, kind, most)
         )
 
+    async def _games(self, request: Request) -> Response:
+        name, asked = request.path_params["run"], dict(request.query_params)
+        first = asked.pop("first", "")
+        query = GameQuery(
+            **{key: asked[key] for key in ("result", "ending", "order") if key in asked},
+            first=int(first) if is_number(first) else 0,
+        )
+        return await self._answer(lambda reader: game_rows(reader.registry.view(name), query))
+
     async def _game(self, request: Request) -> Response:
         name, number = request.path_params["run"], request.path_params["number"]
         if not is_number(number):
             raise HTTPException(404)
-        return await self._answer(
-            lambda reader: game_view(reader.registry.view(name).game(int(number)))
-        )
+        return await self._answer(lambda reader: game_view(reader.registry.view(name), int(number)))
 
     async def _events(self, request: Request) -> Any:
         if request.method == "HEAD":
@@ -86,3 +95,5 @@ class Api:
             return SafeJSONResponse(await self._reader.ask(question))
         except DataError as error:
             return SafeJSONResponse({"error": str(error)}, 404)
+        except ConfigError as error:
+            return SafeJSONResponse({"error": str(error)}, 400)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.dash.views.page_values import game_view, newest, run_details, run_rows
+from vecchess.dash.views.game_values import game_view
 from vecchess.dash.views.run_reader import RunReader, safe_name
+from vecchess.dash.views.run_values import newest, run_details, run_rows
 from vecchess.errors import ConfigError
 
 BOARDS = (16, 32, 64, 128, 256)
@@ -52,7 +53,7 @@ class Topic:
         if self.kind == "series":
             return newest(view.series)
         if self.kind == "game":
-            return game_view(view.game(self.number))
+            return game_view(view, self.number)
         boards = reader.grids.of(self.run).boards(view)
         return {"total": len(boards), "boards": boards[: self.number]}
 

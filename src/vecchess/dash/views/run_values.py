@@ -1,14 +1,13 @@
-"""Plain values for JSON: runs as rows and in full, metrics as columns, one game."""
+"""Plain values for JSON: runs as rows and in full, metrics as columns."""
 
+import shlex
 from typing import Any
 
-import chess
-
 from vecchess.dash.views.run_reader import RunRegistry
-from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Series
+from vecchess.safe_parse import encodable
 
 LINE_KEYS = (
     "kind",
@@ -61,6 +60,7 @@ def run_details(name: str, view: RunView) -> dict[str, Any]:
         "stats": view.stats.to_dict(),
         "networks": len(networks),
         "newest_network": networks[-1].name if networks else "",
+        "rating_command": f"vecchess eval --history {shlex.quote(encodable(str(view.path)))}",
         "kinds": view.series.kinds,
     }
 
@@ -99,18 +99,3 @@ def newest(series: Series) -> dict[str, Any]:
         line = series.last(kind) or {}
         found[kind] = {name: value for name, value in line.items() if name not in NOT_SHOWN}
     return {"counts": series.kinds, "last": found}
-
-
-def game_view(game: DecodedGame) -> dict[str, Any]:
-    """The game as plain values; ``fens`` are the men before the first ply and after each."""
-    position = chess.Board(game.start_fen, chess960=game.chess960)
-    fens = [_men(position)]
-    for uci in game.ucis:
-        position.push_uci(uci)
-        fens.append(_men(position))
-    return game.to_dict() | {"fens": fens}
-
-
-def _men(position: chess.Board) -> str:
-    """Men and side to move, the first two fields of a FEN."""
-    return f"{position.board_fen()} {'w' if position.turn else 'b'}"

@@ -1,0 +1,100 @@
+"""Plain values for JSON: one game, and pages of the list of recorded games."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import chess
+import numpy as np
+
+from vecchess.chess.pgn import RESULTS
+from vecchess.chess.rules import Termination
+from vecchess.errors import ConfigError
+from vecchess.monitor.run_view import RunView
+
+ORDERS = ("newest", "oldest", "shortest", "longest")
+GAMES_PER_PAGE = 50
+RESULT_CODES = {name: code for code, name in RESULTS.items()}
+ENDING_CODES = {reason.name.lower(): int(reason) for reason in Termination if reason}
+
+
+def game_view(view: RunView, number: int) -> dict[str, Any]:
+    """A game as plain values: ``fens`` are the pieces before the first ply and after each,
+    ``previous`` and ``next`` the numbers of recorded games beside it. Raises DataError."""
+    game = view.game(number)
+    position = chess.Board(game.start_fen, chess960=game.chess960)
+    fens = [_pieces(position)]
+    for uci in game.ucis:
+        position.push_uci(uci)
+        fens.append(_pieces(position))
+    return game.to_dict() | {"fens": fens} | _neighbours(view, number)
+
+
+def _pieces(position: chess.Board) -> str:
+    """Pieces and side to move, the first two fields of a FEN."""
+    return f"{position.board_fen()} {'w' if position.turn else 'b'}"
+
+
+@dataclass(frozen=True)
+class GameQuery:
+    """Which recorded games a page of the list shows."""
+
+    result: str = ""
+    """ "1-0", "0-1", "1/2-1/2"; "" for any."""
+    ending: str = ""
+    """A ``Termination`` in lower case; "" for any."""
+    order: str = "newest"
+    """One of ``ORDERS``."""
+    first: int = 0
+    """Games of the list before this page."""
+
+
+def game_rows(view: RunView, query: GameQuery) -> dict[str, Any]:
+    """A page of the list of recorded games, and how many games the list has.
+
+    Raises ConfigError for a result, an ending or an order that does not exist.
+    """
+    games = view.outcomes()
+    rows = np.arange(len(games.numbers))
+    if query.result:
+        rows = rows[np.sign(games.result[rows]) == _code(query.result, RESULT_CODES, "result")]
+    if query.ending:
+        rows = rows[games.termination[rows] == _code(query.ending, ENDING_CODES, "ending")]
+    plies = games.plies[rows]
+    if query.order in ("shortest", "longest"):
+        rows = rows[np.argsort(plies if query.order == "shortest" else -plies, kind="stable")]
+    elif query.order == "newest":
+        rows = rows[::-1]
+    elif query.order not in ORDERS:
+        raise ConfigError(f"the order is one of {', '.join(ORDERS)}, not {query.order[:20]!r}")
+    shown = rows[query.first : query.first + GAMES_PER_PAGE]
+    endings = {code: name for name, code in ENDING_CODES.items()}
+    return {
+        "total": len(rows),
+        "first": query.first,
+        "per_page": GAMES_PER_PAGE,
+        "games": [
+            {
+                "number": int(games.numbers[row]),
+                "plies": int(games.plies[row]),
+                "result": RESULTS[int(np.sign(games.result[row]))],
+                "termination": endings.get(int(games.termination[row]), "unknown"),
+            }
+            for row in shown.tolist()
+        ],
+    }
+
+
+def _neighbours(view: RunView, number: int) -> dict[str, int | None]:
+    """The numbers of the recorded games before and after ``number``, None where there is none."""
+    numbers = view.outcomes().numbers
+    before, after = numbers[numbers < number], numbers[numbers > number]
+    return {
+        "previous": int(before.max()) if len(before) else None,
+        "next": int(after.min()) if len(after) else None,
+    }
+
+
+def _code(name: str, codes: dict[str, int], what: str) -> int:
+    if name not in codes:
+        raise ConfigError(f"the {what} is one of {', '.join(codes)}, not {name[:20]!r}")
+    return codes[name]
