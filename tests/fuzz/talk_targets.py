@@ -4,12 +4,10 @@ import io
 import json
 import multiprocessing
 import os
-import socket
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any
 from unittest.mock import patch
 
@@ -21,11 +19,7 @@ from vecchess.ray_launcher.node_process import Post
 from vecchess.ray_launcher.wait import watch
 from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.runtime.signals import StopSignals
-from vecchess.train.distributed import control as hub
-from vecchess.train.distributed.connection import Wire
-from vecchess.train.distributed.control import Hub, Spoke
-from vecchess.train.distributed.messages import HELLO, has_all
-from vecchess.train.distributed.rendezvous import _first_message, _misfit
+from vecchess.train.distributed.control import RunEnd
 from vecchess.uci.searcher import Task
 from vecchess.uci.session import Session
 
@@ -127,85 +121,19 @@ PIPE = frames(
 )
 
 
-# wires between ranks
-
-
-@contextmanager
-def wired(data: bytes) -> Iterator[Wire]:
-    """Our end of a connection over which ``data`` came before the other end closed it."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname()) as one:
-            mine, _ = server.accept()
-            with suppress(OSError):  # who is hung up on cannot say more
-                one.sendall(data[: 1 << 16])
-        wire = Wire(mine)
-        try:
-            yield wire
-        finally:
-            wire.close()
-
-
-@contextmanager
-def quick(_: Path) -> Iterator[None]:
-    with (
-        patch.object(hub, "TOGETHER_S", 0.0),
-        patch.object(hub, "ROLL_S", 0.01),
-        patch.object(hub, "GRACE_S", 0.01),
-    ):
-        yield
-
-
-def at_contact(make: Callable[[Wire], Hub | Spoke]) -> Callable[[Path], Any]:
-    @contextmanager
-    def opened(folder: Path) -> Iterator[Read]:
-        def read(data: bytes) -> None:
-            with wired(data) as wire:
-                contact = make(wire)
-                for _ in range(8):
-                    contact.check()
-
-        with quick(folder):
-            yield read
-
-    return opened
-
-
-def greet(data: bytes) -> None:
-    """As rank 0 hears of somebody who is not known yet."""
-    facts: dict[str, Any] = HELLO_MESSAGE | {"rank": 0}
-    with wired(data) as wire:
-        said = _first_message(wire, monotonic() + 0.05, lambda: None)
-        if said is not None and has_all(said, HELLO) and said["word"] == "w":
-            _misfit(facts, said, {0: "a"})
-
-
-HELLO_MESSAGE = {
-    "rank": 1,
-    "host": "a",
-    "version": "1",
-    "world_size": 4,
-    "local_world_size": 2,
-    "kind": "cpu",
-    "word": "w",
-}
-
-
 def lines(*messages: Any) -> bytes:
     return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
 
-TO_HUB = lines(
-    {"kind": "say", "operation": "sum", "value": [1, 2]},
-    {"kind": "present"},
-    {"kind": "stuck"},
-    {"kind": "trouble", "line": "x", "exit_code": 2},
-)
-TO_SPOKE = lines(
-    {"kind": "wait"},
-    {"kind": "roll"},
-    {"kind": "all", "values": [1, 2]},
-    {"kind": "over", "line": "x", "exit_code": 1, "is_lost": True},
-)
+# the end of a run, as a rank reads it
+
+END = json.dumps(RunEnd("rank 1 on a died", 1, is_lost=True, lost=(1,))).encode()
+
+
+def read_end(data: bytes) -> None:
+    end = RunEnd.from_json(data)
+    assert isinstance(end.exit_code, int)
+    assert "\n" not in end.line
 
 
 # the keeper of a command of a fleet
@@ -223,27 +151,7 @@ def read_post(data: bytes) -> None:
 TARGETS = (
     Target("uci", lambda: list(UCI), uci, "text", UCI_WORDS + FEN_WORDS),
     Target("pipe", lambda: [PIPE], plain(read_pipe), "bytes", JSON_WORDS),
-    Target(
-        "hub",
-        lambda: [TO_HUB],
-        at_contact(lambda wire: Hub({1: wire}, HOSTS)),
-        "lines",
-        JSON_WORDS,
-        always_refuses=True,
-        is_slow=True,
-    ),
-    Target(
-        "spoke",
-        lambda: [TO_SPOKE],
-        at_contact(lambda wire: Spoke(wire, HOSTS)),
-        "lines",
-        JSON_WORDS,
-        always_refuses=True,
-        is_slow=True,
-    ),
-    Target(
-        "hello", lambda: [lines(HELLO_MESSAGE)], plain(greet), "lines", JSON_WORDS, is_slow=True
-    ),
+    Target("end", lambda: [END], plain(read_end), "bytes", JSON_WORDS),
     Target(
         "post",
         lambda: [lines(["err", "x"], ["out", "{}"], ["ended", -9])],

@@ -1,45 +1,53 @@
-"""How ranks keep in touch: each has one wire to rank 0, which hears all and answers all.
+"""Control plane of the ranks: heart-beats, small values and the end of a run as keys of a TCPStore.
 
-    spoke -> hub    say       its part of an exchange: the operation's name and a value
-                    stuck     a sum does not come to an end: find out who is missing
-                    present   the answer to ``roll``
-                    trouble   it ends with an error: the line and the exit code
-    hub -> spoke    all       every rank's value, in the order of ranks
-                    wait      rank 0 is here, others are missing
-                    roll      say that you are there
-                    over      the run ends: the line, the exit code, whether a rank is lost
+    facts       what all ranks must agree on, written by the first that comes
+    host/R      the host and process of rank R
+    alive/R     heart-beat of rank R: a text that changes, and the number of operations it entered
+    N/R         value of rank R in exchange N; deleted two exchanges later
+    end         why the run ends, written once: ``RunEnd``
+    left/R      rank R has read ``end``, or is done
 
-This stands beside torch.distributed, which carries gradients alone, for three reasons. A time-out
-there names a rank on rank 0 at best, here every rank hears the name. A rank that dies closes its
-wire, so that all know at once, wherever they are. And an error of one rank reaches the others in
-the middle of a sum.
+Rank 0 serves the store, or torchrun's agent does. A call to a store whose host is dead does not
+return, not even one with a time-out (decision 86). So one thread of each rank makes all calls, and
+the main thread waits for that thread for a limited time.
 """
 
-from collections.abc import Iterable
-from time import monotonic
-from typing import Any, NoReturn
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from threading import Event, Thread
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from vecchess.errors import RankLost, VecchessError
-from vecchess.safe_parse import clip_line
-from vecchess.train.distributed.connection import Message, Wire, readable
-from vecchess.train.distributed.messages import TO_HUB, TO_SPOKE, understood
+from vecchess.errors import ConfigError, RankLost, VecchessError
+from vecchess.safe_parse import clip_line, parse_json
+from vecchess.train.distributed.environment import RankInfo
 
-ROLL_S = 5.0
-"""A rank that does not answer a roll call for so long is lost."""
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
+BEAT_S = 0.25
+"""Between two heart-beats of a rank."""
+LOST_S = 10.0
+"""A rank without a heart-beat for so long is lost. A call into C that holds Python's lock for so
+long looks the same."""
 GRACE_S = 3.0
-"""Others give rank 0 so much longer than it gives them: it knows more names than they do."""
-WAIT_INTERVAL_S = 2.0
+"""Other ranks wait so much longer for rank 0 than it waits for them: it names who is missing."""
 TOGETHER_S = 0.2
-"""Ranks of one machine die together; so long after the first the others are looked for."""
-LINGER_S = 1.0
-"""To hang up on somebody whose words are not read yet would take ours back."""
-LONGEST_LINE = 1000
-"""Of another rank's error."""
+"""Processes that are killed together end within so long."""
+LINGER_S = 2.0
+"""Rank 0 serves the store for so long after the end at most, until all ranks have read it."""
+LEAST_POLL_S, MOST_POLL_S = 50e-6, 0.02
+MOST_BYTES = 1 << 24
+MOST_LINE = 1000
 RESUME = "every rank ends; start all machines again with --resume"
 
 
 class SharedError(VecchessError):
-    """An error of another rank. Empty where that rank or rank 0 has printed the line already."""
+    """An error of another rank. Its line is empty where another process prints it."""
 
     def __init__(self, line: str, exit_code: int) -> None:
         """``line`` may be empty; ``exit_code`` is the same on all ranks."""
@@ -47,223 +55,301 @@ class SharedError(VecchessError):
         self.exit_code = exit_code
 
 
-def lost_line(ranks: Iterable[int], hosts: list[str], what: str) -> str:
-    """The line about lost ranks: "rank 3 on gpu-7 and rank 4 on gpu-7 do not answer ..."."""
-    names = [f"rank {rank} on {hosts[rank]}" for rank in sorted(ranks)]
-    return f"{' and '.join(names)} {what}: {RESUME}"
+class RunEnd(NamedTuple):
+    """Why the ranks end, the same for all."""
+
+    line: str
+    """One line for the user; "" where nothing is to be printed."""
+    exit_code: int
+    is_lost: bool = False
+    """A rank is lost: the leader of every machine prints the line. Else rank 0 alone does."""
+    lost: tuple[int, ...] = ()
+    """Ranks that will not read this."""
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "RunEnd":
+        """Read what the store holds. What no rank has written ends the run too, with a line."""
+        try:
+            line, exit_code, is_lost, lost = parse_json(data, MOST_BYTES)
+            return cls(clip_line(line, MOST_LINE), int(exit_code), bool(is_lost), tuple(lost))
+        except (ValueError, TypeError, OverflowError):
+            return cls("another program wrote into the store of the ranks", 1, is_lost=True)
 
 
-class Hub:
-    """Rank 0's end of all wires."""
+class ControlPlane:
+    """This rank's part of the control plane. Its methods are called by the main thread."""
 
-    def __init__(self, wires: dict[int, Wire], hosts: list[str]) -> None:
-        """``wires`` by rank, without 0; ``hosts`` of all ranks."""
-        for wire in wires.values():
-            wire.trust()
-        self._wires = wires
-        self._hosts = hosts
-        self._said: dict[int, Message] = {}
-        self._present: set[int] = set()
-        self._must_call = False
+    def __init__(
+        self,
+        store: "Store",
+        info: RankInfo,
+        facts: Mapping[str, Any],
+        failed_children: Callable[[], Mapping[int, str]] = dict,
+    ) -> None:
+        """Start the control thread, which takes ``store`` over.
 
-    def exchange(self, operation: str, value: Any, patience_s: float) -> list[Any]:
-        """Every rank's value, on every rank.
+        facts: what must be the same on all ranks, by its name for the user. failed_children: how
+        ranks ended that this process started and that failed.
+        """
+        self.hosts: list[str] = []
+        """The host of every rank; empty until ``meet``."""
+        self._store, self._info, self._facts = store, info, dict(facts)
+        self._failed_children = failed_children
+        self._entered = self._num_exchanges = 0
+        self._end: RunEnd | None = None
+        self._last_call = monotonic()
+        self._beats: dict[int, tuple[bytes, float]] = {}  # by rank: the last one, and when seen
+        self._task: tuple[Callable[[], Any], Future[Any]] | None = None
+        self._wake, self._closing = Event(), False
+        self._thread = Thread(target=self._run, name="vecchess-control", daemon=True)
+        self._thread.start()
 
-        Raises RankLost where one does not turn up within ``patience_s``, SharedError where one
-        has failed.
+    def meet(self, start_s: float) -> None:
+        """Wait until all ranks are there, and fill ``hosts``. Raises as ``exchange``, also where
+        ranks do not fit together."""
+        self.hosts = self.exchange("meet", socket.gethostname(), start_s)
+
+    def exchange(self, operation: str, value: Any, timeout_s: float) -> list[Any]:
+        """Every rank's ``value`` (JSON, a few kB) by rank, on every rank.
+
+        All ranks call it with the same ``operation``. Raises as ``wait_for``.
+        """
+        self.enter()
+        number = self._num_exchanges = self._num_exchanges + 1
+        keys = [f"{number}/{rank}" for rank in range(self._info.world_size)]
+        payload = json.dumps([operation, value])
+        written: list[bool] = []
+
+        def attempt() -> list[bytes] | None:
+            if self._end is not None:
+                return None
+            if not written:
+                self._store.set(keys[self._info.rank], payload)
+                written.append(True)
+            if not self._store.check(keys):
+                return None
+            # every rank has begun this exchange, and so has read the one before
+            self._store.delete_key(f"{number - 1}/{self._info.rank}")
+            return self._store.multi_get(keys)
+
+        future = self._submit(attempt)
+        self.wait_for(lambda: _result(future, 0.05) is not None, timeout_s)
+        return [self._decoded(data, operation) for data in future.result()]
+
+    def enter(self) -> None:
+        """Count an operation of all ranks. Ranks whose count is lower are waited for."""
+        self._entered += 1
+
+    def wait_for(self, is_done: Callable[[], bool], timeout_s: float, what: str = "") -> None:
+        """Call ``is_done``, which takes a moment, until it returns True.
+
+        Raises RankLost that names ranks which died, have no heart-beat, or have not entered the
+        current operation within ``timeout_s``; SharedError where another rank has failed. ``what``
+        is the operation, where it may hang although all ranks have entered it.
         """
         start = monotonic()
-        next_word = start + WAIT_INTERVAL_S
-        while len(self._said) < len(self._wires):
-            now = monotonic()
-            if now > start + patience_s:
-                missing = self._wires.keys() - self._said.keys()
-                self._lose(missing, f"did not turn up within {patience_s:g} s")
-            if now > next_word:
-                self._send_all({"kind": "wait"})
-                next_word = now + WAIT_INTERVAL_S
-            self._listen(min(next_word, start + patience_s) - now)
-        said, self._said = self._said, {}
-        for rank, message in said.items():
-            assert message["operation"] == operation, (
-                f"rank {rank} is at {message['operation']}, rank 0 at {operation}"
-            )
-        values = [value, *(said[rank]["value"] for rank in sorted(said))]
-        self._send_all({"kind": "all", "values": values})
-        return values
+        deadline = start + timeout_s + (GRACE_S if self._info.rank else 0.0)
+        while not is_done():
+            if self._end is None and monotonic() > max(self._last_call, start) + LOST_S:
+                self._end = self._loss([0], f"did not answer for {LOST_S:g} s")
+            if self._end is not None:
+                self._raise(self._end)
+            if monotonic() > deadline:
+                self._name_late(timeout_s, what)
 
-    def check(self) -> None:
-        """Look, without waiting, whether everybody is there and well; raises as ``exchange``."""
-        self._listen(0.0)
-        if self._must_call:
-            self.find_missing("a sum over ranks does not come to an end")
-
-    def find_missing(self, reason: str) -> NoReturn:
-        """Ask who is there, and raise RankLost that names those who are not."""
-        self._must_call = False
-        self._present = set()
-        self._send_all({"kind": "roll"})
-        deadline = monotonic() + ROLL_S
-        while (left := deadline - monotonic()) > 0 and len(self._present) < len(self._wires):
-            self._listen(left)
-        missing = self._wires.keys() - self._present
-        if missing:
-            self._lose(missing, f"did not answer for {ROLL_S:g} s")
-        self._end(f"all ranks answer, but {reason}: {RESUME}", RankLost.exit_code, is_lost=True)
-        raise RankLost(f"all ranks answer, but {reason}: {RESUME}")
+    def find_cause(self, reason: str) -> NoReturn:
+        """Raise why a connection between ranks broke: a lost rank, or else the network."""
+        deadline = monotonic() + LOST_S + GRACE_S
+        self.wait_for(lambda: _paused() > deadline, LOST_S + 2 * GRACE_S)
+        self._blame_network(reason)
 
     def share(self, line: str, exit_code: int) -> bool:
-        """End the run on all ranks with rank 0's error; rank 0 prints ``line`` itself: False."""
-        self._end(line, exit_code, is_lost=False)
-        return False
+        """End the run on all ranks with this rank's error. Returns True where rank 0 prints it."""
+        rank = self._info.rank
+        self._post(RunEnd(self._named(line) if line and rank else line, exit_code))
+        read = self._submit(lambda: self._store.check(["left/0"]) or None)
+        return bool(rank) and _result(read, LOST_S) is not None
 
     def close(self) -> None:
-        """Hang up on all, once they had a moment to read the last word."""
-        for wire in self._wires.values():
-            wire.end()
-        open_wires = set(self._wires.values())
-        deadline = monotonic() + LINGER_S
-        while open_wires and (left := deadline - monotonic()) > 0:
-            for wire in readable(list(open_wires), left):
-                try:
-                    wire.receive()
-                except ConnectionError:
-                    open_wires.remove(wire)
-        for wire in self._wires.values():
-            wire.close()
+        """End the control thread; rank 0 first waits until the others have read the end."""
+        lost = self._end.lost if self._end else ()
+        others = range(self._info.world_size) if self._info.rank == 0 and self.hosts else ()
+        keys = [f"left/{rank}" for rank in others if rank not in lost]
 
-    def _listen(self, wait_s: float) -> None:
-        ranks = {wire: rank for rank, wire in self._wires.items()}
-        gone = {
-            ranks[wire] for wire in readable(list(ranks), wait_s) if not self._read(ranks[wire])
-        }
-        if gone:
-            for wire in readable(list(ranks), TOGETHER_S):
-                if ranks[wire] not in gone and not self._read(ranks[wire]):
-                    gone.add(ranks[wire])
-            self._lose(gone, "died" if len(gone) == 1 else "died at the same time")
+        def attempt() -> bool | None:
+            self._store.set(f"left/{self._info.rank}", "")
+            return self._store.check(keys) or None if keys else True
 
-    def _read(self, rank: int) -> bool:
-        """Take in what ``rank`` sent; False once it is gone."""
-        try:
-            messages = understood(self._wires[rank].receive(), TO_HUB)
-        except ConnectionError:
-            return False
-        for message in messages:
-            if message["kind"] == "say":
-                self._said[rank] = message
-                self._present.add(rank)  # it waits for an answer: it is there
-            elif message["kind"] == "present":
-                self._present.add(rank)
-            elif message["kind"] == "stuck":
-                self._must_call = True
-            elif message["kind"] == "trouble":
-                self._heed_trouble(rank, message)
-        return True
+        _result(self._submit(attempt), LINGER_S)
+        self._closing = True
+        self._wake.set()
+        self._thread.join(1.0)
 
-    def _heed_trouble(self, rank: int, message: Message) -> NoReturn:
-        line = clip_line(message["line"], LONGEST_LINE)
-        named = f"rank {rank} on {self._hosts[rank]}: {line}" if line else ""
-        self._end(named, message["exit_code"], is_lost=False)
-        raise SharedError(named, message["exit_code"])
+    def _raise(self, end: RunEnd) -> NoReturn:
+        if end.is_lost:
+            raise RankLost(end.line)
+        raise SharedError("" if self._info.rank else end.line, end.exit_code)
 
-    def _lose(self, ranks: Iterable[int], what: str) -> NoReturn:
-        line = lost_line(ranks, self._hosts, what)
-        self._end(line, RankLost.exit_code, is_lost=True)
-        raise RankLost(line)
+    def _name_late(self, timeout_s: float, what: str) -> None:
+        """Raise an error with the ranks that have not entered the current operation.
 
-    def _end(self, line: str, exit_code: int, is_lost: bool) -> None:
-        self._send_all({"kind": "over", "line": line, "exit_code": exit_code, "is_lost": is_lost})
-
-    def _send_all(self, message: Message) -> None:
-        for wire in self._wires.values():
-            try:
-                wire.send(message)
-            except ConnectionError:  # the next look at its wire says so
-                continue
-
-
-class Spoke:
-    """Every other rank's end of its wire to rank 0. The same verbs as ``Hub``."""
-
-    def __init__(self, wire: Wire, hosts: list[str]) -> None:
-        """``hosts`` of all ranks."""
-        wire.trust()
-        self._wire = wire
-        self._hosts = hosts
-        self._values: list[Any] | None = None
-        self._deadline = 0.0
-
-    def exchange(self, operation: str, value: Any, patience_s: float) -> list[Any]:
-        """As ``Hub.exchange``. Rank 0 counts as lost when it says nothing for ``patience_s``."""
-        self._send({"kind": "say", "operation": operation, "value": value})
-        patience_s += GRACE_S
-        self._deadline = monotonic() + patience_s
-        while self._values is None:
-            left = self._deadline - monotonic()
-            if left <= 0:
-                self._lose_first(f"did not answer for {patience_s:g} s")
-            self._listen(left, patience_s)
-        values, self._values = self._values, None
-        return values
-
-    def check(self) -> None:
-        """As ``Hub.check``."""
-        self._listen(0.0, 0.0)
-
-    def find_missing(self, reason: str) -> NoReturn:
-        """As ``Hub.find_missing``: rank 0 asks, and tells."""
-        self._send({"kind": "stuck"})
-        deadline = monotonic() + ROLL_S + GRACE_S
-        while (left := deadline - monotonic()) > 0:
-            self._listen(left, 0.0)
-        self._lose_first(f"did not answer for {ROLL_S + GRACE_S:g} s, and {reason}")
-
-    def share(self, line: str, exit_code: int) -> bool:
-        """Tell rank 0 of this rank's error; True once it has it, and so prints it."""
-        try:
-            self._send({"kind": "trouble", "line": line, "exit_code": exit_code})
-            deadline = monotonic() + ROLL_S + GRACE_S
-            while (left := deadline - monotonic()) > 0:
-                self._listen(left, 0.0)
-        except RankLost:
-            return False
-        except SharedError:
-            return True
-        return False
-
-    def close(self) -> None:
-        """Hang up."""
-        self._wire.close()
-
-    def _listen(self, wait_s: float, patience_s: float) -> None:
-        if not readable([self._wire], wait_s):
+        Rank 0 decides, or another rank where rank 0 is late. Otherwise the wait goes on.
+        """
+        entered = {rank: int(beat.split()[1]) for rank, (beat, _) in self._beats.items()}
+        ranks = range(self._info.world_size)
+        late = [rank for rank in ranks if entered.get(rank, 0) < self._entered]
+        if not late and what:
+            self._blame_network(f"{what} took more than {timeout_s:g} s")
+        if not late or (self._info.rank and 0 not in late):
             return
+        when = f"did not turn up within {timeout_s:g} s"
+        if not self.hosts:
+            self._raise(self._post(RunEnd(
+                f"of {len(ranks)} ranks, rank {', '.join(map(str, late))} {when}: is every machine "
+                "started, with the same --nnodes and --master-addr?", ConfigError.exit_code,
+            )))  # fmt: skip
+        self._raise(self._post(self._loss([0] if self._info.rank else late, when)))
+
+    def _blame_network(self, reason: str) -> NoReturn:
+        line = f"all ranks answer, but {reason} (is the network between them whole?): {RESUME}"
+        self._raise(self._post(RunEnd(line, RankLost.exit_code, is_lost=True)))
+
+    def _loss(self, ranks: Iterable[int], what: str) -> RunEnd:
+        """The end of the run because of lost ranks."""
+        lost = tuple(sorted(ranks))
+        names = " and ".join(f"rank {rank} on {self._host(rank)}" for rank in lost)
+        return RunEnd(f"{names} {what}: {RESUME}", RankLost.exit_code, is_lost=True, lost=lost)
+
+    def _host(self, rank: int) -> str:
+        if self.hosts:
+            return self.hosts[rank]
+        return socket.gethostname() if rank else self._info.master_addr
+
+    def _named(self, line: str) -> str:
+        return f"rank {self._info.rank} on {socket.gethostname()}: {line}"
+
+    def _decoded(self, data: bytes, operation: str) -> Any:
+        """The value of a rank in an exchange. Raises RankLost where no rank has written it."""
         try:
-            messages = understood(self._wire.receive(), TO_SPOKE)
-        except ConnectionError:
-            self._lose_first("died")
-        for message in messages:
-            self._heed(message, patience_s)
+            other, value = parse_json(data, MOST_BYTES)
+        except (ValueError, TypeError):
+            raise RankLost("another program wrote into the store of the ranks") from None
+        assert other == operation, f"another rank is at {other}, this one at {operation}"
+        return value
 
-    def _heed(self, message: Message, patience_s: float) -> None:
-        if message["kind"] == "all":
-            self._values = message["values"]
-        elif message["kind"] == "wait":
-            self._deadline = monotonic() + patience_s
-        elif message["kind"] == "roll":
-            self._send({"kind": "present"})
-        elif message["kind"] == "over":
-            if message["is_lost"]:
-                raise RankLost(clip_line(message["line"], LONGEST_LINE))
-            raise SharedError("", message["exit_code"])
+    def _post(self, end: RunEnd) -> RunEnd:
+        """Write ``end`` to the store; returns the one that holds, of the first rank that wrote."""
+        if self._end is None:
+            self._end = _result(self._submit(partial(self._write_end, end)), LOST_S) or end
+        return self._end
 
-    def _send(self, message: Message) -> None:
+    def _submit(self, attempt: Callable[[], Any]) -> "Future[Any]":
+        """Let the control thread call ``attempt`` until it returns something. Replaces the task
+        before, which nothing waits for any more."""
+        future: Future[Any] = Future()
+        if not self._thread.is_alive():
+            future.set_result(None)
+        self._task = (attempt, future)
+        self._wake.set()
+        return future
+
+    # from here on: the control thread
+
+    def _run(self) -> None:
         try:
-            self._wire.send(message)
-        except ConnectionError:
-            self._listen(0.0, 0.0)  # its last words, where there are any, say more
-            self._lose_first("died")
+            end = self._misfit()
+            while not self._closing:
+                self._beat(end)
+                self._work(monotonic() + BEAT_S)
+        except RuntimeError:  # of the store: the process that serves it has ended
+            self._end = self._end or self._loss([0], "died")
+            if self._task and not self._task[1].done():
+                self._task[1].set_result(None)
 
-    def _lose_first(self, what: str) -> NoReturn:
-        raise RankLost(lost_line([0], self._hosts, what))
+    def _misfit(self) -> RunEnd | None:
+        """The end of the run where this rank does not fit to those that came before."""
+        here = f"{socket.gethostname()} {os.getpid()} {id(self)}"
+        if (held := self._put(f"host/{self._info.rank}", here)) != here:
+            return self._refusal(
+                f"{held.split()[0]} has rank {self._info.rank} already: give every machine its own "
+                "--node-rank"
+            )
+        held = self._put("facts", json.dumps(self._facts))
+        for (name, value), other in zip(
+            self._facts.items(), parse_json(held, MOST_BYTES).values(), strict=False
+        ):
+            if value != other:
+                return self._refusal(
+                    f"started with another {name} than other ranks: {value}, not {other}; start "
+                    "every machine with the same settings"
+                )
+        return None
+
+    def _refusal(self, line: str) -> RunEnd:
+        return RunEnd(self._named(line), ConfigError.exit_code)
+
+    def _put(self, key: str, text: str) -> str:
+        """Write a key unless there is one; returns what it holds."""
+        return self._store.compare_set(key, "", text).decode()
+
+    def _beat(self, end: RunEnd | None) -> None:
+        """One heart-beat: write this rank's, read others', and find whether the run ends."""
+        now = monotonic()
+        self._store.set(f"alive/{self._info.rank}", f"{now} {self._entered}")
+        if self._end is None:
+            if self._store.check(["end"]):
+                self._end = RunEnd.from_json(self._store.get("end"))
+            elif end := end or self._find_loss(now):
+                self._end = self._write_end(end)
+        self._last_call = monotonic()
+
+    def _write_end(self, end: RunEnd) -> RunEnd:
+        return RunEnd.from_json(self._put("end", json.dumps(end)).encode())
+
+    def _find_loss(self, now: float) -> RunEnd | None:
+        """The end of the run where ranks have died or have no heart-beat."""
+        if self._failed_children():
+            sleep(TOGETHER_S)
+            children = self._failed_children()
+            return self._loss(children, f"died ({', '.join(sorted(set(children.values())))})")
+        for rank, beat in self._read_beats():
+            if beat != self._beats.get(rank, (b"", 0.0))[0]:
+                self._beats[rank] = beat, now
+        silent = [rank for rank, (_, seen) in self._beats.items() if now > seen + LOST_S]
+        return self._loss(silent, f"did not answer for {LOST_S:g} s") if silent else None
+
+    def _read_beats(self) -> Iterable[tuple[int, bytes]]:
+        """The heart-beats of all ranks that have come."""
+        keys = {f"alive/{rank}": rank for rank in range(self._info.world_size)}
+        if not self.hosts:
+            keys = {key: rank for key, rank in keys.items() if self._store.check([key])}
+        return zip(keys.values(), self._store.multi_get(list(keys)), strict=True)
+
+    def _work(self, until: float) -> None:
+        """Carry out the main thread's task, if there is one, until the next heart-beat is due."""
+        poll_s = LEAST_POLL_S
+        while (now := monotonic()) < until and not self._closing:
+            if self._task is None or self._task[1].done():
+                self._wake.wait(until - now)
+                self._wake.clear()
+                continue
+            attempt, future = self._task
+            if (result := attempt()) is not None:
+                future.set_result(result)
+            else:
+                sleep(poll_s)
+                poll_s = min(1.5 * poll_s, MOST_POLL_S)
+
+
+def _result(future: "Future[Any]", timeout_s: float) -> Any:
+    """What the control thread returned; None where that took too long, or the thread has ended."""
+    try:
+        return future.result(timeout_s)
+    except TimeoutError:
+        return None
+
+
+def _paused() -> float:
+    """The time after a short pause."""
+    sleep(0.02)
+    return monotonic()

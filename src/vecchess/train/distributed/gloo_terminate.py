@@ -1,10 +1,9 @@
-"""Threads of C++ libraries that fail: they wait, where C++ would end the whole process.
+"""A handler for exceptions in threads of gloo, which would end the whole process.
 
-A thread of gloo answers peers that are ready to receive; where one is dead by then it throws, and
-nothing in that thread catches (``Pair::sendAsyncMode`` in gloo/transport/tcp/pair.cc). C++ then
-asks what to do, and would end the process before anybody could say which rank died. So that thread
-waits: the hub hears that a wire is closed, and the run ends with the rank's name. Whatever fails
-in the main thread ends the process with C++'s own words, as ever.
+A thread of gloo sends to peers that are ready to receive; where a peer has died by then it throws,
+and nothing in that thread catches (``Pair::sendAsyncMode`` in gloo/transport/tcp/pair.cc). C++ ends
+the process then, before the line that names the dead rank is printed. With the handler that thread
+waits instead (decision 192). A failure in the main thread ends the process as usual.
 """
 
 import ctypes
@@ -14,11 +13,10 @@ from typing import Any
 
 
 def hold_failing_threads() -> Callable[[], None]:
-    """From now on; returns what puts the former handler back.
+    """Install the handler; returns what puts the former handler back.
 
-    The handler is compiled, for it has to run without Python: the thread that fails may hold the
-    GIL or never have heard of it, and one that is in Python when the interpreter ends is unwound,
-    which C++ answers with the same abort. Without GNU's C++ library all is as before.
+    It is compiled, because it has to run without Python: the failing thread may hold Python's lock
+    or be unknown to it. Without GNU's C++ library nothing changes.
     """
     try:
         library, system = ctypes.CDLL("libstdc++.so.6"), ctypes.CDLL(None)
@@ -41,7 +39,7 @@ def _compiled(
     this_thread: "ctypes._NamedFuncPointer",
     former: "ctypes._FuncPointer",
 ) -> Any:
-    """A handler that waits for ever, but does what ``former`` does in the main thread."""
+    """A handler that pauses without end; in the main thread it calls ``former``."""
     from numba import cfunc, types
 
     pause.argtypes, pause.restype = [], ctypes.c_int

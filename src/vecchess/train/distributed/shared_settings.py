@@ -1,8 +1,8 @@
-"""Settings of a machine that has to ask rank 0 for them.
+"""Settings of a machine that has to ask rank 0 for them (decision 97).
 
 A run's settings lie in its folder. Where machines share none, only rank 0's disk has them: when a
-run goes on, the others know by their own flags and variables who they are and where rank 0 is,
-and are told the rest once they meet.
+run is resumed, the others learn from their own flags and variables which ranks they are and where
+rank 0 is, and get the rest from rank 0 once all ranks have met.
 """
 
 import os
@@ -14,9 +14,9 @@ from vecchess.config.load import ENV_PREFIX
 from vecchess.train.distributed.ranks import Ranks
 
 OWN = {"node_rank", "gpus", "master_addr", "threads", "movers"}
-"""What may differ from machine to machine: which of them this is, and how it computes."""
-KNOWN_BEFORE = OWN | {"nnodes", "master_port", "rank_timeout_s"}
-"""What a machine must know before it meets rank 0."""
+"""Settings that may differ from machine to machine."""
+NEEDED_TO_JOIN = OWN | {"nnodes", "master_port", "rank_timeout_s"}
+"""Settings that a machine needs before it meets rank 0."""
 
 
 def settings_before_joining(flags: Mapping[str, Any]) -> TrainConfig:
@@ -24,10 +24,10 @@ def settings_before_joining(flags: Mapping[str, Any]) -> TrainConfig:
 
     ``flags`` are all that were given. Raises ConfigError as ``load_config``.
     """
-    variables = {ENV_PREFIX + name.upper() for name in KNOWN_BEFORE}
+    variables = {ENV_PREFIX + name.upper() for name in NEEDED_TO_JOIN}
     environ = {name: value for name, value in os.environ.items() if name in variables}
-    known = {name: value for name, value in flags.items() if name in KNOWN_BEFORE}
-    return load_config(TrainConfig, known, None, environ)
+    needed = {name: value for name, value in flags.items() if name in NEEDED_TO_JOIN}
+    return load_config(TrainConfig, needed, None, environ)
 
 
 def settings_from_rank0(
@@ -38,12 +38,12 @@ def settings_from_rank0(
     All ranks call it; rank 0 without ``flags``. Raises ConfigError where they do not fit together.
     """
     shared = config.model_dump(mode="json", exclude=OWN, exclude_none=True)
-    told = ranks.broadcast_object(shared)
+    from_rank0 = ranks.broadcast_object(shared)
     if flags is None:
         return config
-    return resolve(TrainConfig, flags, told, f"settings of rank 0 on {ranks.hosts[0]}")
+    return resolve(TrainConfig, flags, from_rank0, f"settings of rank 0 on {ranks.hosts[0]}")
 
 
 def shared_text(config: TrainConfig) -> str:
-    """What has to be the same on all machines, as text."""
+    """The settings that have to be the same on all machines, as text."""
     return config.model_dump_json(exclude=OWN)

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from tests.system.namespaces import Host, pids_in, reason_not, two_hosts
-from tests.train.test_launch import ROOT, environ, wait_for_ranks
+from tests.train.distributed.test_launch import ROOT, environ, wait_for_ranks
 
 pytestmark = pytest.mark.slow
-PROGRAM = [sys.executable, "-m", "tests.train.run_ranks"]
+PROGRAM = [sys.executable, "-m", "tests.train.distributed.run_ranks"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
 PORT = 29517
 
@@ -50,7 +50,7 @@ def test_torchrun_brings_two_machines_together(tmp_path: Path) -> None:
     with two_hosts() as (first, second):
         meet = ["--rdzv-backend=c10d", f"--rdzv-endpoint={first.address}:{PORT}", "--rdzv-id=7"]
         for host in (first, second):
-            local = [f"--local-addr={host.address}", "-m", "tests.train.run_ranks"]
+            local = [f"--local-addr={host.address}", "-m", "tests.train.distributed.run_ranks"]
             command = [*TORCHRUN, *meet, *local, "sums", tmp_path]
             host.start(["env", "-C", ROOT, *command], environ())
         for host in (first, second):

@@ -1,4 +1,6 @@
-"""A small program of ranks: ``python -m tests.train.run_ranks PROGRAM FOLDER``, as users start one.
+"""A small program of ranks, started as users start one.
+
+``python -m tests.train.distributed.run_ranks PROGRAM FOLDER``
 
 Further options are ``--gpus``, ``--nnodes``, ``--node-rank``, ``--master-addr``, ``--master-port``,
 ``--timeout-s`` and ``--start-s``.
@@ -8,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.train import rank_programs
+from tests.train.distributed import rank_programs
 from vecchess.errors import VecchessError
 from vecchess.runtime.devices import parse_gpus
 from vecchess.train.distributed.environment import Cluster

@@ -1,0 +1,191 @@
+"""Sums and broadcasts of tensors over ranks by torch.distributed: NCCL on GPUs, gloo on CPUs.
+
+Gradients are summed by one flat all-reduce after the backward pass, not by torch's
+DistributedDataParallel (decision 85).
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import partial
+from threading import Thread
+from time import sleep
+from typing import TYPE_CHECKING
+
+from vecchess.errors import ConfigError
+from vecchess.runtime.devices import CPU, Device
+from vecchess.train.distributed.control import ControlPlane
+from vecchess.train.distributed.environment import RankInfo
+from vecchess.train.distributed.rank_store import LOOPBACK, first_line
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from torch._C._distributed_c10d import Store
+    from torch.distributed import Work
+
+BACKSTOP_S = 1800.0
+"""torch's own time-out. That of the control plane comes first, with a line that names the rank."""
+POLL_S = 50e-6
+
+
+def require_backend(device: Device) -> None:
+    """Raise ConfigError where this torch cannot connect several ranks on such devices."""
+    from torch import distributed
+
+    on_gpu = device != CPU
+    if not distributed.is_available():
+        raise ConfigError("this torch has no torch.distributed: use one device, --gpus 0 or cpu")
+    if on_gpu and not distributed.is_nccl_available():
+        raise ConfigError(
+            "this torch has no NCCL, which several GPUs need: install torch for CUDA on Linux, or "
+            "use one GPU, or --gpus cpu:2"
+        )
+    if not on_gpu and not distributed.is_gloo_available():
+        raise ConfigError("this torch has no gloo, which several CPU ranks need: use --gpus cpu")
+
+
+def open_group(
+    info: RankInfo, device: "torch.device", store: "Store", control: ControlPlane, start_s: float
+) -> None:
+    """Initialise torch.distributed; ``store`` is used by nothing else meanwhile.
+
+    In a thread, because torch would wait for a rank that died. Raises ConfigError where ranks
+    cannot connect, and as ``ControlPlane.wait_for``.
+    """
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            _connect(info, device, store)
+        except BaseException as error:
+            failures.append(error)
+
+    def is_done() -> bool:
+        thread.join(0.01)
+        return not thread.is_alive()
+
+    thread = Thread(target=run, name="vecchess-connect", daemon=True)
+    thread.start()
+    control.enter()
+    control.wait_for(is_done, start_s, "to connect for sums")
+    if failures:
+        raise failures[0]
+
+
+def close_group(is_whole: bool) -> None:
+    """Leave torch.distributed. Where a rank is lost, pending operations are given up."""
+    from torch import distributed
+
+    if not distributed.is_initialized():
+        return
+    if is_whole:
+        distributed.destroy_process_group()
+    elif distributed.get_backend() == "nccl":
+        distributed.distributed_c10d._abort_process_group()
+    else:
+        # gloo cannot give up: abort and destructor wait for the lost rank without end. The group
+        # is never destroyed, so that the process can end
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(distributed.group.WORLD))
+
+
+class Collectives:
+    """Collectives of tensors that end with an error that names a lost rank."""
+
+    def __init__(self, control: ControlPlane, timeout_s: float) -> None:
+        """``timeout_s``: for a rank that has not come."""
+        self._control, self.timeout_s = control, timeout_s
+
+    def all_reduce_(self, tensors: "list[Tensor]") -> None:
+        """Replace each tensor by its sum: float64 and integers in float64, others in float32."""
+        import torch
+        from torch import distributed
+
+        def dtype_of(tensor: "Tensor") -> "torch.dtype":
+            is_wide = tensor.dtype == torch.float64 or not tensor.is_floating_point()
+            return torch.float64 if is_wide else torch.float32
+
+        for dtype, bucket in _buckets(tensors, dtype_of):
+            flat = torch.cat([tensor.detach().reshape(-1).to(dtype) for tensor in bucket])
+            self._wait_for(partial(distributed.all_reduce, flat, async_op=True))
+            _unflatten(flat, bucket)
+
+    def broadcast_(self, tensors: "list[Tensor]") -> None:
+        """Replace each tensor by rank 0's, byte for byte."""
+        import torch
+        from torch import distributed
+
+        for _, bucket in _buckets(tensors, lambda tensor: tensor.dtype):
+            flat = torch.cat([tensor.detach().reshape(-1) for tensor in bucket])
+            data = flat.view(torch.uint8)
+            self._wait_for(partial(distributed.broadcast, data, src=0, async_op=True))
+            _unflatten(flat, bucket)
+
+    def _wait_for(self, start: "Callable[[], Work]") -> None:
+        """Carry out a collective while the control plane is watched.
+
+        On a GPU this also waits for the collective itself, which costs a fraction of a millisecond
+        a step; a rank that hangs is then named before NCCL's watchdog ends the process.
+        """
+
+        def is_done() -> bool:
+            if not work.is_completed():
+                sleep(POLL_S)
+            return bool(work.is_completed())
+
+        self._control.enter()
+        try:
+            work = start()
+            self._control.wait_for(is_done, self.timeout_s, "a sum over ranks")
+            work.wait()
+        except RuntimeError as error:  # a connection of torch's broke
+            self._control.find_cause(first_line(error))
+
+
+def _buckets(
+    tensors: "list[Tensor]", key: "Callable[[Tensor], torch.dtype]"
+) -> "Iterable[tuple[torch.dtype, list[Tensor]]]":
+    """``tensors`` by ``key``, in the same order on all ranks."""
+    return [
+        (dtype, [tensor for tensor in tensors if key(tensor) == dtype])
+        for dtype in dict.fromkeys(map(key, tensors))
+    ]
+
+
+def _unflatten(flat: "Tensor", tensors: "list[Tensor]") -> None:
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    for tensor, part in zip(tensors, parts, strict=True):
+        tensor.detach().copy_(part.reshape(tensor.shape))
+
+
+def _connect(info: RankInfo, device: "torch.device", store: "Store") -> None:
+    """The body of ``open_group``'s thread.
+
+    The NCCL branch has not run on several GPUs yet. A thread has a current device of its own,
+    hence ``device_id`` here, and ``set_device`` in the main thread.
+    """
+    from torch import distributed
+    from torch._C._distributed_c10d import PrefixStore
+
+    on_gpu = device.type == "cuda"
+    if on_gpu:
+        # 1: the process ends, and does not hang, should a failed collective go unnoticed
+        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
+    elif info.master_addr in LOOPBACK and os.path.isdir("/sys/class/net/lo"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the host's name may not resolve
+    try:
+        distributed.init_process_group(
+            "nccl" if on_gpu else "gloo",
+            store=PrefixStore("collectives", store),
+            rank=info.rank,
+            world_size=info.world_size,
+            timeout=timedelta(seconds=BACKSTOP_S),
+            device_id=device if on_gpu else None,
+        )
+    except RuntimeError as error:
+        names = "NCCL_SOCKET_IFNAME" if on_gpu else "GLOO_SOCKET_IFNAME"
+        raise ConfigError(
+            f"ranks cannot connect for sums: {first_line(error)}; name the network interface "
+            f"between the machines in {names}"
+        ) from None
