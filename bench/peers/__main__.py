@@ -9,8 +9,8 @@ import typer
 from vecchess.config.bench_settings import InferenceBench, TrainingBench
 from vecchess.config.settings import build_from_flags
 from vecchess_cli.commands.bench import INFERENCE, TRAINING, show_facts
+from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, print_json, results
-from vecchess_cli.panels import PanelCommand
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.tables.inference_tables import print_inference
 

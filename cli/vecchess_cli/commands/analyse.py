@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess.config import AnalyseConfig
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, results
-from vecchess_cli.panels import command_app
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config
 

@@ -11,8 +11,8 @@ from vecchess.config.bench_settings import (
     TrainingBench,
 )
 from vecchess.config.settings import build_from_flags
+from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, print_json, print_table, results
-from vecchess_cli.panels import PanelCommand
 from vecchess_cli.settings_options import settings_options
 
 app = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)

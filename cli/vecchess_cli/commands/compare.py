@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, print_json, results
-from vecchess_cli.panels import command_app
 
 
 def compare(

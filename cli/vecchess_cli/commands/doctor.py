@@ -6,8 +6,8 @@ import typer
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import stopped_text
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, results
-from vecchess_cli.panels import command_app
 
 NEGATIVE = 3
 

@@ -9,8 +9,8 @@ import typer
 
 from vecchess.config import MatchConfig
 from vecchess.runtime.signals import stopped_text
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, results
-from vecchess_cli.panels import command_app
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config, Quiet
 

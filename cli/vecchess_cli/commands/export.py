@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, notes, print_json
-from vecchess_cli.panels import PanelCommand
 
 if TYPE_CHECKING:
     from vecchess.export.game_source import ExportSource, OnExported

@@ -8,8 +8,8 @@ import typer
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.runtime.signals import stopped_text
+from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, notes, print_json, results
-from vecchess_cli.panels import PanelCommand
 from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, print_json, print_table, results
-from vecchess_cli.panels import PanelCommand
 
 app = typer.Typer(help="Make, describe and check network files.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]

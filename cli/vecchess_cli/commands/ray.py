@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess_cli.commands import selfplay, train
+from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import notes, print_json
-from vecchess_cli.panels import PanelCommand
 
 if TYPE_CHECKING:
     from vecchess.ray_launcher.ray_cluster import RayPost

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, results
-from vecchess_cli.panels import command_app
 from vecchess_cli.shared_options import Backend, Device, Quiet, Threads
 
 NEGATIVE = 3

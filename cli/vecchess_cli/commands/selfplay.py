@@ -8,8 +8,8 @@ import typer
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, print_table, results
-from vecchess_cli.panels import command_app
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config, Quiet, Resume
 

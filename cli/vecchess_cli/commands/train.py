@@ -9,8 +9,8 @@ from vecchess.config import TrainConfig, TreeConfig
 from vecchess.config.train_settings import OBJECTIVE_DEFAULTS
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, print_json, print_lines, results
-from vecchess_cli.panels import command_app
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config, Quiet, Resume
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, print_rows, results
-from vecchess_cli.panels import command_app
 from vecchess_cli.shared_options import Backend, Device, Threads
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from vecchess.config import UciConfig
-from vecchess_cli.panels import command_app
+from vecchess_cli.option_panels import command_app
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config
 
