@@ -122,3 +122,18 @@ def _rewrite(path: Path, key: str, value: object) -> None:
 
     description = _description(path) | {key: value}
     path.write_bytes(save(load(path.read_bytes()), {"vecchess": json.dumps(description)}))
+
+
+def test_a_folder_names_its_newest_network(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match=r"newest network is .*net\.safetensors"):
+        load_net(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NetworkError, match=r"is a folder, not a network file$"):
+        load_net(tmp_path / "empty")
+
+
+def test_another_kind_of_file_is_said_to_be_one(tmp_path: Path) -> None:
+    file = tmp_path / "latest.json"
+    file.write_text('{"schema": 1, "file": "net.safetensors"}')
+    with pytest.raises(NetworkError, match=r"latest\.json is no network file"):
+        load_net(file)

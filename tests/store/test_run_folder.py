@@ -43,6 +43,8 @@ def test_it_is_there_once_it_has_settings(run: RunFolder) -> None:
     with pytest.raises(ConfigError, match=r"one is not a run: it has no config\.toml"):
         RunFolder.existing(run.path)
     run.config.write_text("")
+    with pytest.raises(ConfigError, match=f"it has runs, such as {run.path}"):
+        RunFolder.existing(run.path.parent)
     assert run.is_there
     assert RunFolder.existing(run.path).path == run.path
 

@@ -38,7 +38,9 @@ class RunFolder:
         """The run at ``path``; raises ConfigError where there is none."""
         run = cls(path)
         if not run.is_there:
-            raise ConfigError(f"{path} is not a run: it has no config.toml")
+            runs = sorted(inner.parent for inner in path.glob("*/config.toml"))
+            hint = f"; it has runs, such as {runs[-1]}" if runs else ""
+            raise ConfigError(f"{path} is not a run: it has no config.toml{hint}")
         return run
 
     @property

@@ -9,10 +9,10 @@ import torch
 from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
-from vecchess.errors import ConfigError, NetworkError, VecchessError
+from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.create import create_sized, is_recipe, require_history, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net
+from vecchess.snn.integer.net_file import load_net, missing_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
@@ -83,7 +83,7 @@ def _existing_sizes(config: TrainConfig) -> NetConfig:
 
 def _load(file: Path) -> IntegerNet:
     if not file.is_file():
-        raise NetworkError(f"there is no network file {file}")
+        raise missing_net(file)
     return load_net(file)
 
 

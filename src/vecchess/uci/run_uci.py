@@ -9,7 +9,6 @@ from threading import Event, Lock, Thread, current_thread, main_thread
 from time import monotonic
 
 from vecchess.config import BUILT_IN_NETS, UciConfig
-from vecchess.errors import NetworkError
 from vecchess.runtime.signals import EXIT_INTERRUPTED
 from vecchess.uci.session import Session
 
@@ -62,12 +61,12 @@ def _close(session: Session, timeout_s: float, code: int) -> None:
 
 def check_net_name(net: str) -> None:
     """Raise NetworkError where no network has this name; no file is opened yet."""
+    from vecchess.snn.integer.net_file import missing_net
     from vecchess.snn.presets import PRESETS
 
     known = (*BUILT_IN_NETS, *PRESETS)
     if net not in known and not Path(net).is_file():
-        names = ", ".join(known)
-        raise NetworkError(f'there is no network file "{net}", nor a network named so ({names})')
+        raise missing_net(Path(net), ", ".join(known))
 
 
 def _converse(session: Session, lines: Lines) -> None:

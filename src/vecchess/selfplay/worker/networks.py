@@ -7,7 +7,7 @@ from vecchess.errors import NetworkError
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net, save_net
+from vecchess.snn.integer.net_file import load_net, missing_net, save_net
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 
@@ -20,9 +20,7 @@ def load_or_create(net: str, seed: int) -> IntegerNet:
     if _is_new(net):
         return create_network(net, seed)
     if not Path(net).is_file():
-        raise NetworkError(
-            f"there is no network file {net}, nor a preset of that name ({', '.join(PRESETS)})"
-        )
+        raise missing_net(Path(net), ", ".join(PRESETS))
     return load_net(Path(net))
 
 

@@ -23,6 +23,7 @@ from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 
+SUFFIX = ".safetensors"
 METADATA_KEY = "vecchess"
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
 
@@ -52,15 +53,31 @@ def save_net(net: IntegerNet, path: Path) -> None:
 def load_net(path: Path) -> IntegerNet:
     """Read, then check schema, names, dtypes, shapes, ranges and hash; raises ``NetworkError``."""
     path = Path(path)
+    if path.is_dir():
+        raise missing_net(path)
     try:
         with open_regular(path) as file:
             data = file.read()
     except OSError as error:
         raise NetworkError(f"cannot read network {path}: {error.strerror}") from error
+    if path.suffix != SUFFIX and int.from_bytes(data[:8], "little") > len(data):
+        raise NetworkError(f"{path} is no network file: those end in {SUFFIX}")
     try:
         return _parse(data)
     except NetworkError as error:
         raise NetworkError(f"network {path} {error}") from error
+
+
+def missing_net(path: Path, presets: str = "") -> NetworkError:
+    """The error for a path without a network file; of a run's folder it names the newest one."""
+    if not path.is_dir():
+        also = f", nor a preset of that name ({presets})" if presets else ""
+        return NetworkError(f"there is no network file {path}{also}")
+    nets = [*path.glob(f"nets/*{SUFFIX}"), *path.glob(f"*{SUFFIX}")]
+    if not nets:
+        return NetworkError(f"{path} is a folder, not a network file")
+    newest = max(nets, key=lambda net: net.stat().st_mtime)
+    return NetworkError(f"{path} is a folder, not a network file; its newest network is {newest}")
 
 
 def _parse(data: bytes) -> IntegerNet:
