@@ -29,7 +29,7 @@ from vecchess.store.shard import write_shard
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
-from vecchess.train.data.shared_buffers import SharedBuffers
+from vecchess.train.data.samples import SharedBuffers
 
 ROOT = Path(__file__).parents[2]
 MOST_MB = 16.0

@@ -2,10 +2,9 @@
 
 import gzip
 import hashlib
-import io
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,12 +37,11 @@ from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint.checkpoint_folder import (
     MANIFEST_FILE,
-    STATE_FILE,
     CheckpointFolder,
-    load,
+    load_checkpoint,
 )
-from vecchess.train.checkpoint.state_dict import packed
-from vecchess.train.checkpoint.trainer_state import _to_bytes
+from vecchess.train.checkpoint.state_file import TENSORS_FILE, VALUES_FILE, encode_state
+from vecchess.train.checkpoint.trainer_state import read_state
 from vecchess.train.data.shard_block import ShardBlock
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
@@ -192,38 +190,52 @@ def description() -> bytes:
     return json.dumps(said | {"exit_rule": rule, "calibration": {"positions": 9}}).encode()
 
 
+FACTS = {"iteration": 1, "step": 2, "net": {"blocks": 1}}
+
+
 @cache
-def state() -> bytes:
-    buffer = io.BytesIO()
-    values = {
-        "net": {"w": torch.ones(3), "b": torch.zeros(2, dtype=torch.bfloat16)},
-        "folded": True,
+def state() -> dict[str, bytes]:
+    tensors = {
+        "net/w": torch.ones(3),
+        "net/b": torch.zeros(2, dtype=torch.bfloat16),
+        "optimiser/w/step": torch.tensor(2.0),
     }
-    torch.save(packed(values | {"n": [1, 2.5, None, "x"], "a": np.arange(3)}), buffer)
-    return buffer.getvalue()
+    counts = dict.fromkeys(("steps", "samples", "iteration", "iteration_step", "positions"), 3)
+    flags = dict.fromkeys(("folded", "has_begun", "candidate_waits"), True)
+    source = {"history": [[[0, 2, 90]]], "reference_shards": 0}
+    more = {"rates": [0.5], "scaler": {"scale": 2.0}, "matches": [{"elo": 1.5}], "source": source}
+    return encode_state(tensors, counts | flags | more)
 
 
-@contextmanager
-def checkpoint_state(folder: Path) -> Iterator[Read]:
-    """The input is the state of a checkpoint whose manifest fits it: both come from one hand."""
-    path = CheckpointFolder(folder).save("000001", {}, {"iteration": 1, "step": 2})
-    manifest = json.loads((path / MANIFEST_FILE).read_bytes())
+def checkpoint_file(name: str) -> Callable[[Path], AbstractContextManager[Read]]:
+    """The input is this file of a checkpoint whose manifest fits it: one hand made both."""
 
-    def read(data: bytes) -> None:
-        (path / STATE_FILE).write_bytes(data)
-        known = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        said = manifest | {"files": {STATE_FILE: known}}
-        (path / MANIFEST_FILE).write_text(json.dumps(said))
-        _to_bytes(load(path).state)
+    @contextmanager
+    def opened(folder: Path) -> Iterator[Read]:
+        path = CheckpointFolder(folder).save("000001", state(), FACTS)
+        manifest = json.loads((path / MANIFEST_FILE).read_bytes())
 
-    yield read
+        def read(data: bytes) -> None:
+            (path / name).write_bytes(data)
+            entry = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            files = manifest["files"] | {name: entry}
+            (path / MANIFEST_FILE).write_text(json.dumps(manifest | {"files": files}))
+            encode_state(*_plain(load_checkpoint(path).files))
+
+        yield read
+
+    return opened
+
+
+def _plain(files: dict[str, bytes]) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    tensors, values = read_state(files)
+    return tensors, values.model_dump()
 
 
 @cache
-def checkpoint_words() -> bytes:
+def checkpoint_manifest_bytes() -> bytes:
     with TemporaryDirectory() as folder:
-        facts = {"iteration": 1, "step": 2, "net": {"blocks": 1}}
-        path = CheckpointFolder(Path(folder)).save("000001", {"a": 1}, facts)
+        path = CheckpointFolder(Path(folder)).save("000001", state(), FACTS)
         return (path / MANIFEST_FILE).read_bytes()
 
 
@@ -231,13 +243,13 @@ def checkpoint_words() -> bytes:
 def checkpoint_manifest(folder: Path) -> Iterator[Read]:
     """The input is the manifest of the newest of two checkpoints."""
     checkpoints = CheckpointFolder(folder)
-    checkpoints.save("000001", {"a": 1}, {"iteration": 0, "step": 1})
-    path = checkpoints.save("000002", {"a": 1}, {"iteration": 1, "step": 2, "net": {"blocks": 1}})
+    checkpoints.save("000001", state(), FACTS | {"iteration": 0})
+    path = checkpoints.save("000002", state(), FACTS)
 
     def read(data: bytes) -> None:
         (path / MANIFEST_FILE).write_bytes(data)
         assert checkpoints.latest(lambda line: None) is not None
-        load(path, {"blocks": 1})
+        load_checkpoint(path)
 
     yield read
 
@@ -286,17 +298,24 @@ TARGETS = (
         "network-signed", lambda: [description()], signed_network, "json", JSON_WORDS, is_slow=True
     ),
     Target(
-        "checkpoint",
-        lambda: [state()],
-        checkpoint_state,
-        "zip",
-        ZIP_WORDS,
-        floor_mib=48,
+        "checkpoint-tensors",
+        lambda: [state()[TENSORS_FILE]],
+        checkpoint_file(TENSORS_FILE),
+        "bytes",
+        JSON_WORDS,
+        is_slow=True,
+    ),
+    Target(
+        "checkpoint-values",
+        lambda: [state()[VALUES_FILE]],
+        checkpoint_file(VALUES_FILE),
+        "json",
+        JSON_WORDS,
         is_slow=True,
     ),
     Target(
         "checkpoint-manifest",
-        lambda: [checkpoint_words()],
+        lambda: [checkpoint_manifest_bytes()],
         checkpoint_manifest,
         "json",
         JSON_WORDS,

@@ -1,4 +1,4 @@
-"""Games for the tests of learning: played at random, with targets and values as of searches."""
+"""Games for the tests of training: random ones, with targets and values as if from searches."""
 
 from dataclasses import replace
 
@@ -11,13 +11,13 @@ from vecchess.store.replay_positions import replay_positions
 
 
 def games(num_games: int = 12, chess960: bool = False, seed: int = 1) -> GameRecords:
-    """Games of a network that says something else of each position; the first 3 plies random."""
+    """Games of a network with another answer for each position; the first 3 plies are random."""
     config = GameConfig(max_plies=90, random_plies=3, chess960=chess960)
     return play(config, num_games, LoudBackend(16), seed=seed)
 
 
 def searched(records: GameRecords, moves: int = 8) -> GameRecords:
-    """As if two of three plies after the random ones had been searched, a half of these fast.
+    """As if two of three plies after the random ones had been searched, half of these fast.
 
     A full search has a target of up to ``moves`` of the legal moves; every value is made up.
     """

@@ -1,4 +1,4 @@
-"""The loop of a run, with stand-ins for what it calls: its order, and stops in between."""
+"""The training loop with stubs for all that it calls: its order, and stops in between."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,15 +13,15 @@ from vecchess.train.distributed.ranks import Heartbeat
 from vecchess.train.trainer import Trainer
 
 
-class Told(list[str]):
-    """Keeps which methods were called, whatever they are."""
+class CallLog(list[str]):
+    """Records the names of the methods that are called on it."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments, **named: self.append(name)
 
 
-class Gate:
-    """Answers in turn; None stands for somebody who asks to stop."""
+class StubGate:
+    """Answers in turn; None stands for a stop request."""
 
     def __init__(self, stop: StopSignals, answers: list[dict[str, Any] | None]) -> None:
         self.stop, self.answers, self.iterations = stop, answers, list[int]()
@@ -34,9 +34,15 @@ class Gate:
         return answer
 
 
-def trainer_with(tmp_path: Path, answers: list[dict[str, Any] | None]) -> tuple[Trainer, Any, Told]:
+def trainer_with(
+    tmp_path: Path, answers: list[dict[str, Any] | None]
+) -> tuple[Trainer, Any, CallLog]:
     """At the end of the only iteration, on a rank that publishes nothing itself."""
-    config, stop, told = TrainConfig(iterations=1, gate="0,5", eval_every=0), StopSignals(), Told()
+    config, stop, calls = (
+        TrainConfig(iterations=1, gate="0,5", eval_every=0),
+        StopSignals(),
+        CallLog(),
+    )
     ranks = SimpleNamespace(
         is_local_main=False,
         world_size=1,
@@ -45,33 +51,35 @@ def trainer_with(tmp_path: Path, answers: list[dict[str, Any] | None]) -> tuple[
         barrier=lambda: None,
         heartbeat=lambda reason, is_done: Heartbeat(reason, True),
     )
-    learner = SimpleNamespace(
-        net=SimpleNamespace(state_dict=dict, folded=True), progress=SimpleNamespace(steps=1)
-    )
-    gate = Gate(stop, answers)
-    parts: list[Any] = [config, RunFolder(tmp_path), ranks, stop, learner, None, told, None, gate]
+    learner = SimpleNamespace(net=SimpleNamespace(state_dict=dict, folded=True), steps=1)
+    gate = StubGate(stop, answers)
+    parts: list[Any] = [config, RunFolder(tmp_path), ranks, stop, learner, None, calls, None, gate]
     trainer = Trainer(*parts)
-    trainer.standing.has_begun, trainer.standing.iteration = True, 1
-    trainer.standing.candidate_waits = True
-    return trainer, gate, told
+    trainer.progress.has_begun, trainer.progress.iteration = True, 1
+    trainer.progress.candidate_waits = True
+    return trainer, gate, calls
 
 
 @pytest.mark.parametrize("admitted", [True, False])
 def test_a_candidate_that_waited_is_judged_once(tmp_path: Path, admitted: bool) -> None:
-    trainer, gate, told = trainer_with(tmp_path, [{"admitted": admitted}])
+    trainer, gate, calls = trainer_with(tmp_path, [{"admitted": admitted}])
     saved: list[bool] = []
-    source: Any = SimpleNamespace(examine=lambda learner: {})
+    source: Any = SimpleNamespace(evaluate=lambda learner: {})
     for _ in range(2):
-        trainer.train(source, lambda: saved.append(trainer.standing.candidate_waits))
+        trainer.train(source, lambda: saved.append(trainer.progress.candidate_waits))
     assert gate.iterations == [1]
     assert saved == [False]
-    assert [what for what in told if what != "begin"] == ["enter", "gated", "examined"]
+    assert [name for name in calls if name != "begin_iteration"] == [
+        "set_state",
+        "log_gate",
+        "log_evaluation",
+    ]
 
 
-def test_a_stop_leaves_it_to_the_next_start(tmp_path: Path) -> None:
-    trainer, gate, told = trainer_with(tmp_path, [None])
+def test_a_stop_leaves_the_candidate_to_the_next_start(tmp_path: Path) -> None:
+    trainer, gate, calls = trainer_with(tmp_path, [None])
     saved: list[bool] = []
-    trainer.train(Told(), lambda: saved.append(trainer.standing.candidate_waits))
+    trainer.train(CallLog(), lambda: saved.append(trainer.progress.candidate_waits))
     assert gate.iterations == [1]
     assert saved == [True]
-    assert "gated" not in told
+    assert "log_gate" not in calls

@@ -21,7 +21,7 @@ from vecchess.store.shard import write_shard
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
-from vecchess.train.data.shared_buffers import SharedBuffers
+from vecchess.train.data.samples import SharedBuffers
 
 SCHEMA = 1
 MAX_PLIES = 120

@@ -1,26 +1,32 @@
-"""Positions of recorded games to learn from: what ``--objective supervised`` takes.
+"""Recorded games as training data: for ``--objective supervised``, or mixed with a run's own games.
 
-The last games are held out: after each iteration the network, as it would be deployed, is asked
-about them, at every time step.
+PGN files are imported into shards in the run's folder first. Supervised learning holds out the last
+games: after each iteration the network, as it would be deployed, is evaluated on them.
 """
 
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
-from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.importers.pgn_import import import_pgn
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.runtime.reporting import ReportLine
+from vecchess.store.sources import check_source
+from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_source import IterationPlan
 
 MOST_HELD_OUT = 8192
-"""So many positions, drawn from those held out, are asked about."""
+"""Held-out positions that an evaluation takes at most."""
 HOLDOUT_SEED = 20
 
 
 class DatasetSource:
-    """A fixed set of positions, gone through ``epochs`` times in all."""
+    """A fixed set of positions, learnt from ``epochs`` times in all."""
 
     def __init__(
         self, config: TrainConfig, ranks: Ranks, loader: LoaderPool, num_shards: int
@@ -29,13 +35,9 @@ class DatasetSource:
 
         Raises ConfigError where they are too few for a batch.
         """
-        self._config, self._ranks, self._loader, self._num_shards = (
-            config,
-            ranks,
-            loader,
-            num_shards,
-        )
-        self.num_positions = loader.count(self._plan(0, 0, 0, 1))
+        self._config, self._ranks, self._loader = config, ranks, loader
+        self._num_shards = num_shards
+        self.num_positions = loader.count(self._spec(0, 0, 0, 1))
         self.num_held_out = int(self.num_positions * config.holdout)
         self._num_learnt = self.num_positions - self.num_held_out
         self._num_steps = config.epochs * self._num_learnt // config.batch_size
@@ -47,38 +49,38 @@ class DatasetSource:
             )
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan:
-        """The part of the corpus whose turn it is."""
+        """The iteration's part of the dataset."""
         ends = [self._num_steps * k // self._config.iterations for k in (iteration, iteration + 1)]
 
-        def plan(step: int) -> BatchSpec:
-            return self._plan(step, self._config.seed, 0, self._num_learnt)
+        def spec(step: int) -> BatchSpec:
+            return self._spec(step, self._config.seed, 0, self._num_learnt)
 
-        return IterationPlan(ends[1] - ends[0], plan, self.num_positions)
+        return IterationPlan(ends[1] - ends[0], spec, self.num_positions)
 
     def state(self) -> dict[str, Any]:
-        """Nothing: the files are what they were."""
+        """The number of positions: the files themselves do not change."""
         return {"positions": self.num_positions}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Raises ConfigError where the corpus has changed."""
+        """Raises ConfigError where the dataset has changed."""
         if state["positions"] != self.num_positions:
             raise ConfigError(
                 f"--data has {self.num_positions:,} positions, the run began with "
                 f"{state['positions']:,}: give the same files"
             )
 
-    def examine(self, learner: Learner) -> dict[str, Any]:
-        """How the deployed network does on positions held out: a figure for each time step."""
+    def evaluate(self, learner: Learner) -> dict[str, Any]:
+        """Errors of the deployed network on held-out positions, a figure for each time step."""
         if not self.num_held_out:
             return {}
         num = min(self.num_held_out, MOST_HELD_OUT) // self._config.batch_size
-        plans = [
-            self._plan(step, HOLDOUT_SEED, self._num_learnt, self.num_positions)
+        specs = [
+            self._spec(step, HOLDOUT_SEED, self._num_learnt, self.num_positions)
             for step in range(max(num, 1))
         ]
-        return learner.examine(self._loader.batches(plans))
+        return learner.evaluate(self._loader.batches(specs))
 
-    def _plan(self, step: int, seed: int, first: int, end: int) -> BatchSpec:
+    def _spec(self, step: int, seed: int, first: int, end: int) -> BatchSpec:
         config, rows = self._config, self._config.batch_size // self._ranks.world_size
         return BatchSpec(
             num_shards=self._num_shards,
@@ -92,3 +94,52 @@ class DatasetSource:
             first_position=first,
             end_position=end,
         )
+
+
+def check_data(places: Sequence[Path]) -> None:
+    """Raise ConfigError for a place that does not exist or holds no games; writes nothing."""
+    for place in places:
+        if not place.exists():
+            raise ConfigError(f"there is no PGN file, run, folder or shard {place}")
+        if not _is_pgn(place):
+            check_source(place)
+        elif place.is_file() and not place.stat().st_size:
+            raise ConfigError(f"{place} is empty")
+
+
+def import_data(places: Sequence[Path], folder: Path, report_line: ReportLine) -> None:
+    """Import each PGN file among ``places`` into a folder of shards in ``folder``, unless done.
+
+    Raises ConfigError with the file, game and move where a game is wrong.
+    """
+    for index, place in enumerate(places):
+        out = _shard_folder(index, place, folder)
+        if out != place and not out.exists():
+            num_games = _import_whole(place, out)
+            report_line(f"{place}: {num_games} games gathered into {out}")
+
+
+def shard_folders(places: Sequence[Path], folder: Path) -> list[Path]:
+    """``places``, each PGN file replaced by the folder that ``import_data`` made of it."""
+    return [_shard_folder(index, place, folder) for index, place in enumerate(places)]
+
+
+def _shard_folder(index: int, place: Path, folder: Path) -> Path:
+    return folder / f"{index}-{place.stem}" if _is_pgn(place) else place
+
+
+def _is_pgn(place: Path) -> bool:
+    return place.suffix.lower() == ".pgn"
+
+
+def _import_whole(file: Path, out: Path) -> int:
+    """Import ``file`` into ``out``, whole or not at all; returns the number of games."""
+    partial = out.with_name(PARTIAL_PREFIX + out.name)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        counts = import_pgn([file], partial)
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return counts.games

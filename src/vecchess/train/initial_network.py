@@ -1,4 +1,4 @@
-"""The network that a run starts with: new, or with the weights of another."""
+"""Makes the network that a run starts with: new, or with the weights of another."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ CALIBRATION_SEED = 2718281828
 def first_sizes(config: TrainConfig) -> NetConfig:
     """The sizes of the network that ``config`` starts with, without making it.
 
-    Raises ConfigError or NetworkError for what will not do.
+    Raises ConfigError or NetworkError where the settings or files do not fit together.
     """
     given = None if config.init_from is None else _load(config.init_from).config
     sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
@@ -34,11 +34,11 @@ def first_sizes(config: TrainConfig) -> NetConfig:
 
 
 def first_net(config: TrainConfig) -> SpikingNet:
-    """The network before the first update, on the processor, the same for the same settings.
+    """The network before the first update, on the CPU, the same for the same settings.
 
-    One from a file is in the second phase and stays there; weights may be taken from a network of
-    another number of time steps. A new one begins with batch norm, its
-    statistics taken from positions of random games, or quantised at once where ``fold_at`` is 0.
+    A network from a file is in the second phase and stays there; its number of time steps may
+    differ (decision 90). A new one begins with batch norm, whose statistics are those of positions
+    of random games, or is quantised at once where ``fold_at`` is 0.
     """
     sizes = first_sizes(config)
     if config.init_from is not None:
@@ -65,14 +65,14 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
 
 
 def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
-    """Of a new network; it sees what the one whose weights it takes does, unless told."""
+    """Sizes of a new network; without a setting its history is that of ``given``."""
     if config.history is None and given is not None:
         return sizes_of(config.net, history_of(given.num_planes))
     return sizes_of(config.net, config.history)
 
 
 def _existing_sizes(config: TrainConfig) -> NetConfig:
-    """Of the network file ``config.net``, which sees what it was made to see."""
+    """Sizes of the network file ``config.net``, history included."""
     sizes = _load(Path(config.net)).config
     try:
         require_history(sizes, config.history)

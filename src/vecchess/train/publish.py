@@ -1,7 +1,7 @@
-"""Networks as they leave training: named, hashed, in the run's folder, the newest marked.
+"""Publishes networks: named, hashed, in the run's folder, with a mark on the newest.
 
-``<run>-s<samples>-d<positions>.safetensors``: the name says how much it learnt (samples) and from
-how many positions played so far, as KataGo names its networks.
+``<run>-s<samples>-d<positions>.safetensors``: the samples learnt and the positions played so far,
+as KataGo names its networks.
 """
 
 from dataclasses import dataclass
@@ -26,23 +26,23 @@ class PublishedNet:
 
 
 def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> PublishedNet:
-    """Write ``net``, durably, then make it the latest. The same again changes nothing.
+    """Write ``net``, durably, then make it the latest. Repeating it changes nothing.
 
-    Raises DataError where the disk refuses; the latest is what it was then.
+    Raises DataError where the disk refuses; the latest network is unchanged then.
     """
     name = f"{run.path.resolve().name}-s{samples}-d{positions}"
     file = run.nets / f"{name}.safetensors"
-    if not _holds(file, net):
+    if not _is_same(file, net):
         try:
             save_net(net, file)
-        except NetworkError as error:  # the name is ours, so it is the disk's fault, not a user's
+        except NetworkError as error:  # the name is not a user's, so the disk is at fault
             raise DataError(f"{error}; make room, then --resume") from None
     run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": net.sha256, "name": name})
     return PublishedNet(name, file, net.sha256)
 
 
-def _holds(file: Path, net: IntegerNet) -> bool:
-    """Whether ``net`` is there, whole."""
+def _is_same(file: Path, net: IntegerNet) -> bool:
+    """Whether ``file`` is a whole network file of ``net``."""
     try:
         return load_net(file).sha256 == net.sha256
     except NetworkError:

@@ -1,4 +1,4 @@
-"""One training run from settings to summary: what ``vecchess train`` does."""
+"""Runs one training from settings to summary: what ``vecchess train`` does."""
 
 import os
 import sys
@@ -26,27 +26,26 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
-from vecchess.train.data.dataset_files import check_data
-from vecchess.train.data.shared_buffers import SharedBuffers
+from vecchess.train.data.samples import SharedBuffers
+from vecchess.train.dataset_source import check_data
 from vecchess.train.distributed.environment import Cluster, local_ranks
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import settings_from_rank0, shared_text
-from vecchess.train.gating import Gate
 from vecchess.train.initial_network import first_net, first_sizes
-from vecchess.train.open_sources import find_supply, open_loader, open_source
-from vecchess.train.progress_matches import ProgressMatches
+from vecchess.train.open_sources import find_shards_of, open_loader, open_source
 from vecchess.train.publish import latest_net
 from vecchess.train.selfplay_source import selfplay_config
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
-from vecchess.train.trainer import Trainer
+from vecchess.train.trainer import Trainer, TrainingSource
+from vecchess.train.training_matches import Gate, ProgressMatches
 
 SCHEMA = 1
 FIXED = (
     "objective", "net", "history", "seed", "games_per_iter", "data", "data_share", "game", "tree",
 )  # fmt: skip
-"""A run is only gone on with when these are what they were."""
+"""Settings that must not change when a run is resumed."""
 
 
 def train_run(
@@ -57,14 +56,15 @@ def train_run(
     flags: Mapping[str, Any] | None = None,
     stop: StopSignals | None = None,
 ) -> dict[str, Any]:
-    """Train until the last iteration is done or somebody asks to stop; returns the summary.
+    """Train until the last iteration is done or a stop is requested; returns the summary.
 
-    It is ready for JSON. ``stop``: what ends it early, entered by the caller; None: nothing.
-    ``flags`` are given where the run's settings are not on this machine, and ``config`` is that of
-    ``settings_before_joining``: rank 0 then tells the rest.
+    The summary is ready for JSON. ``stop`` requests an early end, and the caller has entered it;
+    None: no early end. On a machine without the run's settings ``flags`` are given, and ``config``
+    is that of ``settings_before_joining``: the rest comes from rank 0.
 
-    Raises ConfigError, NetworkError or DataError before anything is written where the settings
-    will not do; RankLost where a rank is lost; what the disk or a worker cannot get over.
+    Raises ConfigError, NetworkError or DataError before anything is written where the settings are
+    wrong; RankLost where a rank is lost; DataError, DeviceError or WorkerDied where the disk, a
+    device or a worker fails for good.
     """
     devices = parse_gpus(config.gpus)
     if resume and run_dir is None:
@@ -93,57 +93,72 @@ def train_rank(
     flags: Mapping[str, Any] | None,
     stop: StopSignals,
 ) -> dict[str, Any]:
-    """One rank's part of a run; see ``train_run``. One that was spawned hears of signals from its
-    leader."""
+    """One rank's part of a run; see ``train_run``. Spawned ranks get stop requests from rank 0."""
     stop.set_action(OnSignal.SET_FLAG)
     config = settings_from_rank0(config, flags, ranks)
     if flags is not None:
         _check(config, devices, ranks.world_size)
     history = history_of(first_sizes(config).num_planes)
-    places = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, history=history)
+    buffers = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, history=history)
     ranks.require_same(shared_text(config))
-    folder = _agreed(folder, config, resume, ranks)
-    run, console = _machine_folder(folder, ranks), _console(ranks)
+    folder = _shared_folder(folder, config, resume, ranks)
+    run = _machine_folder(folder, ranks)
     with ExitStack() as stack:
-        stack.enter_context(ranks.timeout(config.rank_timeout_s))  # rank 0's, whoever was told it
-        if ranks.is_local_main:
-            run.create()
-            stack.enter_context(run.locked())
-        status = stack.enter_context(_telling(run, config)) if ranks.is_local_main else None
+        stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
+        console = _console(ranks)
+        status = stack.enter_context(_open_run(run, config)) if ranks.is_local_main else None
         ranks.barrier()
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status)
-        learner = Learner(config, first_net(config).to(ranks.device), ranks)
-        if obstacle := obstacle_to_neurons(ranks.device):
-            reporter.report_line(
-                f"neurons learn in torch's own operators, which is slower: {obstacle}"
-            )
-        supply = find_supply(config, run, ranks, reporter)
-        loader = stack.enter_context(open_loader(config, supply, places, ranks, reporter))
-        matches = ProgressMatches(config, run, ranks, devices[0])
-        gate = Gate(config, run, ranks, devices[0])
-        trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
-        source = stack.enter_context(open_source(trainer, supply, devices, console, quiet))
-        checkpoints = _checkpoints(config, run) if ranks.is_main else None
-        memory = TrainerState(trainer, source, checkpoints)
-        has_gone_on = memory.restore()
+        trainer, source = _open_trainer(
+            stack, config, run, ranks, stop, devices, buffers, reporter, console, quiet
+        )
+        state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
+        has_resumed = state.restore()
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
             write_atomically(run.config, to_toml(config).encode())
-            since = trainer.mark if has_gone_on else None
-            reporter.keep(
-                stack.enter_context(closing(MetricsLog(run.path, since, reporter.report_line)))
+            since = trainer.position if has_resumed else None
+            reporter.log = stack.enter_context(
+                closing(MetricsLog(run.path, since, reporter.report_line))
             )
-        trainer.train(source, memory.save)
+        trainer.train(source, state.save)
         summary = _summary(trainer, folder) if ranks.is_local_main else {}
         if status is not None:
             status.finish(summary)
     return summary
 
 
+def _open_trainer(
+    stack: ExitStack,
+    config: TrainConfig,
+    run: RunFolder,
+    ranks: Ranks,
+    stop: StopSignals,
+    devices: list[Device],
+    buffers: SharedBuffers,
+    reporter: TrainReporter,
+    console: Console,
+    quiet: bool,
+) -> tuple[Trainer, TrainingSource]:
+    """The trainer before the first iteration, and its source; ``stack`` closes their processes."""
+    learner = Learner(config, first_net(config).to(ranks.device), ranks)
+    if obstacle := obstacle_to_neurons(ranks.device):
+        reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
+    shards = find_shards_of(config, run, ranks, reporter)
+    loader = stack.enter_context(open_loader(config, shards, buffers, ranks, reporter))
+    matches = ProgressMatches(config, run, ranks, devices[0])
+    gate = Gate(config, run, ranks, devices[0])
+    trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
+    source = stack.enter_context(open_source(trainer, shards, devices, console, quiet))
+    return trainer, source
+
+
 @contextmanager
-def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusWriter]:
-    """The status of this machine's part, for its folder and for Prometheus."""
+def _open_run(run: RunFolder, config: TrainConfig) -> Iterator[StatusWriter]:
+    """Create and lock a machine's folder; yields its status, also served to Prometheus."""
+    run.create()
     with (
+        run.locked(),
         StatusWriter(run, "train") as status,
         metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
     ):
@@ -151,7 +166,7 @@ def _telling(run: RunFolder, config: TrainConfig) -> Iterator[StatusWriter]:
 
 
 def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
-    """Raise what is wrong with the settings, as far as that can be seen before anything starts."""
+    """Raise ConfigError or NetworkError for settings that are wrong, before anything starts."""
     first_sizes(config)
     _require_even(config, num_ranks)
     if config.gate:
@@ -162,18 +177,18 @@ def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
 
 
 def _check_play(config: TrainConfig, devices: list[Device]) -> None:
-    """Raise what the games of a run could not do with."""
+    """Raise ConfigError for settings that the run's games cannot be played with."""
     start_table(config.game)
     share = share_out(selfplay_config(config, config.net), devices, config.games_per_iter)
     check_search(config.tree, share, len(devices))
 
 
 def _console(ranks: Ranks) -> Console:
-    """Where people read; ranks that do not lead a machine have nothing to say there."""
+    """stderr; silent on ranks other than a machine's first."""
     return Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=not ranks.is_local_main)
 
 
-def _agreed(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
+def _shared_folder(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
     """Rank 0's folder, on all ranks; raises ConfigError where this run may not write there."""
     run = RunFolder(folder)
     if ranks.is_main and resume:
@@ -195,7 +210,7 @@ def _refuse_another_run(config: TrainConfig, run: RunFolder) -> None:
 
 
 def _refuse_fewer_iterations(trainer: Trainer) -> None:
-    done, wanted = trainer.standing.iteration, trainer.config.iterations
+    done, wanted = trainer.progress.iteration, trainer.config.iterations
     if wanted < done:
         raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
     if wanted == done:
@@ -211,30 +226,32 @@ def _require_even(config: TrainConfig, num_ranks: int) -> None:
 
 
 def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
-    """Where a machine writes its games: the run itself for the first, a folder in it for others."""
+    """The folder for a machine's games: the run's for machine 0, a folder in it for others."""
     return RunFolder(folder if ranks.node == 0 else folder / "machines" / str(ranks.node))
 
 
-def _checkpoints(config: TrainConfig, run: RunFolder) -> CheckpointFolder:
+def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> CheckpointFolder | None:
+    if not ranks.is_main:
+        return None
     return CheckpointFolder(run.path / "checkpoints", config.keep_checkpoints, config.keep_every)
 
 
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
-    standing, stop = trainer.standing, trainer.stop
+    progress, stop = trainer.progress, trainer.stop
     net = latest_net(trainer.run)
     return {
         "schema": SCHEMA,
         "run_dir": str(folder),
         "objective": trainer.config.objective,
-        "iterations": standing.iteration,
+        "iterations": progress.iteration,
         "target": trainer.config.iterations,
-        "steps": trainer.learner.progress.steps,
-        "samples": trainer.learner.progress.samples,
-        "positions": standing.positions,
+        "steps": trainer.learner.steps,
+        "samples": trainer.learner.samples,
+        "positions": progress.positions,
         "net": str(net.file),
         "sha256": net.sha256,
         "folded": trainer.learner.net.folded,
-        "matches": standing.matches,
+        "matches": progress.matches,
         "stopped_by": stop.reason,
         "exit_code": exit_code(stop.reason),
     }

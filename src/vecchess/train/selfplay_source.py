@@ -1,14 +1,12 @@
-"""The games a network plays against itself, one generation an iteration.
+"""Self-play games as training data, one generation an iteration.
 
-Game numbers say to which generation a game belongs: iteration i of N games a generation plays
-i * N to (i + 1) * N, each machine its part of them. So what was recorded before a crash is known
-by its number and is not played again, and what is learnt from does not depend on when a game ended.
+A generation is a range of game numbers: iteration i of N games each plays i * N to (i + 1) * N - 1,
+every machine its part of them. So games recorded before a crash are identified by their numbers and
+not played again, and the training data do not depend on when a game ended (decision 74).
 """
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.rng import random_word
@@ -17,14 +15,13 @@ from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
-from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.window_size import window_size
+from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
+from vecchess.train.data.replay_window import window_size
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_source import IterationPlan
 
-TOLD_OF_LOAD = (
+LOAD_FACTS = (
     "plies_per_s", "evals_per_s", "sims_per_s", "batch_fill", "device_busy", "mover_busy",
 )  # fmt: skip
 _EPOCHS_STREAM = 0x65706F636873
@@ -37,37 +34,37 @@ def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
 
 
 class ShardSpan(NamedTuple):
-    """Where one machine's part of a generation is."""
+    """The shards of one machine's part of a generation."""
 
     first_shard: int
     end_shard: int
-    """Its shards, by the lines of the machine's manifest."""
+    """By the lines of the machine's manifest."""
     positions: int
-    """Plies that can be learnt from."""
+    """Plies to learn from."""
 
 
 @dataclass(frozen=True)
 class NodeGames:
-    """What one machine played of a generation."""
+    """One machine's part of a generation."""
 
-    stretch: ShardSpan
+    span: ShardSpan
     seconds: float
     load: dict[str, Any]
     stats: GameStats
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, to be told to other ranks."""
+        """JSON values, for other ranks."""
         return vars(self) | {"stats": self.stats.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "NodeGames":
-        """The same from plain values."""
-        stretch, stats = ShardSpan(*values["stretch"]), GameStats.from_dict(values["stats"])
-        return cls(**values | {"stretch": stretch, "stats": stats})
+        """The inverse of ``to_dict``."""
+        span, stats = ShardSpan(*values["span"]), GameStats.from_dict(values["stats"])
+        return cls(**values | {"span": span, "stats": stats})
 
 
 class SelfplaySource:
-    """Plays generation after generation, and says what is to be learnt after each."""
+    """Plays one generation an iteration, and plans what is learnt from the newest ones."""
 
     def __init__(
         self,
@@ -75,49 +72,45 @@ class SelfplaySource:
         run: RunFolder,
         ranks: Ranks,
         stop: StopSignals,
-        campaign: Supervisor | None,
+        supervisor: Supervisor | None,
         num_reference_shards: int = 0,
     ) -> None:
-        """``run`` is the folder of this machine; its leading rank alone has a ``campaign``.
+        """``run`` is the folder of this machine; only its local rank 0 has a ``supervisor``.
 
-        ``num_reference_shards``: shards of reference games that are mixed in.
+        ``num_reference_shards``: shards of reference games to mix in.
         """
         self._config, self._run, self._ranks = config, run, ranks
-        self._stop, self._campaign = stop, campaign
+        self._stop, self._supervisor = stop, supervisor
         self._num_reference_shards = num_reference_shards
         self._history: list[list[ShardSpan]] = []
-        """The machines' parts of every generation so far."""
+        """Of every generation so far, each machine's shards."""
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
-        """Play the generation, on all machines; None where somebody asked to stop."""
-        del self._history[iteration:]  # a stop in the middle of learning left it there
+        """Play the generation, on all machines; None where a stop was requested."""
+        del self._history[iteration:]  # an entry that a stop during learning left behind
         part = None
-        if self._campaign is not None:
-            part = self._play(self._campaign, iteration)
+        if self._supervisor is not None:
+            part = self._play(self._supervisor, iteration)
         self._wait_for_others()
-        told = self._ranks.gather_object(part.to_dict() if part else {})
-        parts = [NodeGames.from_dict(values) for values in told if values]
+        gathered = self._ranks.gather_object(part.to_dict() if part else {})
+        parts = [NodeGames.from_dict(values) for values in gathered if values]
         if len(parts) < self._ranks.num_nodes:
             return None
-        self._history.append([part.stretch for part in parts])
-        return self._stage(parts, steps_before)
+        self._history.append([part.span for part in parts])
+        return self._plan(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
-        """Every machine's part of every generation, and how much there is to mix in."""
-        history = np.array(self._history, np.int64)  # one tensor, however long a run goes on
+        """Shards of every generation, as [first, end, positions] by machine, and of references."""
+        history = [[list(span) for span in spans] for spans in self._history]
         return {"history": history, "reference_shards": self._num_reference_shards}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on after those generations."""
-        history = state["history"]
-        if isinstance(history, list):  # earlier checkpoints hold every fact about a part
-            names = ShardSpan._fields
-            history = np.array([[[p[name] for name in names] for p in parts] for parts in history])
-        self._history = [[ShardSpan(*part) for part in parts] for parts in history.tolist()]
-        self._num_reference_shards = state.get("reference_shards", 0)
+        """Resume after the generations of ``state``."""
+        self._history = [[ShardSpan(*span) for span in spans] for spans in state["history"]]
+        self._num_reference_shards = state["reference_shards"]
 
-    def examine(self, learner: Learner) -> dict[str, Any]:
-        """Nothing is kept from learning: new games come all the time."""
+    def evaluate(self, learner: Learner) -> dict[str, Any]:
+        """Empty: no games are held out."""
         return {}
 
     def numbers(self, iteration: int) -> range:
@@ -126,27 +119,28 @@ class SelfplaySource:
         first = iteration * games
         return range(first + games * node // nodes, first + games * (node + 1) // nodes)
 
-    def _play(self, campaign: Supervisor, iteration: int) -> NodeGames | None:
-        """This machine's part; None where somebody, here or elsewhere, asked to stop."""
-        first_shard = self._parts_of_node()[-1].end_shard if self._history else 0
+    def _play(self, supervisor: Supervisor, iteration: int) -> NodeGames | None:
+        """This machine's part; None where a stop was requested, here or on another machine."""
+        first_shard = self._node_spans()[-1].end_shard if self._history else 0
         net, numbers = latest_net(self._run).file, self.numbers(iteration)
-        result = campaign.play(str(net), numbers, self._pulse)
+        result = supervisor.play(str(net), numbers, self._heartbeat)
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
             return None
-        end_shard, stats = self._recorded(first_shard, len(numbers))
+        end_shard, stats = self._find_recorded(first_shard, len(numbers))
         positions = stats.searched_plies or sum(stats.time_steps.values())
         return NodeGames(
-            stretch=ShardSpan(first_shard, end_shard, positions),
+            span=ShardSpan(first_shard, end_shard, positions),
             seconds=result.seconds,
             load=result.load.to_dict(),
             stats=stats,
         )
 
-    def _recorded(self, first_shard: int, num_games: int) -> tuple[int, GameStats]:
-        """Where the shards of a generation end, and what is in them.
+    def _find_recorded(self, first_shard: int, num_games: int) -> tuple[int, GameStats]:
+        """The end of a generation's shards, and statistics of their games.
 
-        Later ones may be there: a run that goes back to a checkpoint plays nothing twice.
+        The manifest may list later shards: a run that goes back to a checkpoint does not play its
+        games again.
         """
         end, stats = first_shard, GameStats()
         for entry in self._run.manifest().entries[first_shard:]:
@@ -156,12 +150,12 @@ class SelfplaySource:
             end += 1
         return end, stats
 
-    def _pulse(self) -> str:
-        """The heart-beat while this machine plays."""
+    def _heartbeat(self) -> str:
+        """The heart-beat while this machine plays; the reason of a stop, or ""."""
         return self._ranks.heartbeat(self._stop.reason, is_done=False).stop
 
     def _wait_for_others(self) -> None:
-        """Until the leaders of all machines are done, or somebody asked to stop."""
+        """Wait until all machines have played their part, or a stop is requested."""
         while True:
             beat = self._ranks.heartbeat(self._stop.reason, is_done=True)
             if beat.stop:
@@ -169,65 +163,66 @@ class SelfplaySource:
             if beat.stop or beat.all_done:
                 return
 
-    def _parts_of_node(self) -> list[ShardSpan]:
-        return [parts[self._ranks.node] for parts in self._history]
+    def _node_spans(self) -> list[ShardSpan]:
+        return [spans[self._ranks.node] for spans in self._history]
 
-    def _stage(self, newest: list[NodeGames], steps_before: int) -> IterationPlan:
-        """What is learnt now: from the newest generations that the window has room for."""
+    def _plan(self, newest: list[NodeGames], steps_before: int) -> IterationPlan:
+        """The updates of an iteration, from the newest generations that fit into the window."""
         config = self._config
-        new = sum(part.stretch.positions for part in newest)
-        total = sum(part.positions for parts in self._history for part in parts)
+        new = sum(part.span.positions for part in newest)
+        total = sum(span.positions for spans in self._history for span in spans)
         oldest = len(self._history) - self._num_generations(total)
-        mine = self._parts_of_node()
+        node_spans = self._node_spans()
         num_steps = round(new * config.samples_per_position / config.batch_size)
         seed = self._seed_of_newest() if config.is_on_policy else config.seed
 
-        def plan(step: int) -> BatchSpec:
+        def spec(step: int) -> BatchSpec:
             return BatchSpec(
                 seed=seed,
                 step=step - steps_before if config.is_on_policy else step,
                 batch_size=config.batch_size,
                 first_row=self._ranks.rank * (config.batch_size // self._ranks.world_size),
                 num_rows=config.batch_size // self._ranks.world_size,
-                first_shard=mine[oldest].first_shard,
-                num_shards=mine[-1].end_shard,
+                first_shard=node_spans[oldest].first_shard,
+                num_shards=node_spans[-1].end_shard,
                 in_epochs=config.is_on_policy,
                 mirror=config.mirror,
                 reference_share=config.data_share if config.data else 0.0,
                 num_reference_shards=self._num_reference_shards,
             )
 
-        return IterationPlan(max(num_steps, 1), plan, total, self._told(newest, oldest))
+        facts = self._facts(newest, oldest)
+        return IterationPlan(max(num_steps, 1), spec, total, facts)
 
     def _seed_of_newest(self) -> int:
-        """Its steps count from 0, so its epochs need an order of their own."""
+        """A seed for each generation: on-policy steps count from 0, but epochs must differ."""
         return random_word(self._config.seed, _EPOCHS_STREAM, len(self._history)) >> 1
 
     def _num_generations(self, total: int) -> int:
-        """How many of the newest generations are learnt from; one at least."""
+        """How many of the newest generations the window holds; at least one."""
         if self._config.is_on_policy:
             return 1
         room, num = window_size(total, self._config.window_positions), 0
-        for parts in reversed(self._history):
-            room -= sum(part.positions for part in parts)
+        for spans in reversed(self._history):
+            room -= sum(span.positions for span in spans)
             if room < 0 and num:
                 break
             num += 1
         return num
 
-    def _told(self, parts: list[NodeGames], oldest: int) -> dict[str, Any]:
+    def _facts(self, parts: list[NodeGames], oldest: int) -> dict[str, Any]:
         """Facts about a generation, all machines together."""
         stats = GameStats()
         for part in parts:
             stats.add(part.stats)
-        window = sum(part.positions for later in self._history[oldest:] for part in later)
+        window = sum(span.positions for spans in self._history[oldest:] for span in spans)
         seconds = max(part.seconds for part in parts)
         load = combined_throughput([Throughput.from_dict(part.load) for part in parts]).to_dict()
         return {
-            **{name: load[name] for name in TOLD_OF_LOAD},
+            **{name: load[name] for name in LOAD_FACTS},
             "seconds": round(seconds, 3),
             "games_per_s": round(stats.games / max(seconds, 1e-9), 3),
-            "positions": sum(part.stretch.positions for part in parts),
+            "positions": sum(part.span.positions for part in parts),
             "window_positions": window,
             "mean_length": round(stats.mean_length, 2),
             "mean_time_steps": round(stats.mean_time_steps or load["mean_time_steps"], 3),

@@ -1,4 +1,4 @@
-"""What people see while a network learns, and what is kept of it: lines, metrics, TensorBoard."""
+"""Reports on a training: printed lines, status, metrics and TensorBoard."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,95 +6,80 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from vecchess.config import TrainConfig
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import as_clock
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
-from vecchess.train.progress_matches import OPPONENTS, player_name, queries
+from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.publish import PublishedNet
+from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.step_metrics import StepMetrics
-from vecchess.train.training_source import IterationPlan
+from vecchess.train.training_matches import OPPONENTS, player_name, player_queries
 
-PLAIN_INTERVAL_S = 10.0
-LIVE_INTERVAL_S = 0.25
-SHOWN = [
+COLUMNS = [
     ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("entropy", "entropy"),
     ("top-1", "top1"), ("kl", "kl"), ("spikes", "spike_rate"), ("lr", "lr"),
 ]  # fmt: skip
-"""Heading and key of the figures in a line about learning."""
+"""Heading and metric of the figures in a line about learning."""
 
 
 class LearningDisplay:
-    """A stretch of updates: how far, how fast, what the losses are, what each rank waits for."""
+    """The updates of an iteration: progress, speed, metrics, and the time each rank waits."""
 
     def __init__(
-        self, reporter: "TrainReporter", stage: IterationPlan, first: int, live: Live | None
+        self, reporter: "TrainReporter", plan: IterationPlan, first: int, display: ProgressDisplay
     ) -> None:
-        """``first`` updates of ``stage`` were done earlier. ``live`` is drawn in place."""
-        self._reporter, self._stage, self._first, self._live = reporter, stage, first, live
+        """``first`` updates of ``plan`` were done by an earlier process."""
+        self._reporter, self._plan, self._first, self._display = reporter, plan, first, display
         self._start = monotonic()
-        self._next = self._start + (LIVE_INTERVAL_S if live else PLAIN_INTERVAL_S)
         self._sums: dict[str, float] = {}
-        self._num_logged = self._num_summed = 0
+        self._num_summed = 0
         self.waits: list[float] = []
-        self.last: dict[str, float] = {}
+        """Seconds that each rank has waited for batches."""
+        self.means: dict[str, float] = {}
+        """Of the last update."""
 
     @property
     def seconds(self) -> float:
-        """Since the first update of this stretch."""
+        """Since this process's first update of the iteration."""
         return max(monotonic() - self._start, 1e-9)
 
-    def update(self, step: int, told: StepMetrics) -> None:
-        """``step`` updates of the stage are done; ``told`` by the last of them."""
-        self.waits = [
-            wait + before
-            for wait, before in zip(
-                told.notes[1:], self.waits or [0.0] * len(told.notes[1:]), strict=True
-            )
-        ]
-        self.last = told.means
-        self._reporter.tell_learning(self.facts(step))
-        for name, value in told.means.items():
+    def update(self, step: int, metrics: StepMetrics) -> None:
+        """Show and log that ``step`` updates are done, with the ``metrics`` of the last."""
+        waits = metrics.rank_sums[1:]
+        before = self.waits or [0.0] * len(waits)
+        self.waits = [sum(pair) for pair in zip(before, waits, strict=True)]
+        self.means = metrics.means
+        self._reporter.set_learning(self._facts(step))
+        for name, value in metrics.means.items():
             self._sums[name] = self._sums.get(name, 0.0) + value
         self._num_summed += 1
-        if self._num_summed == self._reporter.config.log_every or step == self._stage.num_steps:
+        if self._num_summed == self._reporter.config.log_every or step == self._plan.num_steps:
             means = {name: value / self._num_summed for name, value in self._sums.items()}
-            self._reporter.learnt_step(means)
+            self._reporter.log_steps(means)
             self._sums, self._num_summed = {}, 0
-        if monotonic() >= self._next:
-            self._draw(step)
+        self._display.update(lambda: self._text(step))
 
-    def _draw(self, step: int) -> None:
-        self._next = monotonic() + (LIVE_INTERVAL_S if self._live else PLAIN_INTERVAL_S)
-        text = self.text(step)
-        if self._live:
-            self._live.update(Text(text), refresh=True)
-        else:
-            self._reporter.report_line(text)
-
-    def facts(self, step: int) -> dict[str, Any]:
-        """Where the stretch stands, for ``status.json``."""
+    def _facts(self, step: int) -> dict[str, Any]:
+        """The progress for ``status.json``."""
         rate = (step - self._first) / self.seconds
         return {
             "step": step,
-            "steps": self._stage.num_steps,
+            "steps": self._plan.num_steps,
             "samples_per_s": round(rate * self._reporter.config.batch_size, 1),
-            "eta_s": round((self._stage.num_steps - step) / rate, 1) if rate else None,
-            **{name: round(value, 6) for name, value in self.last.items()},
+            "eta_s": round((self._plan.num_steps - step) / rate, 1) if rate else None,
+            **{name: round(value, 6) for name, value in self.means.items()},
         }
 
-    def text(self, step: int) -> str:
-        """Where the stretch stands."""
+    def _text(self, step: int) -> str:
         rate = (step - self._first) / self.seconds
-        left = as_clock((self._stage.num_steps - step) / rate) if rate else "-:--:--"
+        left = as_clock((self._plan.num_steps - step) / rate) if rate else "-:--:--"
         samples = rate * self._reporter.config.batch_size
         text = (
-            f"{self._reporter.title}  learning {step:,} of {self._stage.num_steps:,} updates  "
-            f"{samples:,.0f} samples/s  {figures(self.last)}  ETA {left}"
+            f"{self._reporter.title}  learning {step:,} of {self._plan.num_steps:,} updates  "
+            f"{samples:,.0f} samples/s  {format_metrics(self.means)}  ETA {left}"
         )
         if len(self.waits) == 1:
             return text
@@ -103,125 +88,124 @@ class LearningDisplay:
 
 
 class TrainReporter:
-    """One rank's voice. Ranks other than the first are silent and keep nothing."""
+    """Prints lines, and writes the status and metrics of a run.
+
+    Only rank 0 prints lines and writes metrics; the first rank of each machine writes a status.
+    """
 
     def __init__(
         self, config: TrainConfig, console: Console | None, quiet: bool, status: StatusWriter | None
     ) -> None:
-        """Lines go to ``console``; None on ranks that have no say. ``status`` is the machine's;
-        None on ranks that do not lead one."""
+        """``console`` is None on ranks that print nothing, ``status`` on ranks without one."""
         self.config, self.status = config, status
-        self._console, self._quiet = console, quiet
-        self._log: MetricsLog | None = None
+        self.log: MetricsLog | None = None
+        """Where metrics go; None on ranks that write none."""
+        console = console or Console(quiet=True)
+        self._display = ProgressDisplay(console, quiet or console.quiet)
         self._learner: Learner | None = None
         self._iteration = 0
 
     @property
     def title(self) -> str:
-        """The iteration that is going on."""
+        """The current iteration and the last."""
         return f"[{self._iteration}/{self.config.iterations}]"
 
-    def keep(self, log: MetricsLog) -> None:
-        """Write facts to ``log`` from here on."""
-        self._log = log
-
     def report_line(self, line: str) -> None:
-        """A line for people."""
-        if self._console is not None and not self._quiet:
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def begin(self, learner: Learner, iteration: int) -> None:
-        """Figures are of ``learner`` and ``iteration`` (1 first, 0 before it) from here on."""
-        self._learner, self._iteration = learner, iteration
-        if self.status is not None:
-            self.status.tell(iteration=iteration, iterations=self.config.iterations)
-
-    def enter(self, state: State) -> None:
-        """What the run is at from here on."""
-        if self.status is not None:
-            self.status.tell(state=state, load={}, workers=[], learning={}, eta_s=None)
-
-    def tell_learning(self, facts: dict[str, Any]) -> None:
-        """How far the learning is."""
-        if self.status is not None:
-            self.status.tell(learning=facts)
+        """Print a line."""
+        if not self._display.is_quiet:
+            self._display.print(line)
 
     def note(self, line: str) -> None:
-        """A line that people may want to find again."""
+        """Print a line, and keep it in the status."""
         self.report_line(line)
         if self.status is not None:
             self.status.note(line)
 
-    def loaded(self, load: dict[str, Any]) -> None:
-        """How fast games are played just now."""
-        self._write(THROUGHPUT, load)
+    def begin_iteration(self, learner: Learner, iteration: int) -> None:
+        """Report on ``learner`` and ``iteration`` (1 first, 0 before it) from now on."""
+        self._learner, self._iteration = learner, iteration
+        if self.status is not None:
+            self.status.tell(iteration=iteration, iterations=self.config.iterations)
 
-    def played(self, stage: IterationPlan) -> None:
-        """The positions of an iteration are there."""
-        if "games" in stage.told:
-            self.report_line(play_line(self.title, stage.told))
-        self._write("play", stage.told)
+    def set_state(self, state: State) -> None:
+        """Write the run's state to the status, without the facts of the state before."""
+        if self.status is not None:
+            self.status.tell(state=state, load={}, workers=[], learning={}, eta_s=None)
+
+    def set_learning(self, facts: dict[str, Any]) -> None:
+        """Write the progress of learning to the status."""
+        if self.status is not None:
+            self.status.tell(learning=facts)
 
     @contextmanager
-    def learning(self, stage: IterationPlan, first: int) -> Iterator[LearningDisplay]:
-        """A line while the updates of a stage are made, and one when they are."""
-        self.enter("learning")
-        console = self._console
-        if console and console.is_terminal and not console.is_dumb_terminal and not self._quiet:
-            with Live(console=console, auto_refresh=False, transient=True) as live:
-                yield (line := LearningDisplay(self, stage, first, live))
-        else:
-            yield (line := LearningDisplay(self, stage, first, None))
-        samples = (stage.num_steps - first) * self.config.batch_size
-        self.report_line(
-            f"{self.title}  learnt {samples:,} samples in {as_clock(line.seconds)} "
-            f"({samples / line.seconds:,.0f}/s)  {figures(line.last)}"
-        )
-        for alarm in self._learner.alarms() if self._learner else []:
-            self.note(f"{self.title}  {alarm}")
+    def display_learning(self, plan: IterationPlan, first: int) -> Iterator[LearningDisplay]:
+        """Show progress while the updates of ``plan`` are made, and a line at the end.
 
-    def learnt_step(self, means: dict[str, float]) -> None:
-        """Means over a few updates."""
+        ``first`` updates were done by an earlier process.
+        """
+        self.set_state("learning")
+        self._display.restart()
+        with self._display:
+            yield (learning := LearningDisplay(self, plan, first, self._display))
+        samples = (plan.num_steps - first) * self.config.batch_size
+        self.report_line(
+            f"{self.title}  learnt {samples:,} samples in {as_clock(learning.seconds)} "
+            f"({samples / learning.seconds:,.0f}/s)  {format_metrics(learning.means)}"
+        )
+        for warning in self._learner.spike_warnings() if self._learner else []:
+            self.note(f"{self.title}  {warning}")
+
+    def log_load(self, load: dict[str, Any]) -> None:
+        """Log the throughput of self-play."""
+        self._write(THROUGHPUT, load)
+
+    def log_games(self, plan: IterationPlan) -> None:
+        """Log the games of an iteration, and print a line about them if it played any."""
+        if "games" in plan.facts:
+            self.report_line(games_line(self.title, plan.facts))
+        self._write("play", plan.facts)
+
+    def log_steps(self, means: dict[str, float]) -> None:
+        """Log metrics, means over a few updates."""
         facts: dict[str, Any] = {name: round(value, 6) for name, value in means.items()}
         if self._learner is not None:
             rates = self._learner.rates_by_layer()
             facts["spikes"] = {layer: round(rate, 6) for layer, rate in rates.items()}
         self._write("learn", facts)
 
-    def published(self, net: PublishedNet) -> None:
-        """A network is in the run's folder."""
+    def log_publish(self, net: PublishedNet) -> None:
+        """Log a network that was published."""
         self._write("publish", {"net": net.name, "sha256": net.sha256})
 
-    def examined(self, facts: dict[str, Any]) -> None:
-        """Positions held out were asked about."""
+    def log_evaluation(self, facts: dict[str, Any]) -> None:
+        """Log and print the network's errors on held-out positions, if there are any."""
         if facts:
-            self.report_line(examined_line(self.title, facts))
+            self.report_line(evaluation_line(self.title, facts))
             self._write("examine", facts)
 
-    def matched(self, match: dict[str, Any]) -> None:
-        """A match for progress is over."""
+    def log_match(self, match: dict[str, Any]) -> None:
+        """Log and print a progress match."""
         self.report_line(match_line(self.title, match))
         facts = {key: match[key] for key in match if key != "iteration"}
-        self._write("eval", facts, plotted_match(match, player_name(queries(self.config)[-1])))
+        best = player_name(player_queries(self.config)[-1])
+        self._write("eval", facts, plotted_match(match, best))
 
-    def gated(self, judged: dict[str, Any]) -> None:
-        """The gate has judged a candidate."""
-        self.note(gate_line(self.title, judged))
-        self._write("gate", judged)
+    def log_gate(self, verdict: dict[str, Any]) -> None:
+        """Log and print the gate's verdict on a candidate."""
+        self.note(gate_line(self.title, verdict))
+        self._write("gate", verdict)
 
     def _write(
         self, kind: str, facts: dict[str, Any], plotted: dict[str, Any] | None = None
     ) -> None:
-        if self._log is not None and self._learner is not None:
-            progress = self._learner.progress
-            self._log.write(kind, self._iteration, progress.steps, progress.samples, facts, plotted)
+        if self.log is not None and (learner := self._learner) is not None:
+            self.log.write(kind, self._iteration, learner.steps, learner.samples, facts, plotted)
 
 
 def plotted_match(match: dict[str, Any], best: str) -> dict[str, Any]:
-    """What TensorBoard gets of a match: tags by player and opponent, as "eval/elo/policy-greedy".
+    """TensorBoard's values of a match, by player and opponent: "eval/elo/policy-greedy".
 
-    "eval/elo" itself is the network as it plays ``best`` against random moves, which are 0 Elo on
-    the ladder.
+    "eval/elo" itself is the player ``best`` against random moves, which are 0 Elo on the ladder.
     """
     player, opponent = match["player"], match["opponent"]
     name = f"{player}-{opponent}".replace(" ", "_")
@@ -231,25 +215,25 @@ def plotted_match(match: dict[str, Any], best: str) -> dict[str, Any]:
     return plotted
 
 
-def figures(told: dict[str, float]) -> str:
-    """Losses, entropy, spike rate and learning rate, as far as they are told."""
-    return "  ".join(f"{name} {told[key]:.3g}" for name, key in SHOWN if key in told)
+def format_metrics(means: dict[str, float]) -> str:
+    """Losses, entropy, spike rate and learning rate, as far as ``means`` has them."""
+    return "  ".join(f"{name} {means[key]:.3g}" for name, key in COLUMNS if key in means)
 
 
-def play_line(title: str, told: dict[str, Any]) -> str:
-    """What a generation of games came to; ``told`` by ``Generations``."""
-    games = max(told["games"], 1)
+def games_line(title: str, facts: dict[str, Any]) -> str:
+    """The line about a generation of games; ``facts`` of ``SelfplaySource``."""
+    games = max(facts["games"], 1)
     return (
-        f"{title}  played {games:,} games in {as_clock(told['seconds'])} "
-        f"({told['games_per_s']:,.1f}/s)  White {told['white_wins'] / games:.0%} "
-        f"draws {told['draws'] / games:.0%} Black {told['black_wins'] / games:.0%}  "
-        f"mean {told['mean_length']:.0f} plies  {told['positions']:,} new positions, "
-        f"{told['window_positions']:,} in the window"
+        f"{title}  played {games:,} games in {as_clock(facts['seconds'])} "
+        f"({facts['games_per_s']:,.1f}/s)  White {facts['white_wins'] / games:.0%} "
+        f"draws {facts['draws'] / games:.0%} Black {facts['black_wins'] / games:.0%}  "
+        f"mean {facts['mean_length']:.0f} plies  {facts['positions']:,} new positions, "
+        f"{facts['window_positions']:,} in the window"
     )
 
 
-def examined_line(title: str, facts: dict[str, Any]) -> str:
-    """How the deployed network does on positions held out, at each time step."""
+def evaluation_line(title: str, facts: dict[str, Any]) -> str:
+    """The line about the deployed network's errors on held-out positions."""
 
     def row(key: str, digits: str) -> str:
         return " ".join(format(value, digits) for value in facts[key])
@@ -260,20 +244,20 @@ def examined_line(title: str, facts: dict[str, Any]) -> str:
     )
 
 
-def gate_line(title: str, judged: dict[str, Any]) -> str:
-    """What the gate says of a candidate."""
-    if not judged["games"]:
+def gate_line(title: str, facts: dict[str, Any]) -> str:
+    """The line about the gate's verdict."""
+    if not facts["games"]:
         return f"{title}  gate: the network has not changed"
-    verdict = "admitted" if judged["admitted"] else "refused"
+    verdict = "admitted" if facts["admitted"] else "refused"
     return (
-        f"{title}  gate: {verdict} against {judged['opponent']} after {judged['games']} games  "
-        f"+{judged['wins']} ={judged['draws']} -{judged['losses']}  "
-        f"LLR {judged['sprt']['llr']:.2f} ({judged['sprt']['state']})"
+        f"{title}  gate: {verdict} against {facts['opponent']} after {facts['games']} games  "
+        f"+{facts['wins']} ={facts['draws']} -{facts['losses']}  "
+        f"LLR {facts['sprt']['llr']:.2f} ({facts['sprt']['state']})"
     )
 
 
 def match_line(title: str, match: dict[str, Any]) -> str:
-    """How a match ended, for the network."""
+    """The line about a progress match, from the network's view."""
     low, high = match["score_interval"]
     return (
         f"{title}  {match['player']} against {match['opponent']}: {match['score']:.1%} "

@@ -1,44 +1,59 @@
-"""The loop, on one rank: have positions ready, learn from them, publish, look, save."""
+"""The training loop on one rank: have positions ready, learn, publish, evaluate, save."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.torch_integer import exported
 from vecchess.store.run_folder import RunFolder
+from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.gating import Gate
-from vecchess.train.progress_matches import ProgressMatches
 from vecchess.train.publish import publish
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
-from vecchess.train.training_source import IterationPlan, TrainingSource
+from vecchess.train.training_matches import Gate, ProgressMatches
+
+
+class TrainingSource(Protocol):
+    """The positions that iterations learn from: games played by the run, or recorded ones."""
+
+    def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
+        """Have the positions of an iteration ready; None where a stop was requested."""
+
+    def state(self) -> dict[str, Any]:
+        """JSON values for a checkpoint."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from the state of a checkpoint."""
+
+    def evaluate(self, learner: Learner) -> dict[str, Any]:
+        """Errors of the network on held-out positions; empty where there are none."""
 
 
 @dataclass
 class TrainProgress:
-    """Where in the run everybody is; part of a checkpoint."""
+    """How far the run is, the same on all ranks; part of a checkpoint."""
 
     iteration: int = 0
-    """Iterations that are done."""
-    step: int = 0
-    """Updates of the current one that are done."""
+    """Iterations done."""
+    iteration_step: int = 0
+    """Updates done in the current iteration."""
     positions: int = 0
     """Positions played, or read, so far."""
     has_begun: bool = False
-    """The first network is published and has been looked at."""
+    """The first network is published and evaluated."""
     candidate_waits: bool = False
-    """The gate has not judged the newest network yet, because somebody asked to stop."""
+    """The gate has not judged the newest network, because a stop was requested."""
     matches: list[dict[str, Any]] = field(default_factory=list)
-    """ProgressMatches for progress so far, in order."""
+    """Results of the progress matches, in order."""
 
 
 class Trainer:
-    """All iterations of a run, from wherever it stands."""
+    """Runs the iterations that are left."""
 
     def __init__(
         self,
@@ -56,98 +71,90 @@ class Trainer:
         self.config, self.run, self.ranks, self.stop = config, run, ranks, stop
         self.learner, self.loader = learner, loader
         self.reporter, self.matches, self.gate = reporter, matches, gate
-        self.standing = TrainProgress()
+        self.progress = TrainProgress()
 
     @property
-    def mark(self) -> tuple[int, int]:
-        """Iteration (1 first) and update up to which everything is done."""
-        standing = self.standing
-        return standing.iteration + (standing.step > 0), self.learner.progress.steps
+    def position(self) -> tuple[int, int]:
+        """Iteration (1 first) and update up to which all work is done."""
+        progress = self.progress
+        return progress.iteration + (progress.iteration_step > 0), self.learner.steps
 
     def train(self, source: TrainingSource, save: Callable[[], None]) -> None:
-        """Go on until the last iteration is done, or somebody asks to stop; saved either way.
+        """Run until the last iteration is done or a stop is requested.
 
-        ``save`` writes a checkpoint; rank 0 alone does.
+        ``save`` writes a checkpoint, on rank 0 alone; it is called at the end either way.
         """
-        standing = self.standing
-        self.reporter.begin(self.learner, standing.iteration)
-        if not standing.has_begun:
+        progress = self.progress
+        self.reporter.begin_iteration(self.learner, progress.iteration)
+        if not progress.has_begun:
             self._publish()
-            self._evaluate()
-            standing.has_begun = not self.stop.reason
+            self._play_matches()
+            progress.has_begun = not self.stop.reason
             save()
-        elif standing.candidate_waits and self._finish_iteration(source):
+        elif progress.candidate_waits and self._publish_and_evaluate(source):
             save()
-        while standing.iteration < self.config.iterations and not self._is_asked_to_stop():
-            if self._iterate(source) and self._is_due(self.config.checkpoint_every):
+        while progress.iteration < self.config.iterations and not self._stop_requested():
+            is_done = self._prepare_and_learn(source) and self._publish_and_evaluate(source)
+            if is_done and self._is_due(self.config.checkpoint_every):
                 save()
         if self.stop.reason:
             save()
 
-    def _iterate(self, source: TrainingSource) -> bool:
-        """Once round; False where a stop left something of it to the next start."""
-        standing = self.standing
-        self.reporter.begin(self.learner, standing.iteration + 1)
-        if standing.iteration >= self.config.fold_at * self.config.iterations:
+    def _prepare_and_learn(self, source: TrainingSource) -> bool:
+        """Get an iteration's positions and learn from them; False after a stop."""
+        progress = self.progress
+        self.reporter.begin_iteration(self.learner, progress.iteration + 1)
+        if progress.iteration >= self.config.fold_at * self.config.iterations:
             self._fold()
-        stage = source.prepare(standing.iteration, self.learner.progress.steps - standing.step)
-        if stage is None:
+        plan = source.prepare(progress.iteration, self.learner.steps - progress.iteration_step)
+        if plan is None:
             return False
-        if standing.step == 0:
-            self.reporter.played(stage)
-        if not self._learn(stage):
+        if progress.iteration_step == 0:
+            self.reporter.log_games(plan)
+        if not self._learn(plan):
             return False
-        standing.iteration, standing.step = standing.iteration + 1, 0
-        standing.positions = stage.positions
-        return self._finish_iteration(source)
-
-    def _finish_iteration(self, source: TrainingSource) -> bool:
-        """What follows the learning; False where a stop left it to the next start."""
-        if not self._publish():
-            return False
-        self.reporter.examined(source.examine(self.learner))
-        if self.config.eval_every and self._is_due(self.config.eval_every):
-            self._evaluate()
+        progress.iteration, progress.iteration_step = progress.iteration + 1, 0
+        progress.positions = plan.positions
         return True
 
-    def _learn(self, stage: IterationPlan) -> bool:
-        """The updates of a stage that are left; False where a stop came in between."""
-        standing = self.standing
-        before = self.learner.progress.steps - standing.step
-        plans = (stage.plan(before + step) for step in range(standing.step, stage.num_steps))
-        batches = self.loader.batches(plans)
-        with self.reporter.learning(stage, standing.step) as line:
-            while standing.step < stage.num_steps:
-                asked = monotonic()
+    def _learn(self, plan: IterationPlan) -> bool:
+        """Make the updates of ``plan`` that are left; False after a stop."""
+        progress = self.progress
+        before = self.learner.steps - progress.iteration_step
+        left = range(progress.iteration_step, plan.num_steps)
+        batches = self.loader.batches(plan.spec(before + step) for step in left)
+        with self.reporter.display_learning(plan, progress.iteration_step) as display:
+            while progress.iteration_step < plan.num_steps:
+                began = monotonic()
                 batch = next(batches)
-                notes = self._notes(monotonic() - asked)
-                told = self.learner.step(batch, self._share_done(stage), notes)
-                standing.step += 1
-                line.update(standing.step, told)
-                if told.notes[0]:
-                    self._is_asked_to_stop()
+                rank_values = self._rank_values(monotonic() - began)
+                metrics = self.learner.step(batch, self._share_done(plan), rank_values)
+                progress.iteration_step += 1
+                display.update(progress.iteration_step, metrics)
+                if metrics.rank_sums[0]:
+                    self._stop_requested()
                     return False
         return True
 
-    def _share_done(self, stage: IterationPlan) -> float:
-        """How much of the run lies behind, 0 to 1."""
-        done = self.standing.iteration + self.standing.step / stage.num_steps
+    def _share_done(self, plan: IterationPlan) -> float:
+        """Share of the run that is done, 0 to 1."""
+        done = self.progress.iteration + self.progress.iteration_step / plan.num_steps
         return done / self.config.iterations
 
-    def _notes(self, waited_s: float) -> list[float]:
-        """What travels with a step's sums: whether to stop, and how long each rank waited."""
+    def _rank_values(self, waited_s: float) -> list[float]:
+        """Numbers that are summed over ranks with a step: stop flag, time each rank waited."""
         waits = [0.0] * self.ranks.world_size
         waits[self.ranks.rank] = waited_s
         return [float(bool(self.stop.reason)), *waits]
 
-    def _is_asked_to_stop(self) -> bool:
-        """Whether any rank was asked; from then on all of them know why."""
+    def _stop_requested(self) -> bool:
+        """Whether any rank was asked to stop; all ranks have the reason afterwards."""
         self.stop.request_stop(self.ranks.heartbeat(self.stop.reason, is_done=True).stop)
         return bool(self.stop.reason)
 
     def _is_due(self, every: int) -> bool:
-        """Every so many iterations, and after the last."""
-        done = self.standing.iteration
+        """True every so many iterations, and after the last."""
+        done = self.progress.iteration
         return done == self.config.iterations or done % every == 0
 
     def _fold(self) -> None:
@@ -155,35 +162,44 @@ class Trainer:
             self.learner.fold()
             self.reporter.note("weights are int8 from here on: what learns is what plays")
 
-    def _publish(self) -> bool:
-        """The network as it is now, in the folder of every machine, if the gate admits it.
+    def _publish_and_evaluate(self, source: TrainingSource) -> bool:
+        """Publish the network, evaluate it and play matches; False after a stop."""
+        if not self._publish():
+            return False
+        self.reporter.log_evaluation(source.evaluate(self.learner))
+        if self.config.eval_every and self._is_due(self.config.eval_every):
+            self._play_matches()
+        return True
 
-        False where a stop left that to the next start.
+    def _publish(self) -> bool:
+        """Write the network to the folder of every machine, if the gate admits it.
+
+        False where a stop came before the gate's decision; the next start repeats it.
         """
         self.ranks.broadcast_(list(self.learner.net.state_dict().values()))
         net = exported(self.learner.net) if self.ranks.is_local_main else None
-        if self.config.gate and self.standing.has_begun:
-            self.reporter.enter("evaluating")
-            judged = self.gate.judge(net, self.standing.iteration, self.stop)
-            self.standing.candidate_waits = judged is None
-            if judged is None:
+        if self.config.gate and self.progress.has_begun:
+            self.reporter.set_state("evaluating")
+            verdict = self.gate.judge(net, self.progress.iteration, self.stop)
+            self.progress.candidate_waits = verdict is None
+            if verdict is None:
                 return False
-            self.reporter.gated(judged)
-            if not judged["admitted"]:
+            self.reporter.log_gate(verdict)
+            if not verdict["admitted"]:
                 return True
         if net is not None:
-            samples, positions = self.learner.progress.samples, self.standing.positions
-            self.reporter.published(publish(net, self.run, samples, positions))
+            samples, positions = self.learner.samples, self.progress.positions
+            self.reporter.log_publish(publish(net, self.run, samples, positions))
         self.ranks.barrier()
         return True
 
-    def _evaluate(self) -> None:
-        """ProgressMatches for progress, by rank 0, while the others wait."""
+    def _play_matches(self) -> None:
+        """Progress matches, on rank 0, while the others wait."""
         if not self.config.eval_every:
             return
-        self.reporter.enter("evaluating")
-        found = self.matches.play(self.stop)
-        for match in found:
-            match["iteration"] = self.standing.iteration
-            self.reporter.matched(match)
-        self.standing.matches += found
+        self.reporter.set_state("evaluating")
+        matches = self.matches.play(self.stop)
+        for match in matches:
+            match["iteration"] = self.progress.iteration
+            self.reporter.log_match(match)
+        self.progress.matches += matches

@@ -1,107 +1,168 @@
-"""What a checkpoint of a run holds, and how a run goes on from it.
+"""The state of a run in a checkpoint, and how a run resumes from it.
 
-Everything that decides what comes next: float weights, AdamW's moments by the names of the
-parameters (so that another grouping or number of ranks can load them), the scaler, counters, what
-the source of positions knows, matches. Random numbers need no state: each is drawn by counter.
+It holds all that decides the rest of the run: float weights, AdamW's moments by the names of the
+parameters (another number of ranks can load them), the gradient scaler, counters, the state of
+the source of positions, results of matches. Random numbers need no state: each is drawn by counter.
 """
 
-import io
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor, nn
 
-from vecchess.errors import ConfigError
-from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
-from vecchess.train.checkpoint.state_dict import (
-    load_optimizer_state,
-    optimizer_state,
-    packed,
-    unpacked,
-)
-from vecchess.train.step.learner import Progress
-from vecchess.train.trainer import Trainer, TrainProgress
-from vecchess.train.training_source import TrainingSource
+from vecchess.errors import ConfigError, DataError
+from vecchess.safe_parse import clip_line
+from vecchess.snn.topology import neuron_layers
+from vecchess.train.checkpoint.checkpoint_folder import STATE_FILES, CheckpointFolder
+from vecchess.train.checkpoint.state_file import VALUES_FILE, decode_state, encode_state
+from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
+from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
+
+_NET, _OPTIMISER = "net/", "optimiser/"
+_Count = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
+class StateValues(BaseModel):
+    """The values of a state that are not tensors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    folded: bool
+    steps: _Count
+    """Updates of the weights."""
+    samples: _Count
+    """Samples of these updates."""
+    rates: list[float]
+    """Spike rate of each neuron layer in the last update."""
+    scaler: dict[str, float | int]
+    """torch's state of the gradient scaler; empty without fp16."""
+    iteration: _Count
+    iteration_step: _Count
+    positions: _Count
+    has_begun: bool
+    candidate_waits: bool
+    matches: list[dict[str, Any]]
+    source: dict[str, Any]
+    """See ``TrainingSource.state``."""
 
 
 class TrainerState:
-    """Checkpoints of one run. Rank 0 reads and writes them; all ranks go on from what it read."""
+    """Saves and restores one run. Rank 0 reads and writes; all ranks resume from what it read."""
 
     def __init__(
         self, trainer: Trainer, source: TrainingSource, folder: CheckpointFolder | None
     ) -> None:
-        """``folder`` is rank 0's alone."""
+        """``folder`` is None on all ranks but rank 0."""
         self._trainer, self._source, self._folder = trainer, source, folder
         self._saved: dict[str, Any] | None = None
 
     def save(self) -> None:
-        """Write a checkpoint, if there is anything new; raises DataError where the disk refuses."""
-        if self._folder is None or self._saved == asdict(self._trainer.standing):
+        """Write a checkpoint if the progress is new; raises DataError where the disk refuses."""
+        if self._folder is None or self._saved == asdict(self._trainer.progress):
             return
-        self._saved = asdict(self._trainer.standing)
-        learner, standing = self._trainer.learner, self._trainer.standing
-        name = f"{standing.iteration:06d}-{learner.progress.steps:09d}"
+        learner, progress = self._trainer.learner, self._trainer.progress
+        name = f"{progress.iteration:06d}-{learner.steps:09d}"
         facts = {
-            "iteration": standing.iteration,
-            "step": learner.progress.steps,
-            "samples": learner.progress.samples,
-            "positions": standing.positions,
+            "iteration": progress.iteration,
+            "step": learner.steps,
+            "samples": learner.samples,
+            "positions": progress.positions,
             "world_size": self._trainer.ranks.world_size,
             "net": learner.net.config.facts(),
         }
-        self._folder.save(name, self._collect(), facts)
+        try:
+            files = encode_state(self._tensors(), self._values().model_dump())
+        except DataError as error:
+            path = self._folder.path / name
+            raise DataError(
+                f"cannot write the checkpoint {path}, for it could not be read again: {error}; "
+                "earlier checkpoints are as they were"
+            ) from None
+        self._folder.save(name, files, facts)
+        self._saved = asdict(progress)
 
     def restore(self) -> bool:
-        """Take everybody back to the newest checkpoint; False where there is none.
+        """Set all ranks back to the newest checkpoint; False where there is none.
 
-        Raises ConfigError where it is of another network.
+        Raises ConfigError where it is of another network, DataError where it is damaged.
         """
         ranks = self._trainer.ranks
         loaded = self._folder.latest(self._trainer.reporter.report_line) if self._folder else None
         if not ranks.broadcast_object({"found": loaded is not None})["found"]:
             return False
-        data = ranks.broadcast_bytes(_to_bytes(loaded.state) if loaded else b"")
-        self._distribute(_from_bytes(data))
+        read = loaded.files if loaded else dict.fromkeys(STATE_FILES, b"")
+        files = {name: ranks.broadcast_bytes(read[name]) for name in STATE_FILES}
+        tensors, values = read_state(files)
+        try:
+            self._distribute(tensors, values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"the checkpoint's state is damaged: {clip_line(error)}") from None
         return True
 
-    def _collect(self) -> dict[str, Any]:
+    def _tensors(self) -> dict[str, Tensor]:
         learner = self._trainer.learner
-        return {
-            "net": dict(learner.net.state_dict()),
-            "folded": learner.net.folded,
-            "optimiser": optimizer_state(learner.optimiser, learner.net),
-            "scaler": learner.scaler.state_dict(),
-            "progress": asdict(learner.progress),
-            "rates": learner.rates,
-            "micro_batch": learner.micro_batch,
-            "standing": asdict(self._trainer.standing),
-            "source": self._source.state(),
+        net = learner.net.state_dict()
+        moments = optimiser_tensors(learner.optimiser, learner.net)
+        return {_NET + name: tensor for name, tensor in net.items()} | {
+            _OPTIMISER + name: tensor for name, tensor in moments.items()
         }
 
-    def _distribute(self, state: dict[str, Any]) -> None:
-        learner = self._trainer.learner
-        if state["folded"]:
+    def _values(self) -> StateValues:
+        learner, progress = self._trainer.learner, self._trainer.progress
+        return StateValues(
+            folded=learner.net.folded,
+            steps=learner.steps,
+            samples=learner.samples,
+            rates=learner.rates,
+            scaler=learner.scaler.state_dict(),
+            source=self._source.state(),
+            **asdict(progress),
+        )
+
+    def _distribute(self, tensors: dict[str, Tensor], values: StateValues) -> None:
+        trainer, learner = self._trainer, self._trainer.learner
+        if values.folded:
             learner.fold()
-        try:
-            learner.net.load_state_dict(state["net"])
-        except RuntimeError as error:
-            reason = str(error).split("\n")[0]
-            raise ConfigError(f"the checkpoint is of another network: {reason}") from None
-        load_optimizer_state(learner.optimiser, learner.net, state["optimiser"])
-        learner.scaler.load_state_dict(state["scaler"])
-        learner.progress = Progress(**state["progress"])
-        learner.rates = state["rates"]
-        self._trainer.standing = TrainProgress(**state["standing"])
-        self._source.restore(state["source"])
+        _load_net(learner.net, _below(_NET, tensors))
+        load_optimiser_tensors(learner.optimiser, learner.net, _below(_OPTIMISER, tensors))
+        if len(values.rates) not in (0, len(neuron_layers(learner.net.config))):
+            raise ConfigError("the checkpoint is of another network: it has other layers")
+        if values.scaler and learner.scaler.is_enabled():
+            learner.scaler.load_state_dict(values.scaler)
+        learner.steps, learner.samples = values.steps, values.samples
+        learner.rates = values.rates
+        progress = {name: getattr(values, name) for name in asdict(trainer.progress)}
+        trainer.progress = TrainProgress(**progress)
+        self._source.restore(values.source)
 
 
-def _to_bytes(state: dict[str, Any]) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(packed(state), buffer)
-    return buffer.getvalue()
+def read_state(files: Mapping[str, bytes]) -> tuple[dict[str, Tensor], StateValues]:
+    """The tensors and values of a checkpoint; raises DataError where they are damaged."""
+    tensors, values = decode_state(files)
+    try:
+        return tensors, StateValues.model_validate(values)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
+        raise DataError(clip_line(f"{VALUES_FILE}: {where}: {fault['msg']}")) from None
 
 
-def _from_bytes(data: bytes) -> dict[str, Any]:
-    values = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    state: dict[str, Any] = unpacked(values)
-    return state
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+
+
+def _load_net(net: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Load weights of the names, shapes and dtypes of ``net``; raises ConfigError for others."""
+    wanted = net.state_dict()
+    if odd := sorted(wanted.keys() ^ tensors.keys()):
+        fault = f"{'it lacks' if odd[0] in wanted else 'it has'} {clip_line(odd[0])}"
+        raise ConfigError(f"the checkpoint is of another network: {fault}")
+    for name, tensor in wanted.items():
+        if tensors[name].shape != tensor.shape or tensors[name].dtype != tensor.dtype:
+            raise ConfigError(
+                f"the checkpoint is of another network: it has {name} as {tensors[name].dtype} of "
+                f"shape {list(tensors[name].shape)}, not {tensor.dtype} of {list(tensor.shape)}"
+            )
+    net.load_state_dict(tensors)

@@ -1,0 +1,12 @@
+"""Batches of samples from shards.
+
+shard_block      the games of a shard in memory, checked, in few bytes
+returns          TD(lambda) returns of each position
+replay_window    which shards are in memory; finds a position's game
+batch_spec       which positions a batch consists of, drawn by seed and step
+collate          replays games up to the drawn plies and writes rows of samples
+augment          mirror images
+samples          the layout of a batch, and buffers shared with loader processes
+batch_builder    the work of a loader process: one batch for each request
+loader_pool      the loader processes; batches as torch tensors, in order
+"""

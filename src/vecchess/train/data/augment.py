@@ -1,7 +1,7 @@
-"""The left-right mirror: a position in which nobody may castle is as good seen in a mirror.
+"""Augmentation by the left-right mirror, which preserves the value of positions without castling.
 
-e1 <-> d1, a-file <-> h-file: squares are mirrored in every byte of a plane, moves to the west
-become moves to the east. The rest of chess does not know left from right.
+a-file <-> h-file, e1 <-> d1: the bits of every byte of a plane are reversed, moves to the west
+become moves to the east. No other rule of chess distinguishes left from right.
 """
 
 from functools import cache
@@ -16,19 +16,19 @@ from vecchess.rng import random_u64
 from vecchess.shapes import NUM_ACTIONS
 
 CASTLING_PLANES = (12, 16)
-"""First and end of the planes with the rooks that may castle, see ``chess/planes.py``."""
+"""First and end of the planes of castling rights, see ``chess/planes.py``."""
 _STREAM = 0x6D6972726F72
-"""Keeps the draws of this file apart from others of the same seed: the word "mirror"."""
+"""Keeps these draws apart from others with the same seed: the word "mirror"."""
 _U = np.uint64
 _HALF = _U(1 << 63)
 
 
 @cache
 def mirrored_actions() -> NDArray[np.uint16]:
-    """uint16[4672]: each action seen in the mirror."""
+    """uint16[4672]: the mirror image of each action."""
     steps = plane_steps() * (-1, 1)
-    ways = [_kind(plane, *step) for plane, step in enumerate(plane_steps())]
-    mirrored = [ways.index(_kind(plane, *step)) for plane, step in enumerate(steps)]
+    kinds = [_kind(plane, *step) for plane, step in enumerate(plane_steps())]
+    mirrored = [kinds.index(_kind(plane, *step)) for plane, step in enumerate(steps)]
     planes, squares = np.divmod(np.arange(NUM_ACTIONS), 64)
     actions: NDArray[np.uint16] = (np.array(mirrored)[planes] * 64 + (squares ^ 7)).astype(
         np.uint16
@@ -37,7 +37,7 @@ def mirrored_actions() -> NDArray[np.uint16]:
 
 
 def _kind(plane: int, files: int, ranks: int) -> tuple[int, int, int]:
-    """What a move plane does, and for an underpromotion to what."""
+    """Underpromotion piece (-1: none) and step in files and ranks of a move plane."""
     under = plane - UNDERPROMOTION_PLANE
     return (under // 3 if under >= 0 else -1), int(files), int(ranks)
 
@@ -50,12 +50,11 @@ def mirror(
     step: int,
     first_row: int = 0,
 ) -> None:
-    """Mirror a random half of the rows that may be mirrored, in place.
+    """Mirror a random half of the rows without castling rights, in place.
 
-    planes: uint64[B, P]; legal: uint16[B, L], of which num_legal: int32[B] count; they keep their
-    order. Row i is decided by (seed, step, first_row + i) alone. Earlier positions are mirrored
-    with the newest one, whose rights alone decide: what is good there does not depend on how it
-    came about.
+    planes: uint64[B, P]; legal: uint16[B, L], of which num_legal: int32[B] are valid; they keep
+    their order. (seed, step, first_row + i) alone decides row i. Only the newest position's rights
+    count, and earlier positions are mirrored with it (decision 14).
     """
     _mirror(planes, legal, num_legal, mirrored_actions(), seed ^ _STREAM, step, first_row)
 
@@ -76,7 +75,7 @@ def _mirror(planes, legal, num_legal, actions, seed, step, first_row):  # type: 
 
 @inline
 def mirror_board(board: Any) -> Any:
-    """A bitboard with its files turned round, ``uint64``: the bits of every byte reversed."""
+    """``uint64``: a bitboard with its files mirrored, i.e. the bits of every byte reversed."""
     board = (board >> _U(1) & _U(0x5555555555555555)) | (board & _U(0x5555555555555555)) << _U(1)
     board = (board >> _U(2) & _U(0x3333333333333333)) | (board & _U(0x3333333333333333)) << _U(2)
     return (board >> _U(4) & _U(0x0F0F0F0F0F0F0F0F)) | (board & _U(0x0F0F0F0F0F0F0F0F)) << _U(4)

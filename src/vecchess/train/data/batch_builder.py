@@ -1,117 +1,112 @@
-"""Makes batches: what lives in a loader process, and what it says to the trainer."""
+"""Builds batches: the work of a loader process, its requests and its replies."""
 
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from operator import index
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError, VecchessError
+from vecchess.runtime.child_process import ignore_signals
+from vecchess.runtime.signals import stop_signals
 from vecchess.safe_parse import parse_json_object
 from vecchess.train.data.augment import mirror
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import collate
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
-from vecchess.train.data.samples import row_bytes, samples_in
+from vecchess.train.data.samples import SharedBuffers, row_bytes, samples_in
 
 
 @dataclass(frozen=True)
 class BatchRequest:
-    """A plan, and the place in memory that its rows go to."""
+    """A batch to build, and the buffer that its rows go to."""
 
-    plan: BatchSpec
-    place: int
+    spec: BatchSpec
+    buffer: int
 
     def to_bytes(self) -> bytes:
-        """For a pipe."""
-        return _to_bytes(self)
+        """JSON for a pipe."""
+        return json.dumps(asdict(self), default=index).encode()  # numpy's integers too
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "BatchRequest":
-        """What ``to_bytes`` made."""
+        """The inverse of ``to_bytes``."""
         values = parse_json_object(data)
-        return cls(BatchSpec(**values["plan"]), values["place"])
+        return cls(BatchSpec(**values["spec"]), values["buffer"])
 
 
 @dataclass(frozen=True)
 class BatchReply:
-    """What comes back for an order. The rows are in their place."""
+    """The answer to a request; the rows are in its buffer."""
 
-    plan: BatchSpec
-    place: int
     num_positions: int
-    """Positions the window held."""
+    """Positions in the window."""
     notes: tuple[str, ...]
-    """Lines for people."""
+    """Lines for the user."""
     error: tuple[str, str] | None = None
-    """Name of a class in ``vecchess.errors``, and its line: then there are no rows."""
+    """Name of a class in ``vecchess.errors`` and its message: then there are no rows."""
 
     def to_bytes(self) -> bytes:
-        """For a pipe."""
-        return _to_bytes(self)
+        """JSON for a pipe."""
+        return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "BatchReply":
-        """What ``to_bytes`` made."""
+        """The inverse of ``to_bytes``."""
         values = parse_json_object(data)
         error = None if values["error"] is None else (values["error"][0], values["error"][1])
-        notes = tuple(values["notes"])
-        return cls(
-            BatchSpec(**values["plan"]), values["place"], values["num_positions"], notes, error
-        )
+        return cls(values["num_positions"], tuple(values["notes"]), error)
 
 
 class BatchBuilder:
-    """Fills places with rows; holds the window, and reference games where there are any."""
+    """Fills buffers with rows; holds the replay window, and the reference games if any."""
 
     def __init__(
         self,
-        shelf: ShardSource,
+        source: ShardSource,
         trace: float,
         num_planes: int,
         reference: GivenShards | None = None,
     ) -> None:
-        """Nothing is read before the first order. ``trace``: lambda of the returns."""
+        """Nothing is read before the first request. ``trace``: lambda of the returns."""
         self._num_planes = num_planes
         self._notes: list[str] = []
-        self._window = ReplayWindow(shelf, trace, self._notes.append)
+        self._window = ReplayWindow(source, trace, self._notes.append)
         self._reference = ReplayWindow(reference or GivenShards([]), trace, self._notes.append)
 
-    def make(self, order: BatchRequest, buffer: NDArray[np.uint8]) -> BatchReply:
-        """Fill the first rows of ``buffer``: uint8[..].
-
-        What a user can meet comes back in the packet, not as a raise.
-        """
+    def build(self, request: BatchRequest, buffer: NDArray[np.uint8]) -> BatchReply:
+        """Fill the first rows of ``buffer``: uint8[..]. A VecchessError goes into the reply."""
         error = None
         try:
-            self._fill(order.plan, buffer)
+            self._fill(request.spec, buffer)
         except VecchessError as raised:
             error = (type(raised).__name__, str(raised))
         notes = tuple(self._notes)
         self._notes.clear()
-        return BatchReply(order.plan, order.place, self._window.num_positions, notes, error)
+        return BatchReply(self._window.num_positions, notes, error)
 
-    def _fill(self, plan: BatchSpec, buffer: NDArray[np.uint8]) -> None:
+    def _fill(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> None:
         window = self._window
-        window.update(plan.num_shards, plan.first_shard)
-        if not plan.rows:
+        window.update(spec.num_shards, spec.first_shard)
+        if not spec.rows:
             return
-        which, plies = self._find(window, plan.draw)
+        blocks, plies = self._find(window, spec.draw)
         table = window.table
-        if len(taken := plan.reference_rows):
-            self._reference.update(plan.num_reference_shards)
-            which[taken], plies[taken] = self._find(self._reference, plan.draw_reference)
-            which[taken] += len(table)
+        if len(rows := spec.reference_rows):
+            self._reference.update(spec.num_reference_shards)
+            blocks[rows], plies[rows] = self._find(self._reference, spec.draw_reference)
+            blocks[rows] += len(table)
             table = np.concatenate([table, self._reference.table])
-        rows = buffer[: plan.rows * row_bytes(self._num_planes)]
-        rows.fill(0)
-        samples = samples_in(rows, plan.rows, self._num_planes)
-        collate(table, which, plies, samples)
-        if plan.mirror:
-            where = (plan.seed, plan.step, plan.first_row)
-            mirror(samples.planes, samples.legal, samples.num_legal, *where)
+        buffer = buffer[: spec.rows * row_bytes(self._num_planes)]
+        buffer.fill(0)
+        samples = samples_in(buffer, spec.rows, self._num_planes)
+        collate(table, blocks, plies, samples)
+        if spec.mirror:
+            key = (spec.seed, spec.step, spec.first_row)
+            mirror(samples.planes, samples.legal, samples.num_legal, *key)
 
     def _find(
         self, window: ReplayWindow, draw: Callable[[int], NDArray[np.int64]]
@@ -121,5 +116,13 @@ class BatchBuilder:
         return window.find(draw(window.num_positions))
 
 
-def _to_bytes(value: BatchRequest | BatchReply) -> bytes:
-    return json.dumps(asdict(value), default=index).encode()  # numpy's integers are integers
+def serve_requests(builder: BatchBuilder, buffers: SharedBuffers, pipe: Connection) -> None:
+    """Body of a loader process: builds the batches requested through ``pipe`` until it closes."""
+    ignore_signals(stop_signals())  # the parent decides when to stop
+    while True:
+        try:
+            request = BatchRequest.from_bytes(pipe.recv_bytes())
+            reply = builder.build(request, buffers[request.buffer])
+            pipe.send_bytes(reply.to_bytes())
+        except (EOFError, OSError):  # the parent has ended
+            return

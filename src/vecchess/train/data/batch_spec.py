@@ -1,47 +1,60 @@
-"""What a batch is to be made of: a few numbers, the same on every rank and after a resume."""
+"""Which positions a batch consists of: a pure function of a few numbers.
 
-from dataclasses import dataclass
+The numbers are the same on every rank and after a resume. Every row of a batch has its own random
+numbers, so any part of the batch can be drawn by itself: a rank draws its rows only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.train.data.sampler import draw, epochs
+from vecchess.jit import inline, kernel
+from vecchess.rng import random_below, random_u64
 
+_STREAM = 0x6472617773
+"""Keeps these draws apart from others with the same seed: the word "draws"."""
 _REFERENCE_STREAM = 0x72656665
+_U = np.uint64
+_ROUNDS = 6
+_MOST = 2**31
+"""Positions that can be drawn from: random numbers are scaled in 32 bits."""
 
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """One batch, or the part of it that one rank takes."""
+    """What one batch, or one rank's part of it, is made of."""
 
     num_shards: int
-    """How many shards are listed; later ones do not exist for this batch."""
+    """Shards of the source that exist for this batch: the first so many."""
     seed: int
     step: int
-    """Steps, from 0; seed, step and row decide a draw."""
+    """Update of the run, 0 first; (seed, step, row) decides a draw."""
     batch_size: int
-    """Rows of the whole batch, over all ranks."""
+    """Rows of the whole batch, all ranks together."""
     first_row: int = 0
     num_rows: int | None = None
-    """The part that is made: rows ``first_row`` on; None: all that are left."""
+    """This part is rows ``first_row`` on, so many; None: all that are left."""
     first_shard: int = 0
-    """Shards before it are left out: an on-policy step learns from its own games alone."""
+    """Shards before it are not in the window: an on-policy step learns from its own games alone."""
     first_position: int = 0
     """Positions of the window before it are not drawn."""
     end_position: int | None = None
-    """Nor are those from here on; None: all the rest are."""
+    """Positions of the window from here on are not drawn; None: all are."""
     in_epochs: bool = False
-    """Every position once an epoch, instead of any at any time; see ``draws.py``."""
+    """Every position once an epoch, instead of drawn with replacement."""
     mirror: bool = False
-    """Show a random half of what may be mirrored in the mirror; see ``mirror.py``."""
+    """Mirror a random half of the positions that allow it; see ``augment.py``."""
     reference_share: float = 0.0
-    """Share of the rows that come from reference games, spread evenly among the others."""
+    """Share of the rows that come from reference games, spread evenly (decision 76)."""
     num_reference_shards: int = 0
-    """How many shards of theirs are listed."""
+    """Shards of the reference games."""
 
     @property
     def rows(self) -> int:
-        """B of the part that is made."""
+        """B of this part."""
         return self.batch_size - self.first_row if self.num_rows is None else self.num_rows
 
     @property
@@ -53,15 +66,106 @@ class BatchSpec:
         return np.flatnonzero(np.diff(ends))
 
     def draw(self, num_positions: int) -> NDArray[np.int64]:
-        """int64[B]: the positions of a window of so many that this part takes."""
-        choose = epochs if self.in_epochs else draw
+        """int64[B]: the positions of this part, out of a window of ``num_positions``."""
+        sample = sample_epochs if self.in_epochs else sample_uniform
         end = num_positions if self.end_position is None else self.end_position
         num = end - self.first_position
-        rows = choose(self.seed, self.step, self.batch_size, num, self.first_row, self.rows)
+        rows = sample(self.seed, self.step, self.batch_size, num, self.first_row, self.rows)
         return rows + self.first_position
 
     def draw_reference(self, num_positions: int) -> NDArray[np.int64]:
-        """int64[R]: the positions, of so many in reference games, that ``reference_rows`` take."""
-        seed = self.seed ^ _REFERENCE_STREAM
-        drawn = draw(seed, self.step, self.batch_size, num_positions, self.first_row, self.rows)
+        """int64[R]: positions for ``reference_rows``, out of ``num_positions`` in all."""
+        seed, part = self.seed ^ _REFERENCE_STREAM, (self.first_row, self.rows)
+        drawn = sample_uniform(seed, self.step, self.batch_size, num_positions, *part)
         return drawn[self.reference_rows]
+
+
+@dataclass(frozen=True)
+class IterationPlan:
+    """What an iteration learns from; the same number of updates on all ranks."""
+
+    num_steps: int
+    spec: Callable[[int], BatchSpec]
+    """Maps an update's number within the run to the batch that this rank loads for it."""
+    positions: int
+    """Positions played, or read, since the run began, on all machines."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Facts about the games, for ``metrics.jsonl``."""
+
+
+def sample_uniform(
+    seed: int, step: int, batch_size: int, num_positions: int,
+    first_row: int = 0, num_rows: int | None = None,
+) -> NDArray[np.int64]:  # fmt: skip
+    """int64[num_rows]: rows ``first_row`` on of the batch of ``step``, drawn with replacement.
+
+    Each row is an index below ``num_positions``, uniformly distributed. Without ``num_rows`` all
+    rows that are left of ``batch_size``. Raises ValueError where there are no positions.
+    """
+    rows = _empty_rows(batch_size, num_positions, first_row, num_rows)
+    _fill_uniform(seed ^ _STREAM, step, first_row, num_positions, rows)
+    return rows
+
+
+def sample_epochs(
+    seed: int, step: int, batch_size: int, num_positions: int,
+    first_row: int = 0, num_rows: int | None = None,
+) -> NDArray[np.int64]:  # fmt: skip
+    """int64[num_rows], as ``sample_uniform`` but without replacement.
+
+    Each epoch is all positions in an order of its own, and epochs follow each other without a gap,
+    so a batch may begin in one and end in the next. Raises as ``sample_uniform``.
+    """
+    rows = _empty_rows(batch_size, num_positions, first_row, num_rows)
+    first = step * batch_size + first_row
+    _fill_epochs(seed ^ _STREAM, first, num_positions, _half_bits(num_positions), rows)
+    return rows
+
+
+def _empty_rows(
+    batch_size: int, num_positions: int, first_row: int, num_rows: int | None
+) -> NDArray[np.int64]:
+    if not 0 < num_positions < _MOST:
+        raise ValueError(f"cannot draw from {num_positions} positions")
+    left = batch_size - first_row
+    num_rows = left if num_rows is None else num_rows
+    if not 0 <= num_rows <= left:
+        raise ValueError(f"rows {first_row} + {num_rows} of a batch of {batch_size}")
+    return np.zeros(num_rows, np.int64)
+
+
+def _half_bits(num_positions: int) -> int:
+    """Half the bits of the smallest even number of bits, at least 2, that ``num_positions`` fit."""
+    return max(1, ((num_positions - 1).bit_length() + 1) // 2)
+
+
+@kernel
+def _fill_uniform(seed, step, first_row, num_positions, rows):  # type: ignore[no-untyped-def]
+    for row in range(len(rows)):
+        rows[row] = random_below(seed, step, first_row + row, num_positions)
+
+
+@kernel
+def _fill_epochs(seed, first, num_positions, half_bits, rows):  # type: ignore[no-untyped-def]
+    for row in range(len(rows)):
+        epoch, place = divmod(first + row, num_positions)
+        rows[row] = _permuted(seed, epoch, place, num_positions, half_bits)
+
+
+@inline
+def _permuted(seed: Any, epoch: Any, place: Any, num_positions: Any, half_bits: Any) -> Any:
+    """``int64``: the image of ``place`` under the permutation of an epoch.
+
+    A Feistel network permutes the next power of four; a result outside the range is permuted again
+    until it is inside (Black and Rogaway 2002, cycle walking). The order is not stored anywhere.
+    """
+    low = (_U(1) << _U(half_bits)) - _U(1)
+    word = _U(place)
+    while True:
+        left, right = word >> _U(half_bits), word & low
+        for turn in range(_ROUNDS):
+            counter = right | _U(turn) << _U(32)
+            left, right = right, left ^ (random_u64(seed, epoch, counter) & low)
+        word = left << _U(half_bits) | right
+        if word < _U(num_positions):
+            return np.int64(word)

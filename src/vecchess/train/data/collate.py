@@ -1,8 +1,8 @@
-"""From drawn plies to rows of samples: the games are played again up to each of them.
+"""Collates drawn plies into rows of samples: replays each game up to the ply.
 
-Every move was checked when its block was made, so on the way there nothing has to be generated:
-moves are made, and the keys noted that tell whether the position occurred before; and, where the
-network sees earlier positions, these.
+Every move was checked when its block was made, so no moves are generated on the way: the kernel
+makes the moves, and records the position keys that decide repetitions and, where the network sees
+earlier positions, these positions.
 """
 
 from typing import Any
@@ -49,14 +49,14 @@ _LEGAL_BYTES = 2 * MAX_MOVES
 
 def collate(
     table: NDArray[np.int64],
-    which: NDArray[np.int64],
+    blocks: NDArray[np.int64],
     plies: NDArray[np.int64],
     rows: Samples[NDArray[Any]],
 ) -> None:
-    """Fill row i of ``rows`` with ply ``plies[i]`` of block ``which[i]``, both int64[B].
+    """Fill row i of ``rows`` with ply ``plies[i]`` of block ``blocks[i]``, both int64[B].
 
-    ``table``: int64[blocks, columns] of ``address_table``; the blocks are alive. The rows are zero
-    before: what a position does not have is not written.
+    ``table``: int64[blocks, columns] of ``address_table``, whose blocks the caller keeps alive.
+    ``rows`` hold zeros before: columns that a position lacks are not written.
     """
     columns = (
         (rows.planes, rows.legal, rows.num_legal, rows.played, rows.policy, rows.has_policy),
@@ -64,7 +64,7 @@ def collate(
         (rows.advantage, rows.returned),
     )
     places = np.empty(NUM_ACTIONS, np.uint16)
-    _fill(lookup.address(), table, which, plies, cursor_memory(), places, columns)
+    _collate(lookup.address(), table, blocks, plies, cursor_memory(), places, columns)
 
 
 def make_samples(
@@ -73,30 +73,30 @@ def make_samples(
     """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
 
     ``trace`` is the lambda of ``returned``, ``history`` the positions that the network sees.
-    Raises DataError where a recorded move is illegal or a target does not fit its position, in
-    whatever game.
+    Raises DataError where a recorded move is illegal or a target does not fit its position, in any
+    game of ``records``.
     """
     block = ShardBlock.of(records, trace)
     rows = empty_samples(len(plies), history)
-    which = np.zeros(len(plies), np.int64)
-    collate(address_table([block]), which, np.asarray(plies, np.int64), rows)
+    blocks = np.zeros(len(plies), np.int64)
+    collate(address_table([block]), blocks, np.asarray(plies, np.int64), rows)
     return rows
 
 
 @kernel
-def _fill(tables, blocks, which, plies, memory, places, columns):  # type: ignore[no-untyped-def]
+def _collate(tables, table, blocks, plies, memory, places, columns):  # type: ignore[no-untyped-def]
     cursor, history = cursor_of(memory), history_length(columns[0][0].shape[1])
     index = np.int64(places.ctypes.data)
     for row in range(len(plies)):
-        block, ply = blocks[which[row]], plies[row]
+        block, ply = table[blocks[row]], plies[row]
         game = _game_of(block[_OFFSETS], block[NUM_GAMES_PLACE], ply)
         first = load_i32(block[_OFFSETS], game)
-        _play_up_to(tables, block, game, first, ply, cursor, history)
-        _ask(tables, block[_ACTION], ply, cursor, index, columns[0], row)
-        _set_target(block, ply, index, columns[0], row)
+        _replay_to(tables, block, game, first, ply, cursor, history)
+        _write_inputs(tables, block[_ACTION], ply, cursor, index, columns[0], row)
+        _write_policy(block, ply, index, columns[0], row)
         outcome = np.int64(np.int8(load_u8(block[_RESULT], game)))
         is_black = colour_of(cursor[0]) != np.uint64(0)
-        _judge(block, ply, -outcome if is_black else outcome, columns[1], columns[2], row)
+        _write_values(block, ply, -outcome if is_black else outcome, columns[1], columns[2], row)
 
 
 @inline
@@ -113,37 +113,37 @@ def _game_of(offsets: Any, num_games: Any, ply: Any) -> Any:
 
 
 @inline
-def _play_up_to(
+def _replay_to(
     tables: Any, block: Any, game: Any, first: Any, last: Any, cursor: Any, history: Any
 ) -> None:
     """Set up the game and make its moves ``first`` .. ``last`` - 1; of the positions on the way
-    only the last ``history`` - 1 are remembered."""
+    only the last ``history`` - 1 are stored."""
     begin_game(cursor, block[_START] + game * 8 * POSITION_WORDS, history)
     for ply in range(first, last):
         play_action(tables, cursor, load_u16(block[_ACTION], ply), last - ply < history)
 
 
 @inline
-def _ask(
+def _write_inputs(
     tables: Any, actions: Any, ply: Any, cursor: Any, places: Any, columns: Any, row: Any
 ) -> None:
-    """The question: planes, legal moves, and which of them was played."""
+    """Write planes, legal moves, and the index of the move played."""
     planes, legal, num_legal, played, _, _ = columns
     position, keys, _, moves = cursor
     generated = generate_moves(tables, position, moves)
     count = np.int64(generated & 0xFFFF)
     listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
-    seen = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
+    inputs = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
     history = history_length(planes.shape[1])
-    write_question(tables, cursor, generated, push_key(position, keys), history, (seen, listed))
+    write_question(tables, cursor, generated, push_key(position, keys), history, (inputs, listed))
     index_actions(listed, count, places)
     num_legal[row] = count
     played[row] = action_index(listed, count, places, load_u16(actions, ply))
 
 
 @inline
-def _set_target(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> None:
-    """The policy: the recorded target, or all on the move played."""
+def _write_policy(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> None:
+    """Write the target policy: the recorded one, or one-hot on the move played (decision 21)."""
     _, legal, num_legal, played, policy, has_policy = columns
     facts = load_u8(block[_FACTS], ply)
     has_policy[row] = facts & HAS_POLICY != 0
@@ -161,19 +161,21 @@ def _set_target(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> No
 
 
 @inline
-def _judge(block: Any, ply: Any, mine: Any, judged: Any, returns: Any, row: Any) -> None:
-    """What came of the position, and what was thought of it; ``mine`` is the mover's result."""
-    outcome, value, has_value, prob, steps = judged
+def _write_values(
+    block: Any, ply: Any, result: Any, evaluation: Any, returns: Any, row: Any
+) -> None:
+    """Write ``result``, the game's for the mover, the recorded value, the return and advantage."""
+    outcome, value, has_value, prob, steps = evaluation
     advantage, returned = returns
-    outcome[row] = mine
+    outcome[row] = result
     prob[row] = load_f32(block[_PROB], ply)
     steps[row] = load_u8(block[_STEPS], ply)
     win, loss = load_f32(block[_RETURNED], 2 * ply), load_f32(block[_RETURNED], 2 * ply + 1)
     returned[row, 0], returned[row, 1], returned[row, 2] = win, 1.0 - win - loss, loss
     if load_u8(block[_FACTS], ply) & HAS_VALUE == 0:
         return
-    thought = wdl_value(load_u16(block[_WIN], ply), load_u16(block[_DRAW], ply))
+    recorded = wdl_value(load_u16(block[_WIN], ply), load_u16(block[_DRAW], ply))
     has_value[row] = True
     for index in range(3):
-        value[row, index] = thought[index]
-    advantage[row] = win - loss - thought[0] + thought[2]
+        value[row, index] = recorded[index]
+    advantage[row] = win - loss - recorded[0] + recorded[2]

@@ -1,57 +1,79 @@
-"""Batches made in processes of their own, in the order of their plans, as torch tensors.
+"""Batches from loader processes, in the order of their specs, as torch tensors.
 
-A loader process holds its own window and does everything: it draws, plays games again up to the
-drawn positions, lays out targets, mirrors. What it makes is a pure function of the plan and the
-files on disk, so it does not matter how many processes there are, or which of them makes a batch.
-Rows are written into memory that is shared from the start: a tensor in a queue would cost a file
-descriptor, a connection and fresh pages each time, several times as much as making its rows.
+A loader process holds a replay window of its own and does all the work: it draws positions, replays
+games up to them, collates and mirrors. A batch is a pure function of its spec and the files on
+disk, so neither the number of processes nor the one that builds it matters. Rows are written into
+shared memory; requests and replies go through pipes. A tensor in a queue would cost a file
+descriptor, a connection and new pages each time, several times the cost of its rows (decision 80).
 """
 
+import atexit
+import signal
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from vecchess import errors
+from vecchess.errors import WorkerDied
+from vecchess.runtime.child_process import start_with_signals_blocked
 from vecchess.runtime.reporting import ReportLine
-from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, BatchRequest
+from vecchess.runtime.signals import stop_signals
+from vecchess.selfplay.supervisor.worker_process import KILL_WAIT_S, UNATTENDED_S
+from vecchess.train.data.batch_builder import (
+    BatchBuilder,
+    BatchReply,
+    BatchRequest,
+    serve_requests,
+)
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.loader_process import LoaderProcesses
 from vecchess.train.data.replay_window import GivenShards, ShardSource
-from vecchess.train.data.samples import Samples, row_bytes, samples_in
-from vecchess.train.data.shared_buffers import SharedBuffers
+from vecchess.train.data.samples import Samples, SharedBuffers, row_bytes, samples_in
 
 STALL_TIMEOUT_S = 60.0
 
 
 class LoaderPool:
-    """Turns plans into batches, its processes working ahead of whoever uses them."""
+    """The loader processes of one rank, which build batches ahead of the trainer."""
 
     def __init__(
         self,
-        shelf: ShardSource,
-        places: SharedBuffers,
+        source: ShardSource,
+        buffers: SharedBuffers,
         trace: float = 1.0,
         pin_memory: bool = False,
         stall_timeout_s: float = STALL_TIMEOUT_S,
         report_line: ReportLine = print,
         reference: GivenShards | None = None,
     ) -> None:
-        """Processes start with the first batch; without any, batches are made here, when asked for.
+        """Processes start with the first batch; without any, this process builds the batches.
 
-        trace: lambda of the returns. pin_memory: batches lie where a GPU fetches them fastest.
-        stall_timeout_s: a process may do nothing for so long, see ``LoaderProcesses``. say: gets a
-        line for each shard that cannot be read. reference: games that specs may mix in.
+        trace: lambda of the returns. pin_memory: batches lie in pinned memory, for a GPU.
+        report_line: gets a line for each shard that cannot be read. reference: games that specs may
+        mix in.
+
+        stall_timeout_s: a process that takes no CPU time for so long, and does not wait for a CPU
+        either, while its batch is due is lost (decision 79). Reading, checking and compiling take
+        CPU time however long they last; a process that was stopped, or whose disk does not answer,
+        takes none. Without /proc this is not checked.
         """
-        self._places = places
+        self._buffers = buffers
         self._report_line = report_line
         self._said: set[str] = set()
         self._pin_memory = pin_memory
-        self._maker = BatchBuilder(shelf, trace, places.num_planes, reference)
-        self._workshop = LoaderProcesses(self._maker, places, stall_timeout_s)
+        self._stall_timeout_s = stall_timeout_s
+        self._builder = BatchBuilder(source, trace, buffers.num_planes, reference)
+        self._processes: list[LoaderProcess] = []
+        self._due: deque[tuple[LoaderProcess, BatchRequest]] = deque()
+        """Requests without a reply, in order, and the processes that they were sent to."""
 
     def __enter__(self) -> "LoaderPool":
         """Itself."""
@@ -61,65 +83,183 @@ class LoaderPool:
         """End the processes."""
         self.close()
 
-    def batches(self, plans: Iterable[BatchSpec]) -> Iterator[Samples[torch.Tensor]]:
-        """The batch of each plan, in their order. One iteration at a time.
+    def batches(self, specs: Iterable[BatchSpec]) -> Iterator[Samples[torch.Tensor]]:
+        """The batch of each spec, in their order; ``specs`` is read ahead. One iteration at a time.
 
-        Raises what is wrong with the games (DataError), and WorkerDied where a process ended or
-        hangs.
+        Raises DataError where the games are wrong, and WorkerDied where a process ended or hangs.
         """
-        for packet in self._packets(plans):
-            yield self._tensors(packet)
+        for request, _ in self._replies(specs):
+            yield self._tensors(request)
 
-    def count(self, plan: BatchSpec) -> int:
-        """How many positions the window of ``plan`` holds. Raises as ``batches``."""
-        (packet,) = self._packets([replace(plan, first_row=0, num_rows=0)])
-        return packet.num_positions
+    def count(self, spec: BatchSpec) -> int:
+        """Positions in the window of ``spec``. Raises as ``batches``."""
+        ((_, reply),) = self._replies([replace(spec, first_row=0, num_rows=0)])
+        return reply.num_positions
 
     def close(self) -> None:
         """End the processes at once; they hold nothing that would be lost."""
-        self._workshop.close()
+        atexit.unregister(self.close)
+        for process in self._processes:
+            process.kill()
+        self._processes = []
+        self._due.clear()
 
-    def _packets(self, plans: Iterable[BatchSpec]) -> Iterator[BatchReply]:
-        checked = map(self._checked, plans)
-        makes = self._workshop.packets if self._places.num_workers else self._made_here
-        for packet in makes(checked):
-            self._tell(packet)
-            yield packet
+    def _replies(self, specs: Iterable[BatchSpec]) -> Iterator[tuple[BatchRequest, BatchReply]]:
+        requests = (BatchRequest(self._checked(spec), i) for i, spec in enumerate(specs))
+        if self._buffers.num_workers:
+            replies = self._from_processes(requests)
+        else:
+            replies = ((r, self._builder.build(r, self._buffers[r.buffer])) for r in requests)
+        for request, reply in replies:
+            self._report(reply)
+            yield request, reply
 
-    def _made_here(self, plans: Iterable[BatchSpec]) -> Iterator[BatchReply]:
-        return (self._maker.make(BatchRequest(plan, 0), self._places[0]) for plan in plans)
+    def _checked(self, spec: BatchSpec) -> BatchSpec:
+        if spec.rows > self._buffers.num_rows:
+            raise ValueError(f"{spec.rows} rows; there is room for {self._buffers.num_rows}")
+        return spec
 
-    def _checked(self, plan: BatchSpec) -> BatchSpec:
-        if plan.rows > self._places.num_rows:
-            raise ValueError(f"{plan.rows} rows; there is room for {self._places.num_rows}")
-        return plan
+    def _from_processes(
+        self, requests: Iterable[BatchRequest]
+    ) -> Iterator[tuple[BatchRequest, BatchReply]]:
+        if not self._processes:
+            atexit.register(self.close)  # Python would join them, and they ignore SIGTERM
+            kit = (self._builder, self._buffers)
+            self._processes = [LoaderProcess(*kit) for _ in range(self._buffers.num_workers)]
+        while self._due:  # requests of an iteration that was left early
+            self._receive()
+        for number, request in enumerate(requests):
+            process = self._processes[number % len(self._processes)]
+            process.send(request)
+            self._due.append((process, request))
+            if len(self._due) > self._buffers.ahead:
+                yield self._receive()
+        while self._due:
+            yield self._receive()
 
-    def _tell(self, packet: BatchReply) -> None:
-        for note in packet.notes:
+    def _receive(self) -> tuple[BatchRequest, BatchReply]:
+        """Wait for the next reply."""
+        process, request = self._due.popleft()
+        while True:
+            began, before = monotonic(), process.activity()
+            if process.wait(self._stall_timeout_s):
+                return request, process.receive()
+            # where this process was stopped too, as by Ctrl-Z, the elapsed time means nothing
+            was_running = monotonic() - began < self._stall_timeout_s + UNATTENDED_S
+            if was_running and before.is_idle and before == process.activity():
+                raise WorkerDied(
+                    f"a loader process (pid {process.pid}) has done nothing for "
+                    f"{self._stall_timeout_s:g} s while its batch was waited for: was it stopped, "
+                    "or does the disk not answer? Mend that, then resume"
+                )
+
+    def _report(self, reply: BatchReply) -> None:
+        for note in reply.notes:
             if note not in self._said:
                 self._said.add(note)
                 self._report_line(note)
-        if packet.error is not None:
-            name, line = packet.error
+        if reply.error is not None:
+            name, line = reply.error
             raise getattr(errors, name)(line)
 
-    def _tensors(self, packet: BatchReply) -> Samples[torch.Tensor]:
-        """The rows of a packet, taken out of their place; planes as int64, which torch shifts."""
-        num_rows = packet.plan.rows
-        size = num_rows * row_bytes(self._places.num_planes)
-        buffer = torch.empty(size, dtype=torch.uint8, pin_memory=self._pin_memory)
-        buffer.numpy()[:] = self._places[packet.place][:size]
-        arrays = samples_in(buffer.numpy(), num_rows, self._places.num_planes)
+    def _tensors(self, request: BatchRequest) -> Samples[torch.Tensor]:
+        """The rows of a batch, copied out of its buffer; planes as int64, which torch shifts."""
+        num_rows = request.spec.rows
+        size = num_rows * row_bytes(self._buffers.num_planes)
+        memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._pin_memory)
+        memory.numpy()[:] = self._buffers[request.buffer][:size]
+        arrays = samples_in(memory.numpy(), num_rows, self._buffers.num_planes)
         signed = replace(arrays, planes=arrays.planes.view(np.int64))
-        return signed.map(lambda array: _within(buffer, array))
+        return signed.map(lambda array: _view_in(memory, array))
 
 
-def _within(buffer: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
-    """``array``, which lies in ``buffer``, as a tensor of the same storage.
+def _view_in(memory: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
+    """``array``, which lies in ``memory``, as a tensor of the same storage.
 
-    torch keeps pinned memory from being used anew while a copy to a GPU is under way, but only if
-    the tensor that is copied owns it.
+    torch does not reuse pinned memory while a copy to a GPU is under way, but only if the tensor
+    that is copied owns it.
     """
-    first = array.ctypes.data - buffer.data_ptr()
+    first = array.ctypes.data - memory.data_ptr()
     kind = torch.from_numpy(array).dtype
-    return buffer[first : first + array.nbytes].view(kind).view(array.shape)
+    return memory[first : first + array.nbytes].view(kind).view(array.shape)
+
+
+class ProcessActivity(NamedTuple):
+    """What a process does at a moment."""
+
+    is_idle: bool
+    """It neither computes nor waits for a CPU."""
+    ticks: int
+    """CPU time taken so far, in units of the system, often 10 ms."""
+    shares: str
+    """Time on a CPU and waiting for one, in ns, and how often it had one; "" where the system does
+    not count them. A process that reads from a slow disk takes less than a tick."""
+
+
+class LoaderProcess:
+    """This side of one loader process. The constructor starts it."""
+
+    def __init__(self, builder: BatchBuilder, buffers: SharedBuffers) -> None:
+        context = get_context("spawn")
+        self._pipe, child_end = context.Pipe()
+        self._process = context.Process(
+            target=serve_requests,
+            args=(builder, buffers, child_end),
+            name="vecchess-loader",
+            daemon=True,
+        )
+        start_with_signals_blocked(self._process, stop_signals())
+        child_end.close()
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid or 0
+
+    def send(self, request: BatchRequest) -> None:
+        """Request a batch. Raises WorkerDied where the process has ended."""
+        try:
+            self._pipe.send_bytes(request.to_bytes())
+        except OSError:
+            raise self._death() from None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether a reply, or the end of the process, comes within that time."""
+        return bool(wait([self._pipe, self._process.sentinel], timeout_s))
+
+    def receive(self) -> BatchReply:
+        """The next reply. Raises WorkerDied where the process has ended instead."""
+        try:
+            if self._pipe.poll():
+                return BatchReply.from_bytes(self._pipe.recv_bytes())
+        except (EOFError, OSError):
+            pass
+        raise self._death()
+
+    def activity(self) -> ProcessActivity:
+        """What the process does, by proc_pid_stat(5), fields 3, 14 and 15."""
+        folder = Path(f"/proc/{self.pid}")
+        try:
+            words = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return ProcessActivity(is_idle=False, ticks=0, shares="")
+        try:
+            shares = (folder / "schedstat").read_text()
+        except OSError:  # a kernel without statistics of its scheduler
+            shares = ""
+        return ProcessActivity(words[0] != "R", int(words[11]) + int(words[12]), shares)
+
+    def kill(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join(KILL_WAIT_S)
+        self._pipe.close()
+
+    def _death(self) -> WorkerDied:
+        self._process.join(KILL_WAIT_S)
+        code = self._process.exitcode or 0
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return WorkerDied(
+            f"a loader process ended ({how}); if memory is short, use fewer loader processes or a "
+            "smaller window, then resume"
+        )

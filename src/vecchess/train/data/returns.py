@@ -1,12 +1,12 @@
-"""What the rest of a game says about each of its positions: TD(lambda) for two players.
+"""Returns of each position of a game: TD(lambda) for two players.
 
-Win, draw and loss of a position are a vector in the mover's view. What follows belongs to the
-other side, so it comes back with win and loss exchanged, written ' here:
+Win, draw and loss of a position are a vector in the mover's view. The next position is the other
+side's, so its vector enters with win and loss exchanged, written ' here:
 
     R[t] = (1 - trace) * V'[t + 1] + trace * R'[t + 1]         R[last] = the game's result
 
-V is the recorded value and the discount is 1. Where nobody judged ply t + 1 (random opening
-plies, imported games) there is no V and the return passes through, R[t] = R'[t + 1]. With
+V is the recorded value and the discount is 1. Where ply t + 1 was not evaluated (random opening
+plies, imported games) there is no V and R[t] = R'[t + 1]. With
 v = win - loss, R.v - V.v is the generalised advantage estimate of Schulman et al. 2016,
 eq. 16, for gamma = 1 and rewards that change sign every ply: ``trace`` is its lambda.
 """
@@ -24,30 +24,30 @@ from vecchess.store.records import VALUE_UNIT, GameRecords
 
 @inline
 def wdl_value(win: Any, draw: Any) -> Any:
-    """Recorded ``win`` and ``draw`` (integers) as (win, draw, loss), float64, 1 in all."""
+    """Recorded ``win`` and ``draw`` (integers) as (win, draw, loss), float64, with sum 1."""
     loss = max(VALUE_UNIT - win - draw, 0)
     total = np.float64(win + draw + loss)
     return win / total, draw / total, loss / total
 
 
-def judged(records: GameRecords) -> NDArray[np.bool_]:
-    """bool[plies]: somebody said what the position is worth: a network, a search, an engine."""
-    is_judged: NDArray[np.bool_] = (records.steps > 0) | (records.visits > 0)
-    return is_judged
+def has_evaluation(records: GameRecords) -> NDArray[np.bool_]:
+    """bool[plies]: a network, a search or an engine evaluated the position."""
+    evaluated: NDArray[np.bool_] = (records.steps > 0) | (records.visits > 0)
+    return evaluated
 
 
 def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
     """float32[plies, 3]: the return of every ply as win, draw, loss, mover's view.
 
-    ``trace``: 0 looks one judged ply ahead, 1 waits for the game's result.
+    ``trace``: 0 takes the value one evaluated ply ahead, 1 the game's result.
     """
     returned = np.zeros((len(records.action), NUM_OUTCOMES), np.float32)
-    _trace_back(
+    _compute_returns(
         records.offsets,
         outcomes(records),
         np.ascontiguousarray(records.win),
         np.ascontiguousarray(records.draw),
-        judged(records),
+        has_evaluation(records),
         trace,
         returned,
     )
@@ -55,19 +55,19 @@ def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
 
 
 def advantages(records: GameRecords, returned: NDArray[np.float32]) -> NDArray[np.float32]:
-    """float32[plies]: how much better than its value each ply turned out, win minus loss.
+    """float32[plies]: return less recorded value of each ply, as win minus loss.
 
-    ``returned``: float32[plies, 3] of ``lambda_returns``. 0 where nobody judged the position.
+    ``returned``: float32[plies, 3] of ``lambda_returns``. 0 where the position was not evaluated.
     """
-    found = np.zeros(len(records.action), np.float32)
-    _compare(
+    advantage = np.zeros(len(records.action), np.float32)
+    _compute_advantages(
         np.ascontiguousarray(records.win),
         np.ascontiguousarray(records.draw),
-        judged(records),
+        has_evaluation(records),
         returned,
-        found,
+        advantage,
     )
-    return found
+    return advantage
 
 
 def outcomes(records: GameRecords) -> NDArray[np.int8]:
@@ -76,12 +76,12 @@ def outcomes(records: GameRecords) -> NDArray[np.int8]:
     game = np.repeat(np.arange(records.num_games), records.lengths)
     ply = np.arange(len(records.action)) - records.offsets[game]
     sign = np.where((ply + began_black[game]) % 2 == 0, 1, -1).astype(np.int8)
-    mine: NDArray[np.int8] = records.result[game] * sign
-    return mine
+    result: NDArray[np.int8] = records.result[game] * sign
+    return result
 
 
 @kernel
-def _trace_back(offsets, outcome, win, draw, is_judged, trace, returned):  # type: ignore[no-untyped-def]
+def _compute_returns(offsets, outcome, win, draw, evaluated, trace, returned):  # type: ignore[no-untyped-def]
     for game in range(len(offsets) - 1):
         for ply in range(offsets[game + 1] - 1, offsets[game] - 1, -1):
             if ply == offsets[game + 1] - 1:
@@ -90,7 +90,7 @@ def _trace_back(offsets, outcome, win, draw, is_judged, trace, returned):  # typ
                 returned[ply, 2] = outcome[ply] == -1
                 continue
             weight, value = 1.0, (0.0, 0.0, 0.0)
-            if is_judged[ply + 1]:
+            if evaluated[ply + 1]:
                 weight = trace
                 value = wdl_value(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))
             rest = 1.0 - weight
@@ -100,8 +100,8 @@ def _trace_back(offsets, outcome, win, draw, is_judged, trace, returned):  # typ
 
 
 @kernel
-def _compare(win, draw, is_judged, returned, found):  # type: ignore[no-untyped-def]
-    for ply in range(len(found)):
-        if is_judged[ply]:
+def _compute_advantages(win, draw, evaluated, returned, advantage):  # type: ignore[no-untyped-def]
+    for ply in range(len(advantage)):
+        if evaluated[ply]:
             value = wdl_value(np.int64(win[ply]), np.int64(draw[ply]))
-            found[ply] = np.float64(returned[ply, 0]) - returned[ply, 2] - value[0] + value[2]
+            advantage[ply] = np.float64(returned[ply, 0]) - returned[ply, 2] - value[0] + value[2]

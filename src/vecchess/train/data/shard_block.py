@@ -1,4 +1,4 @@
-"""The games of one shard in memory: checked, judged from their ends, and kept in few bytes."""
+"""The games of one shard in memory: checked, with returns, in few bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -24,7 +24,7 @@ from vecchess.store.targets import (
     target_error,
     target_weight,
 )
-from vecchess.train.data.returns import judged, lambda_returns
+from vecchess.train.data.returns import has_evaluation, lambda_returns
 
 HAS_VALUE, HAS_POLICY, HAS_TARGET = 1, 2, 4
 """Bits of ``facts``."""
@@ -33,13 +33,13 @@ _GOOD, _ILLEGAL, _MISFIT = range(3)
 
 @dataclass(frozen=True)
 class ShardBlock:
-    """G games in narrow columns, every move known to be legal and every target to fit.
+    """G games in narrow columns, every move checked to be legal and every target to fit.
 
     numbers: int64[G], start: uint64[G, 8], result: int8[G], offsets: int32[G + 1]   as in
                                ``GameRecords``
     action, win, draw: uint16[plies], prob: float32[plies], steps: uint8[plies]   the same
     facts: uint8[plies]        bits HAS_VALUE, HAS_POLICY, HAS_TARGET
-    returned: float32[plies, 2]    win and loss of what followed, see ``returns.py``
+    returned: float32[plies, 2]    win and loss of the return, see ``returns.py``
     target_offsets: int32[plies + 1], target_action, target_prob: uint16[E]   the same; no
                                offsets where the shard has no target at all
     trainable: int32[K]        the plies to learn from, ascending
@@ -63,7 +63,7 @@ class ShardBlock:
 
     @classmethod
     def of(cls, records: GameRecords, trace: float) -> "ShardBlock":
-        """Check and narrow ``records``; ``trace`` is the lambda of the returns.
+        """The block of ``records``, checked; ``trace`` is the lambda of the returns.
 
         Raises DataError where a recorded move is illegal or a target does not fit.
         """
@@ -73,12 +73,12 @@ class ShardBlock:
 
     @classmethod
     def narrowed(cls, records: GameRecords, trace: float) -> "ShardBlock":
-        """As ``of``, of games that are known to be right."""
+        """As ``of``, of games that are correct."""
         counts = np.diff(records.target_offsets)
         offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
-        kept = ("numbers", "start", "result", "action", "win", "draw", "prob", "steps")
+        same = ("numbers", "start", "result", "action", "win", "draw", "prob", "steps")
         columns: dict[str, Any] = {
-            n: np.ascontiguousarray(getattr(records, n)) for n in (*kept, *TARGET_COLUMNS)
+            n: np.ascontiguousarray(getattr(records, n)) for n in (*same, *TARGET_COLUMNS)
         }
         return cls(
             offsets=records.offsets.astype(np.int32),
@@ -91,7 +91,7 @@ class ShardBlock:
 
     @property
     def num_positions(self) -> int:
-        """K, how many there are to learn from."""
+        """K, the positions to learn from."""
         return len(self.trainable)
 
     @property
@@ -101,15 +101,15 @@ class ShardBlock:
 
 
 COLUMN = {field.name: index for index, field in enumerate(fields(ShardBlock))}
-"""Places of the columns in a row of ``address_table``."""
+"""Index of each column in a row of ``address_table``."""
 NUM_GAMES_PLACE = len(COLUMN)
-"""Place of G there."""
+"""Index of G there."""
 
 
 def address_table(blocks: Sequence[ShardBlock]) -> NDArray[np.int64]:
-    """int64[blocks, columns + 1]: where each column lies, and G: for kernels.
+    """int64[blocks, columns + 1]: the address of each column, and G, for kernels.
 
-    It holds as long as the blocks live.
+    Valid as long as the blocks are alive.
     """
     rows = [
         [*(getattr(block, name).ctypes.data for name in COLUMN), len(block.result)]
@@ -121,23 +121,23 @@ def address_table(blocks: Sequence[ShardBlock]) -> NDArray[np.int64]:
 def trainable_plies(records: GameRecords) -> NDArray[np.int64]:
     """int64[K], ascending: the plies to learn from.
 
-    Those at which somebody judged the position; of a game in which nobody ever did, all.
+    Plies whose position was evaluated; in games without any evaluation, all plies.
     """
-    is_judged = judged(records)
-    before = np.concatenate([[0], np.cumsum(is_judged)])
-    nobody = before[records.offsets[1:]] == before[records.offsets[:-1]]
-    return np.flatnonzero(is_judged | np.repeat(nobody, records.lengths))
+    evaluated = has_evaluation(records)
+    before = np.concatenate([[0], np.cumsum(evaluated)])
+    none_evaluated = before[records.offsets[1:]] == before[records.offsets[:-1]]
+    return np.flatnonzero(evaluated | np.repeat(none_evaluated, records.lengths))
 
 
 def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.uint8]:
     is_fast = (records.visits > 0) & (records.full == 0) & ~has_target
     facts = np.zeros(len(is_fast), np.uint8)
-    for bit, has in (
-        (HAS_VALUE, judged(records)),
+    for bit, is_set in (
+        (HAS_VALUE, has_evaluation(records)),
         (HAS_POLICY, ~is_fast),
         (HAS_TARGET, has_target),
     ):
-        facts |= has * np.uint8(bit)
+        facts |= is_set * np.uint8(bit)
     return facts
 
 
@@ -147,9 +147,9 @@ def _require_narrow(records: GameRecords) -> None:
 
 
 def _check(records: GameRecords) -> None:
-    """Play all games; raises DataError at the first move or target that is not right."""
-    found = np.zeros(2, np.int64)
-    _play_through(
+    """Replay all games; raises DataError at the first illegal move or wrong target."""
+    fault = np.zeros(2, np.int64)
+    _find_fault(
         lookup.address(),
         np.ascontiguousarray(records.start),
         records.offsets,
@@ -157,9 +157,9 @@ def _check(records: GameRecords) -> None:
         (records.target_offsets, records.target_action, records.target_prob),
         cursor_memory(),
         (np.empty(MAX_MOVES, np.uint16), np.empty(NUM_ACTIONS, np.uint16)),
-        found,
+        fault,
     )
-    verdict, ply = int(found[0]), int(found[1])
+    verdict, ply = int(fault[0]), int(fault[1])
     if verdict == _MISFIT:
         raise target_error(records, ply)
     if verdict == _ILLEGAL:
@@ -167,19 +167,19 @@ def _check(records: GameRecords) -> None:
 
 
 @kernel
-def _play_through(tables, starts, offsets, actions, targets, memory, room, found):  # type: ignore[no-untyped-def]
-    """Write the verdict and the ply of the first fault into ``found``: int64[2]."""
+def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, fault):  # type: ignore[no-untyped-def]
+    """Write the verdict and the ply of the first fault into ``fault``: int64[2]."""
     target_offsets, target_actions, target_probs = targets
     cursor = cursor_of(memory)
     position, _, _, moves = cursor
-    legal, places = np.int64(room[0].ctypes.data), np.int64(room[1].ctypes.data)
+    legal, places = np.int64(scratch[0].ctypes.data), np.int64(scratch[1].ctypes.data)
     codes, weights = np.int64(target_actions.ctypes.data), np.int64(target_probs.ctypes.data)
     for game in range(len(offsets) - 1):
         begin_game(cursor, np.int64(starts.ctypes.data) + game * 8 * POSITION_WORDS, 1)
         for ply in range(offsets[game], offsets[game + 1]):
-            found[1] = ply
+            fault[1] = ply
             count = np.int64(generate_moves(tables, position, moves) & 0xFFFF)
-            found[0] = _ILLEGAL
+            fault[0] = _ILLEGAL
             if count > MAX_MOVES:
                 return
             write_actions(tables, moves, count, legal)
@@ -187,10 +187,10 @@ def _play_through(tables, starts, offsets, actions, targets, memory, room, found
             if action_index(legal, count, places, np.int64(actions[ply])) == NOT_LEGAL:
                 return
             first, end = target_offsets[ply], target_offsets[ply + 1]
-            found[0] = _MISFIT
+            fault[0] = _MISFIT
             target = (codes, weights, first, end)
             if first < end and target_weight(legal, count, places, target) == 0:
                 return
             move = action_to_move(tables, position, actions[ply])
             make_move(tables, position, move)
-    found[0] = _GOOD
+    fault[0] = _GOOD

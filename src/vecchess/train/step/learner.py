@@ -1,14 +1,13 @@
-"""The learner: from batches to better weights, on every rank in lockstep.
+"""The learner: updates of the weights from batches, on every rank in lockstep.
 
-A batch is given in total and split over the ranks; each rank works through its rows in
-micro-batches and adds up gradients, which are summed over all ranks before one step of AdamW.
-Losses are sums over rows divided by the size of the whole batch, so the split changes nothing but
-the order of float32 additions.
+A batch is split over the ranks; each rank works through its rows in micro-batches and accumulates
+gradients, which are summed over all ranks before one step of AdamW. Losses are sums over rows
+divided by the size of the whole batch, so the split changes only the order of float32 additions
+(decision 87).
 """
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -22,88 +21,86 @@ from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples
-from vecchess.train.step.losses import OBJECTIVES, DeviceBatch, Losses
-from vecchess.train.step.optimiser import make_optimiser, rate_at
-from vecchess.train.step.policy_outputs import StepOutputs, step_outputs
-from vecchess.train.step.step_metrics import (
+from vecchess.train.step.device_batcher import (
     AllReducer,
+    DeviceBatch,
+    DeviceBatcher,
     StepMetrics,
-    as_numbers,
-    in_float64,
-    on_device,
+    copy_numbers,
+    flat_float64,
+    read_numbers,
 )
-from vecchess.train.step.to_device import DeviceBatcher
+from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_outputs
+from vecchess.train.step.optimiser import make_optimiser, rate_at
 
 MICRO_BATCH = 256
+DEAD_RATE, SATURATED_RATE = 0.002, 0.6
+"""Spikes a neuron and step beyond which a layer carries little information."""
 _STEPS_STREAM = 0x7357
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-@dataclass
-class Progress:
-    """How far a run has learnt."""
-
-    steps: int = 0
-    """Updates of the weights."""
-    samples: int = 0
-    """Samples they took."""
-
-
 class Learner:
-    """The network in training, its optimiser, and one update after the other."""
+    """The network in training and its optimiser."""
 
     def __init__(self, config: TrainConfig, net: SpikingNet, ranks: AllReducer) -> None:
         """``net`` is on the rank's device, with the same weights on every rank."""
         self.config = config
         self.net = net
         self.ranks = ranks
-        self._intake = DeviceBatcher(config, ranks)
-        self.progress = Progress()
+        self.batcher = DeviceBatcher(config, ranks)
+        self.steps = 0
+        """Updates of the weights so far."""
+        self.samples = 0
+        """Samples of these updates."""
         self.optimiser = make_optimiser(net, config.optimiser)
-        self.micro_batch = min(config.micro_batch or MICRO_BATCH, self.rows_a_rank)
+        self.micro_batch = min(config.micro_batch or MICRO_BATCH, self.rows_per_rank)
         self.rates: list[float] = []
         """Spike rate of each neuron layer in the last update."""
         is_fp16 = config.precision == "fp16" and ranks.device.type == "cuda"
         self.scaler = torch.amp.GradScaler(ranks.device.type, enabled=is_fp16)
 
     @property
-    def rows_a_rank(self) -> int:
-        """DeviceBatch of a batch that are this rank's."""
+    def rows_per_rank(self) -> int:
+        """Rows of a batch on each rank."""
         return self.config.batch_size // self.ranks.world_size
 
     def fold(self) -> None:
-        """Enter the second phase: what is trained from now on is what is deployed.
+        """Enter the second phase, if not yet: fold batch norm, train the deployed network.
 
-        Weights change their meaning, so the optimiser starts anew; the moments of the first phase
-        belong to weights before batch norm.
+        Weights change their meaning, so the optimiser starts anew (decision 92).
         """
         if not self.net.folded:
             self.net.fold()
             self.optimiser = make_optimiser(self.net, self.config.optimiser)
 
-    def step(self, samples: Samples[Tensor], share_done: float, notes: list[float]) -> StepMetrics:
-        """One update from this rank's rows; returns what there is to tell, over all ranks.
+    def step(
+        self, samples: Samples[Tensor], share_done: float, rank_values: list[float]
+    ) -> StepMetrics:
+        """One update from this rank's rows; returns its metrics, over all ranks.
 
-        ``share_done``: how much of the run lies behind, 0 to 1, for the learning rate. ``notes``
-        travel with the sums and come back added up over ranks. Raises DeviceError where a single
-        row does not fit the memory, or a gradient is not finite.
+        ``share_done``: share of the run that is done, 0 to 1, for the learning rate.
+        ``rank_values`` are summed over ranks into ``rank_sums``. Raises DeviceError where a single
+        row does not fit into memory, or a gradient is not finite.
         """
-        rows, planes = self._intake.rows(samples), self._intake.planes(samples)
+        batch = self.batcher.copy(samples)
         self.net.train()
-        totals = self._gradients(rows, planes, notes)
-        told = self._told(totals | self._clipped())
-        told.means["lr"] = self._move(share_done)
-        self.progress.steps += 1
-        self.progress.samples += self.config.batch_size
-        return told
+        totals = self._compute_gradients(batch, rank_values)
+        metrics = self._metrics(totals | self._clip_gradients())
+        metrics.means["lr"] = self._update_weights(share_done)
+        self.steps += 1
+        self.samples += self.config.batch_size
+        return metrics
 
-    def _gradients(
-        self, rows: DeviceBatch, planes: Tensor, notes: list[float]
-    ) -> dict[str, Tensor]:
-        """Gradients of the whole batch on every rank; micro-batches halve where memory ends."""
+    def _compute_gradients(self, batch: DeviceBatch, rank_values: list[float]) -> dict[str, Tensor]:
+        """Gradients of the whole batch on every rank, and sums of the metrics over all ranks.
+
+        Out of memory the micro-batch is halved and the pass repeated.
+        """
         while True:
             try:
-                return self._summed(self._accumulate(rows, planes), notes)
+                sums = self._accumulate_gradients(batch)
+                return self._all_reduce(sums, rank_values)
             except torch.OutOfMemoryError as error:
                 self.optimiser.zero_grad()
                 if self.micro_batch == 1:
@@ -111,89 +108,85 @@ class Learner:
                 self.micro_batch = max(1, self.micro_batch // 2)
                 torch.cuda.empty_cache()
 
-    def _accumulate(self, rows: DeviceBatch, planes: Tensor) -> dict[str, Tensor]:
-        """Gradients of this rank's rows, in ``grad``; sums of what is to be told."""
+    def _accumulate_gradients(self, batch: DeviceBatch) -> dict[str, Tensor]:
+        """Gradients of this rank's rows, in ``grad``; sums of their metrics."""
         self.optimiser.zero_grad()
         self.net.forget_statistics()
-        num_steps, prices = self._num_steps(), self._prices()
+        num_steps, prices = self._draw_time_steps(), self._spike_prices()
         sums: dict[str, Tensor] = {}
-        for first in range(0, len(planes), self.micro_batch):
-            part = slice(first, first + self.micro_batch)
-            some = DeviceBatch(*(column[part] for column in rows))
-            told = self._backward(some, planes[part], num_steps, prices)
-            for name, value in told.items():
+        for first in range(0, len(batch.planes), self.micro_batch):
+            rows = batch.rows(slice(first, first + self.micro_batch))
+            for name, value in self._backward(rows, num_steps, prices).items():
                 sums[name] = sums.get(name, 0.0) + value
         return sums
 
-    def _backward(
-        self, rows: DeviceBatch, planes: Tensor, num_steps: int, prices: Tensor
-    ) -> dict[str, Tensor]:
+    def _backward(self, rows: DeviceBatch, num_steps: int, prices: Tensor) -> dict[str, Tensor]:
+        """Forward and backward pass of a micro-batch; sums of its metrics."""
         with self._autocast():
-            output = self.net(unpack_bitboards(planes), num_steps)
-        outlook = step_outputs(self.net, output, rows.legal, rows.num_legal)
-        losses = OBJECTIVES[self.config.objective](outlook, rows, self.config.loss)
-        share = len(planes) / self.config.batch_size
+            output = self.net(unpack_bitboards(rows.planes), num_steps)
+        outputs = step_outputs(self.net, output, rows.legal, rows.num_legal)
+        losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss)
+        share = len(rows.planes) / self.config.batch_size
         rates = torch.stack(output.rates)
         spikes = (rates * prices).sum() * share
-        loss = self._total(losses) / self.config.batch_size + spikes
+        total = (losses.policy + self.config.loss.value_weight * losses.value).sum()
+        loss = total / self.config.batch_size + spikes
         self.scaler.scale(loss).backward()
-        told = {name: value.sum() for name, value in losses.told.items()}
-        return told | {
+        sums = {name: value.sum() for name, value in losses.metrics.items()}
+        return sums | {
             "loss": loss.detach() * self.config.batch_size,
             "loss_policy": losses.policy.detach().sum(),
             "loss_value": losses.value.detach().sum(),
-            "rates": rates.detach() * len(planes),
+            "rates": rates.detach() * len(rows.planes),
         }
 
-    def _total(self, losses: Losses) -> Tensor:
-        return (losses.policy + self.config.loss.value_weight * losses.value).sum()
+    def _spike_prices(self) -> Tensor:
+        """float32[layers]: the price of a spike, 0 where the last update's rate was on target.
 
-    def _prices(self) -> Tensor:
-        """float32[layers]: what a spike costs where the last update saw too many.
-
-        Linear in the rates of this batch, so that its split over ranks does not matter. The
-        activations of a network without spikes cost nothing.
+        The penalty is linear in the rates of this batch, so its split over ranks does not matter
+        (decision 87). The activations of a network without spikes cost nothing.
         """
         loss = self.config.loss
         price = loss.spike_penalty if self.net.config.neuron == "lif" else 0.0
         before = self.rates or [0.0] * len(neuron_layers(self.net.config))
-        rates = on_device(before, torch.float32, self.ranks.device)
+        rates = copy_numbers(before, torch.float32, self.ranks.device)
         return price * (rates > loss.spike_target).float()
 
-    def _summed(self, sums: dict[str, Tensor], notes: list[float]) -> dict[str, Tensor]:
-        """Add gradients and sums up over ranks; the sums, flat and in float64."""
+    def _all_reduce(self, sums: dict[str, Tensor], rank_values: list[float]) -> dict[str, Tensor]:
+        """Sum gradients and ``sums`` over ranks; returns the sums, flat and in float64."""
         gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
-        sums["notes"] = on_device(notes, torch.float64, self.ranks.device)
-        totals = in_float64(sums)
+        sums["rank_sums"] = copy_numbers(rank_values, torch.float64, self.ranks.device)
+        totals = flat_float64(sums)
         self.ranks.all_reduce_([*gradients, *totals.values()])
         return totals
 
-    def _clipped(self) -> dict[str, Tensor]:
-        """Cut gradients to the largest norm there may be; the norm they had."""
+    def _clip_gradients(self) -> dict[str, Tensor]:
+        """Shorten the gradient to ``clip_norm``; returns the norm it had."""
         self.scaler.unscale_(self.optimiser)
         highest = self.config.optimiser.clip_norm
         if not highest:
             return {}
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), highest)
-        return in_float64({"norm": norm})
+        return flat_float64({"norm": norm})
 
-    def _told(self, totals: dict[str, Tensor]) -> StepMetrics:
-        """Means over the batch, as numbers."""
-        told = as_numbers(totals)
-        (norm,) = told.pop("norm", [0.0])
+    def _metrics(self, totals: dict[str, Tensor]) -> StepMetrics:
+        """Means over the batch, read from the device. Raises DeviceError for a bad gradient."""
+        sums = read_numbers(totals)
+        (norm,) = sums.pop("norm", [0.0])
         if not isfinite(norm) and not self.scaler.is_enabled():
             raise DeviceError("the gradient is not finite: lower --lr")
-        notes = told.pop("notes")
-        self.rates = [rate / self.config.batch_size for rate in told.pop("rates")]
-        means = {name: value[0] / self.config.batch_size for name, value in told.items()}
+        rank_sums = sums.pop("rank_sums")
+        self.rates = [rate / self.config.batch_size for rate in sums.pop("rates")]
+        means = {name: value[0] / self.config.batch_size for name, value in sums.items()}
         if has_policy := means.pop("has_policy", 0.0):
             means |= {name: means[name] / has_policy for name in ("cross_entropy", "top1")}
-        return StepMetrics(means | {"spike_rate": sum(self.rates) / len(self.rates)}, notes)
+        means["spike_rate"] = sum(self.rates) / len(self.rates)
+        return StepMetrics(means, rank_sums)
 
-    def _move(self, share_done: float) -> float:
-        """AdamW, then what keeps the network deployable; returns the learning rate."""
+    def _update_weights(self, share_done: float) -> float:
+        """A step of AdamW, then the network's own statistics or grids; returns the rate."""
         config = self.config.optimiser
-        rate = rate_at(config, self.progress.samples, share_done)
+        rate = rate_at(config, self.samples, share_done)
         for group in self.optimiser.param_groups:
             group["lr"] = group["height"] * rate
         self.scaler.step(self.optimiser)
@@ -204,11 +197,11 @@ class Learner:
             self.net.absorb_statistics(self.ranks.all_reduce_)
         return config.lr * rate
 
-    def _num_steps(self) -> int:
+    def _draw_time_steps(self) -> int:
         most = self.net.config.time_steps
         if not self.config.loss.random_steps:
             return most
-        return 1 + random_word(self.config.seed, _STEPS_STREAM, self.progress.steps) % most
+        return 1 + random_word(self.config.seed, _STEPS_STREAM, self.steps) % most
 
     def _autocast(self) -> AbstractContextManager[Any]:
         dtype = _DTYPES[self.config.precision]
@@ -217,51 +210,46 @@ class Learner:
         )
 
     @torch.no_grad()
-    def examine(self, batches: Iterable[Samples[Tensor]]) -> dict[str, Any]:
-        """How the network would do if it were deployed now, on positions it does not learn from.
+    def evaluate(self, batches: Iterable[Samples[Tensor]]) -> dict[str, Any]:
+        """Means of the network's errors, as it would be deployed, on held-out positions.
 
-        Means over all ranks' rows, a figure for each time step: cross-entropy and top-1 against
-        the target policy, and the value error (P(win) - P(loss) - outcome)^2.
+        Over all ranks' rows, one figure for each time step: cross-entropy and top-1 against the
+        target policy, and the value error (P(win) - P(loss) - outcome)^2 (decision 19).
         """
         deployed = from_integers(exported(self.net)).to(self.ranks.device).eval()
         shape, kind = (3, deployed.config.time_steps), torch.float64
         sums, num_rows = torch.zeros(shape, dtype=kind, device=self.ranks.device), 0
         for samples in batches:
-            rows, planes = self._intake.rows(samples), self._intake.planes(samples)
-            output = deployed(unpack_bitboards(planes))
-            outlook = step_outputs(deployed, output, rows.legal, rows.num_legal)
-            sums += _marks(outlook, rows)
-            num_rows += len(planes)
-        parts = [sums, on_device([num_rows], kind, self.ranks.device)]
+            batch = self.batcher.copy(samples)
+            output = deployed(unpack_bitboards(batch.planes))
+            outputs = step_outputs(deployed, output, batch.legal, batch.num_legal)
+            sums += _error_sums(outputs, batch)
+            num_rows += len(batch.planes)
+        parts = [sums, copy_numbers([num_rows], kind, self.ranks.device)]
         self.ranks.all_reduce_(parts)
         means = (parts[0] / parts[1]).tolist()
         names = ("cross_entropy", "top1", "value_error")
         return {"rows": int(parts[1])} | dict(zip(names, means, strict=True))
 
     def rates_by_layer(self) -> dict[str, float]:
-        """Spike rate of each layer of neurons in the last update, from the input on; empty before
-        the first."""
+        """Spike rate of each neuron layer in the last update; empty before the first."""
         return dict(zip(neuron_layers(self.net.config), self.rates, strict=False))
 
-    def alarms(self) -> list[str]:
-        """A line for each layer of neurons that is as good as dead, or spikes that never rest."""
-        most = SATURATED if self.net.config.neuron == "lif" else 1.0
+    def spike_warnings(self) -> list[str]:
+        """A line for each neuron layer that hardly spikes, or spikes nearly always."""
+        most = SATURATED_RATE if self.net.config.neuron == "lif" else 1.0
         return [
-            f"layer {name} {'is nearly dead' if rate < DEAD else 'hardly rests'}: "
+            f"layer {name} {'is nearly dead' if rate < DEAD_RATE else 'is nearly saturated'}: "
             f"{rate:.1%} spikes a neuron and step"
             for name, rate in self.rates_by_layer().items()
-            if not DEAD <= rate <= most
+            if not DEAD_RATE <= rate <= most
         ]
 
 
-def _marks(outlook: StepOutputs, rows: DeviceBatch) -> Tensor:
+def _error_sums(outputs: StepOutputs, batch: DeviceBatch) -> Tensor:
     """float64[3, T]: sums over rows of cross-entropy, top-1 and value error."""
-    cross_entropy = -(rows.policy * outlook.log_policy).sum(-1)
-    top1 = outlook.log_policy.argmax(-1) == rows.policy.argmax(-1)
-    wdl = outlook.log_wdl.exp()
-    error = (wdl[..., 0] - wdl[..., 2] - rows.outcome).square()
-    return torch.stack([mark.double().sum(1) for mark in (cross_entropy, top1, error)])
-
-
-DEAD, SATURATED = 0.002, 0.6
-"""Spike rates beyond which a layer tells little."""
+    cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
+    top1 = outputs.log_policy.argmax(-1) == batch.policy.argmax(-1)
+    wdl = outputs.log_wdl.exp()
+    error = (wdl[..., 0] - wdl[..., 2] - batch.outcome).square()
+    return torch.stack([part.double().sum(1) for part in (cross_entropy, top1, error)])

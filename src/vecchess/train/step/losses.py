@@ -1,12 +1,12 @@
-"""What training makes small: one loss a row of the batch, for each objective.
+"""Losses of each objective, one number a row of the batch.
 
 alphazero, supervised   cross-entropy to the target policy and to a win/draw/loss target
                         (Silver et al. 2018), at every time step (TET, Deng et al. 2022)
 ppo                     the clipped ratio at the step that chose the move (Schulman et al. 2017)
 reinforce               log probability times advantage over the value (Williams 1992)
 
-The two that learn from drawn moves know one time step that acted. The other steps learn to say
-what that one says (cross-entropy to it), so that leaving early keeps its meaning.
+ppo and reinforce learn from the one time step that chose the move. The other steps learn its
+policy by cross-entropy, so that an early exit keeps its meaning (decision 88).
 """
 
 from collections.abc import Callable
@@ -16,39 +16,62 @@ import torch
 from torch import Tensor
 
 from vecchess.config import LossConfig
-from vecchess.train.step.policy_outputs import StepOutputs
+from vecchess.snn.modules.network import NetOutput, SpikingNet
+from vecchess.train.step.device_batcher import DeviceBatch
+
+ILLEGAL = -1e9
+"""Logit of columns without a move: their probability is exactly zero in float32."""
 
 
-class DeviceBatch(NamedTuple):
-    """A batch on the device: the columns of ``samples.Samples``, indices as int64."""
+class StepOutputs(NamedTuple):
+    """The network's answers after each time step, mover's view.
 
-    legal: Tensor
-    num_legal: Tensor
-    played: Tensor
-    policy: Tensor
-    has_policy: Tensor
-    outcome: Tensor
-    value: Tensor
-    has_value: Tensor
-    prob: Tensor
-    steps: Tensor
-    advantage: Tensor
-    returned: Tensor
+    log_policy: float32[T, B, L], over the legal moves; log_wdl: float32[T, B, 3].
+    """
+
+    log_policy: Tensor
+    log_wdl: Tensor
+
+    @property
+    def num_steps(self) -> int:
+        """T."""
+        return len(self.log_wdl)
+
+    def entropy(self) -> Tensor:
+        """float32[T, B]: entropy of the policies in nats."""
+        return -(self.log_policy.exp() * self.log_policy).sum(-1)
+
+
+def step_outputs(
+    net: SpikingNet, output: NetOutput, legal: Tensor, num_legal: Tensor
+) -> StepOutputs:
+    """``output`` of B positions, whose ``legal``: int64[B, L] has num_legal: int64[B] valid moves.
+
+    As in inference, logits after t steps are sum / t * gain (``snn/integer/integer_net.py``) and
+    the softmax runs over the legal moves alone.
+    """
+    steps = torch.arange(1, len(output.wdl) + 1, device=legal.device)[:, None, None]
+    sums = output.policy.gather(2, legal.expand(len(output.policy), -1, -1))
+    policy = sums.float() * (net.policy_gain / steps)
+    is_move = torch.arange(legal.shape[1], device=legal.device) < num_legal[:, None]
+    policy = policy.masked_fill(~is_move, ILLEGAL)
+    wdl = output.wdl.float() * (net.value_gain / steps)
+    return StepOutputs(policy.log_softmax(-1), wdl.log_softmax(-1))
 
 
 class Losses(NamedTuple):
-    """float32[B] each: what is minimised, and what is told."""
+    """float32[B] each: the losses to minimise, and further metrics by name."""
 
     policy: Tensor
     value: Tensor
-    told: dict[str, Tensor]
+    metrics: dict[str, Tensor]
 
 
 Objective = Callable[[StepOutputs, DeviceBatch, LossConfig], Losses]
 
 
 def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
-    """float32[T, 1]: how much each time step counts; they add up to 1."""
+    """float32[T, 1]: weights of the time steps, with sum 1."""
     ramp = torch.arange(1, num_steps + 1, dtype=torch.float32, device=device)
     weights = {
         "uniform": torch.ones_like(ramp),
@@ -59,49 +82,51 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
     return (weights / weights.sum())[:, None]
 
 
-def result_of(rows: DeviceBatch) -> Tensor:
-    """float32[B, 3]: the game's result for the mover, as win, draw, loss."""
-    return (rows.outcome[:, None] == torch.arange(1, -2, -1, device=rows.outcome.device)).float()
+def game_result(batch: DeviceBatch) -> Tensor:
+    """float32[B, 3]: the game's result for the mover, one-hot as win, draw, loss."""
+    outcome = batch.outcome[:, None]
+    return (outcome == torch.arange(1, -2, -1, device=outcome.device)).float()
 
 
-def learn_targets(outlook: StepOutputs, rows: DeviceBatch, loss: LossConfig) -> Losses:
+def learn_targets(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> Losses:
     """``alphazero`` and ``supervised``: recorded policies, results mixed with recorded values."""
-    weights = step_weights(loss.step_weights, outlook.num_steps, rows.policy.device)
-    cross_entropy = -(rows.policy * outlook.log_policy).sum(-1)
-    share = loss.root_value_share * rows.has_value.float()[:, None]
-    target = (1 - share) * result_of(rows) + share * rows.value
-    value = -(target * outlook.log_wdl).sum(-1)
-    has_policy = rows.has_policy.float()
-    best = outlook.log_policy[-1].argmax(-1)
-    told = {
+    weights = step_weights(loss.step_weights, outputs.num_steps, batch.policy.device)
+    cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
+    share = loss.root_value_share * batch.has_value.float()[:, None]
+    target = (1 - share) * game_result(batch) + share * batch.value
+    value = -(target * outputs.log_wdl).sum(-1)
+    has_policy = batch.has_policy.float()
+    best = outputs.log_policy[-1].argmax(-1)
+    metrics = {
         "cross_entropy": cross_entropy[-1].detach() * has_policy,
         "value_cross_entropy": value[-1].detach(),
-        "entropy": outlook.entropy()[-1].detach(),
-        "top1": (best == rows.policy.argmax(-1)).float() * has_policy,
+        "entropy": outputs.entropy()[-1].detach(),
+        "top1": (best == batch.policy.argmax(-1)).float() * has_policy,
         "has_policy": has_policy,
     }
-    return Losses((weights * cross_entropy).sum(0) * has_policy, (weights * value).sum(0), told)
+    policy = (weights * cross_entropy).sum(0) * has_policy
+    return Losses(policy, (weights * value).sum(0), metrics)
 
 
-def clip_ratios(outlook: StepOutputs, rows: DeviceBatch, loss: LossConfig) -> Losses:
-    """``ppo``: advantages and returns are those of ``returns.py``."""
-    acted = _acting(outlook, rows)
-    log_ratio = acted.chosen - rows.prob.log()
+def clip_ratios(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> Losses:
+    """``ppo``, with the recorded probabilities and values (decision 91)."""
+    chosen = _choosing_step(outputs, batch)
+    log_ratio = chosen.log_prob - batch.prob.log()
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - loss.clip, 1 + loss.clip)
-    gain = torch.minimum(ratio * rows.advantage, clipped * rows.advantage)
-    told = {
+    gain = torch.minimum(ratio * batch.advantage, clipped * batch.advantage)
+    metrics = {
         "kl": (ratio - 1 - log_ratio).detach(),  # Schulman's estimator of KL(old || new)
         "clipped": (ratio != clipped).float().detach(),
     }
-    return _of_drawn_moves(outlook, rows, loss, acted, -gain, rows.returned, told)
+    return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
 
 
-def follow_advantage(outlook: StepOutputs, rows: DeviceBatch, loss: LossConfig) -> Losses:
-    """``reinforce``: the advantage is the result against the recorded value, the baseline."""
-    acted = _acting(outlook, rows)
-    pushed = -acted.chosen * rows.advantage
-    return _of_drawn_moves(outlook, rows, loss, acted, pushed, result_of(rows), {})
+def follow_advantage(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> Losses:
+    """``reinforce``: the advantage is the result less the recorded value, the baseline."""
+    chosen = _choosing_step(outputs, batch)
+    gain = chosen.log_prob * batch.advantage
+    return _policy_gradient(outputs, batch, loss, chosen, -gain, game_result(batch), {})
 
 
 OBJECTIVES: dict[str, Objective] = {
@@ -112,38 +137,41 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-class _Acting(NamedTuple):
-    """The step that chose the move: its policy float32[B, L], what it held of the move played."""
+class _ChoosingStep(NamedTuple):
+    """The time step that chose the move: log policy float32[B, L], and of the move played [B]."""
 
     log_policy: Tensor
-    chosen: Tensor
+    log_prob: Tensor
 
 
-def _acting(outlook: StepOutputs, rows: DeviceBatch) -> _Acting:
-    step = (rows.steps - 1).clamp(0, outlook.num_steps - 1)
-    log_policy = outlook.log_policy[step, torch.arange(len(step), device=step.device)]
-    return _Acting(log_policy, log_policy.gather(1, rows.played[:, None])[:, 0])
+def _choosing_step(outputs: StepOutputs, batch: DeviceBatch) -> _ChoosingStep:
+    step = (batch.steps - 1).clamp(0, outputs.num_steps - 1)
+    log_policy = outputs.log_policy[step, torch.arange(len(step), device=step.device)]
+    return _ChoosingStep(log_policy, log_policy.gather(1, batch.played[:, None])[:, 0])
 
 
-def _of_drawn_moves(
-    outlook: StepOutputs,
-    rows: DeviceBatch,
+def _policy_gradient(
+    outputs: StepOutputs,
+    batch: DeviceBatch,
     loss: LossConfig,
-    acted: _Acting,
+    chosen: _ChoosingStep,
     pushed: Tensor,
     target: Tensor,
-    told: dict[str, Tensor],
+    metrics: dict[str, Tensor],
 ) -> Losses:
-    """What ppo and reinforce share: entropy, the other steps, the value. target: float32[B, 3]."""
-    weights = step_weights(loss.step_weights, outlook.num_steps, pushed.device)
-    policy = acted.log_policy.exp()
-    entropy = -(policy * acted.log_policy).sum(-1)
-    followed = -(policy.detach() * outlook.log_policy).sum(-1) - entropy.detach()
-    value = -(target * outlook.log_wdl).sum(-1)
-    told |= {
+    """The terms that ppo and reinforce share: entropy, the other steps, the value.
+
+    ``pushed``: float32[B], the loss of the move played. ``target``: float32[B, 3], of the value.
+    """
+    weights = step_weights(loss.step_weights, outputs.num_steps, pushed.device)
+    policy = chosen.log_policy.exp()
+    entropy = -(policy * chosen.log_policy).sum(-1)
+    followed = -(policy.detach() * outputs.log_policy).sum(-1) - entropy.detach()
+    value = -(target * outputs.log_wdl).sum(-1)
+    metrics |= {
         "entropy": entropy.detach(),
         "value_cross_entropy": value[-1].detach(),
-        "advantage": rows.advantage.abs(),
+        "advantage": batch.advantage.abs(),
     }
     policy_loss = pushed - loss.entropy_bonus * entropy + (weights * followed).sum(0)
-    return Losses(policy_loss, (weights * value).sum(0), told)
+    return Losses(policy_loss, (weights * value).sum(0), metrics)

@@ -1,19 +1,21 @@
-"""AdamW over the network's parameters in three groups, and the learning rate over a run."""
+"""AdamW over the network's parameters in groups, its learning rate, and its state by name."""
 
+from collections.abc import Mapping
 from math import cos, pi
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vecchess.config import OptimiserConfig
+from vecchess.errors import ConfigError
 from vecchess.snn.modules.network import SpikingNet
 
 VALUE_LAYERS = ("layers.value_", "value_gain")
 
 
 def make_optimiser(net: SpikingNet, config: OptimiserConfig) -> torch.optim.AdamW:
-    """AdamW; weights decay, biases and gains do not, the value head has a rate of its own.
+    """AdamW; weights decay, biases and gains do not, the value head has its own learning rate.
 
     ``height`` of a group is its learning rate before ``rate_at``.
     """
@@ -39,3 +41,43 @@ def rate_at(config: OptimiserConfig, samples: int, share_done: float) -> float:
         return warm
     fall = (1 + cos(pi * min(share_done, 1.0))) / 2
     return warm * (config.lr_final + (1 - config.lr_final) * fall)
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """The optimiser's state as ``<parameter>/<key>``, e.g. "stem.weight/exp_avg".
+
+    By the parameter's name, not its index: other parameter groups find the state again. The
+    settings are not part of it; the configuration has them.
+    """
+    state = optimiser.state
+    return {
+        f"{name}/{key}": value
+        for name, parameter in model.named_parameters()
+        if parameter in state
+        for key, value in state[parameter].items()
+    }
+
+
+def load_optimiser_tensors(
+    optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]
+) -> None:
+    """Give ``optimiser`` the state of ``optimiser_tensors``, copied to each parameter's device.
+
+    Parameters without tensors start without state. Raises ConfigError where a name, shape or dtype
+    is another network's.
+    """
+    parameters = dict(model.named_parameters())
+    for path, value in tensors.items():
+        name, _, key = path.partition("/")
+        parameter = parameters.get(name)
+        if parameter is None:
+            raise ConfigError(f"the checkpoint's optimiser has {name}, which the network lacks")
+        is_count = key == "step"  # torch keeps it on the CPU
+        shape = [] if is_count else list(parameter.shape)
+        if list(value.shape) != shape or value.dtype != parameter.dtype:
+            raise ConfigError(
+                f"the checkpoint's optimiser has {name}.{key} as {value.dtype} of shape "
+                f"{list(value.shape)}, not {parameter.dtype} of shape {shape}"
+            )
+        device = "cpu" if is_count else parameter.device
+        optimiser.state[parameter][key] = value.to(device, copy=True)

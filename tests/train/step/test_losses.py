@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from vecchess.config import LossConfig
-from vecchess.train.step.losses import OBJECTIVES, DeviceBatch, step_weights
-from vecchess.train.step.policy_outputs import StepOutputs
+from vecchess.train.step.device_batcher import DeviceBatch
+from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_weights
 
 B, L, T = 5, 7, 3
 
 
 @pytest.fixture
-def outlook() -> StepOutputs:
+def outputs() -> StepOutputs:
     generator = torch.Generator().manual_seed(1)
     policy = torch.randn(T, B, L, generator=generator)
     wdl = torch.randn(T, B, 3, generator=generator)
@@ -21,9 +21,10 @@ def outlook() -> StepOutputs:
 
 
 @pytest.fixture
-def rows() -> DeviceBatch:
+def batch() -> DeviceBatch:
     generator = torch.Generator().manual_seed(2)
     return DeviceBatch(
+        planes=torch.zeros(B, 25, dtype=torch.long),
         legal=torch.arange(L).repeat(B, 1),
         num_legal=torch.full((B,), L),
         played=torch.tensor([0, 3, 6, 2, 1]),
@@ -39,43 +40,43 @@ def rows() -> DeviceBatch:
     )
 
 
-def test_targets_at_every_step(outlook: StepOutputs, rows: DeviceBatch) -> None:
-    losses = OBJECTIVES["alphazero"](outlook, rows, LossConfig(root_value_share=0.3))
+def test_targets_at_every_step(outputs: StepOutputs, batch: DeviceBatch) -> None:
+    losses = OBJECTIVES["alphazero"](outputs, batch, LossConfig(root_value_share=0.3))
     for b in range(B):
         policy = sum(
-            -float(rows.policy[b, move]) * float(outlook.log_policy[t, b, move])
+            -float(batch.policy[b, move]) * float(outputs.log_policy[t, b, move])
             for t in range(T)
             for move in range(L)
         )
-        expected = policy / T if rows.has_policy[b] else 0.0
+        expected = policy / T if batch.has_policy[b] else 0.0
         assert float(losses.policy[b]) == pytest.approx(expected, rel=1e-5)
-        share = 0.3 if rows.has_value[b] else 0.0
+        share = 0.3 if batch.has_value[b] else 0.0
         value = 0.0
         for t in range(T):
             for place, outcome in enumerate((1, 0, -1)):
-                hit = float(int(rows.outcome[b]) == outcome)
-                target = (1 - share) * hit + share * float(rows.value[b, place])
-                value -= target * float(outlook.log_wdl[t, b, place]) / T
+                hit = float(int(batch.outcome[b]) == outcome)
+                target = (1 - share) * hit + share * float(batch.value[b, place])
+                value -= target * float(outputs.log_wdl[t, b, place]) / T
         assert float(losses.value[b]) == pytest.approx(value, rel=1e-5)
 
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
 def test_drawn_moves_push_the_step_that_acted(
-    outlook: StepOutputs, rows: DeviceBatch, objective: str
+    outputs: StepOutputs, batch: DeviceBatch, objective: str
 ) -> None:
     loss = LossConfig(entropy_bonus=0.05, clip=0.2)
-    losses = OBJECTIVES[objective](outlook, rows, loss)
+    losses = OBJECTIVES[objective](outputs, batch, loss)
     for b in range(B):
-        acted = outlook.log_policy[int(rows.steps[b]) - 1, b]
-        chosen, advantage = float(acted[rows.played[b]]), float(rows.advantage[b])
-        ratio = exp(chosen - log(float(rows.prob[b])))
+        acted = outputs.log_policy[int(batch.steps[b]) - 1, b]
+        chosen, advantage = float(acted[batch.played[b]]), float(batch.advantage[b])
+        ratio = exp(chosen - log(float(batch.prob[b])))
         clipped = min(max(ratio, 0.8), 1.2)
         pushed = min(ratio * advantage, clipped * advantage)
         if objective == "reinforce":
             pushed = chosen * advantage
         entropy = -sum(exp(float(x)) * float(x) for x in acted)
         followed = sum(
-            exp(float(acted[move])) * (float(acted[move]) - float(outlook.log_policy[t, b, move]))
+            exp(float(acted[move])) * (float(acted[move]) - float(outputs.log_policy[t, b, move]))
             for t in range(T)
             for move in range(L)
         )
@@ -83,17 +84,17 @@ def test_drawn_moves_push_the_step_that_acted(
         assert float(losses.policy[b]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_ppo_learns_nothing_beyond_the_clip(rows: DeviceBatch) -> None:
+def test_ppo_learns_nothing_beyond_the_clip(batch: DeviceBatch) -> None:
     """A ratio that has left the range on the good side has no gradient of its own."""
     logits = torch.zeros(1, B, L, requires_grad=True)
-    outlook = StepOutputs(logits.log_softmax(-1), torch.zeros(1, B, 3).log_softmax(-1))
+    outputs = StepOutputs(logits.log_softmax(-1), torch.zeros(1, B, 3).log_softmax(-1))
     loss = LossConfig(entropy_bonus=0.0)
-    losses = OBJECTIVES["ppo"](outlook, rows._replace(steps=torch.ones(B, dtype=torch.long)), loss)
+    losses = OBJECTIVES["ppo"](outputs, batch._replace(steps=torch.ones(B, dtype=torch.long)), loss)
     losses.policy.sum().backward()
     assert logits.grad is not None
-    ratios = (1 / L) / rows.prob
+    ratios = (1 / L) / batch.prob
     for b in range(B):
-        is_done = ratios[b] > 1.2 if rows.advantage[b] > 0 else ratios[b] < 0.8
+        is_done = ratios[b] > 1.2 if batch.advantage[b] > 0 else ratios[b] < 0.8
         assert bool((logits.grad[0, b] == 0).all()) == bool(is_done)
 
 

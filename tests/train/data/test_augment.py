@@ -74,6 +74,6 @@ def test_earlier_positions_are_mirrored_with_the_newest() -> None:
         assert after[num_newest:].tolist() == [flip(int(plane)) for plane in before[num_newest:]]
 
 
-def test_twice_in_the_mirror_is_as_it_was() -> None:
+def test_mirroring_twice_changes_nothing() -> None:
     actions = mirrored_actions()
     assert np.array_equal(actions[actions], np.arange(4672))

@@ -1,4 +1,4 @@
-"""The learner: exact where it must be, and the same however a batch is split."""
+"""The learner: exact where it must be, and independent of how a batch is split."""
 
 from dataclasses import replace
 from threading import Barrier, Thread
@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.train.games import games, searched
+from tests.train.step.alone import Alone
 from vecchess.config import TrainConfig, build
 from vecchess.errors import DeviceError
 from vecchess.snn.create import create_sized
@@ -20,29 +21,20 @@ from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.samples import Samples
 from vecchess.train.data.shard_block import trainable_plies
+from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.step_metrics import StepMetrics
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
 BATCH = 128
 OBJECTIVES = ["alphazero", "supervised", "ppo", "reinforce"]
 
 
-class Alone:
-    """The only rank."""
-
-    rank, world_size, device = 0, 1, torch.device("cpu")
-
-    def all_reduce_(self, tensors: list[Tensor]) -> None:
-        """Nobody else."""
-
-
-class NothingAsked(TorchDispatchMode):
-    """Refuses to tell what a tensor holds: on a GPU that would be to wait for it."""
+class NoReads(TorchDispatchMode):
+    """Refuses to read a number from a tensor: on a GPU that would wait for the device."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
-        assert function is not torch.ops.aten._local_scalar_dense.default, "a number was asked for"
-        assert function is not torch.ops.aten.nonzero.default, "a size was asked for"
+        assert function is not torch.ops.aten._local_scalar_dense.default, "a number was read"
+        assert function is not torch.ops.aten.nonzero.default, "a size was read"
         return function(*args, **(kwargs or {}))
 
 
@@ -87,17 +79,17 @@ def new_net(folded: bool) -> SpikingNet:
 
 
 def learn(
-    learner: Learner, batches: list[Samples[Tensor]], told: list[StepMetrics] | None = None
+    learner: Learner, batches: list[Samples[Tensor]], metrics: list[StepMetrics] | None = None
 ) -> list[float]:
-    rows = learner.rows_a_rank
+    rows = learner.rows_per_rank
     part = slice(learner.ranks.rank * rows, (learner.ranks.rank + 1) * rows)
-    losses = []
+    steps = []
     for step, batch in enumerate(batches):
-        mine = batch.map(lambda column: column[part])
-        losses.append(learner.step(mine, step / 10, [1.0, learner.ranks.rank]))
-    if told is not None:
-        told += losses
-    return [one.means["loss"] for one in losses]
+        rank_batch = batch.map(lambda column: column[part])
+        steps.append(learner.step(rank_batch, step / 10, [1.0, learner.ranks.rank]))
+    if metrics is not None:
+        metrics += steps
+    return [one.means["loss"] for one in steps]
 
 
 @pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
@@ -108,18 +100,18 @@ def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) ->
     expected = learn(alone, batches)
     barrier, table = Barrier(2), {}
     pair = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in (0, 1)]
-    told: list[list[StepMetrics]] = [[], []]
+    metrics: list[list[StepMetrics]] = [[], []]
     threads = [
-        Thread(target=learn, args=(learner, batches, told[rank]))
+        Thread(target=learn, args=(learner, batches, metrics[rank]))
         for rank, learner in enumerate(pair)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert [one.means["loss"] for one in told[0]] == pytest.approx(expected, rel=1e-4)
-    assert told[0] == told[1]
-    assert told[0][0].notes == [2.0, 1.0]
+    assert [one.means["loss"] for one in metrics[0]] == pytest.approx(expected, rel=1e-4)
+    assert metrics[0] == metrics[1]
+    assert metrics[0][0].rank_sums == [2.0, 1.0]
     for name, value in pair[0].net.state_dict().items():
         assert torch.equal(value, pair[1].net.state_dict()[name]), name
         assert torch.allclose(value, alone.net.state_dict()[name], atol=8e-3), name
@@ -178,34 +170,34 @@ def test_activations_of_the_twin_cost_nothing(batches) -> None:
         losses.append(learn(learner, batches)[-1])
     assert losses[0] == losses[1]
     learner.rates = [0.9] * len(learner.rates)
-    assert not learner.alarms()
+    assert not learner.spike_warnings()
 
 
-def test_alarms_name_the_layer(batches) -> None:
+def test_spike_warnings_name_the_layer(batches) -> None:
     learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
     learner.rates = [0.1, 0.0, 0.9, 0.2]
-    dead, busy = learner.alarms()
+    dead, busy = learner.spike_warnings()
     assert "block0.second is nearly dead" in dead
-    assert "heads hardly rests: 90.0%" in busy
+    assert "heads is nearly saturated: 90.0%" in busy
 
 
 @pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
 @pytest.mark.parametrize("objective", ["alphazero", "ppo"])
-def test_no_number_is_asked_for_between_the_batch_and_what_it_tells(
+def test_no_number_is_read_between_the_batch_and_the_metrics(
     objective: str, folded: bool, batches
 ) -> None:
     learner = Learner(config_of(objective), new_net(folded), Alone())
     learner.step(batches[0], 0.0, [])
-    learner.net.compiled = False  # kernels for the processor read what they are given
-    rows = learner._intake.rows(batches[1])
-    with NothingAsked():
+    learner.net.compiled = False  # kernels for the CPU read their arguments
+    batch = learner.batcher.copy(batches[1])
+    with NoReads():
         if objective == "ppo":
-            rows = learner._intake._normalised(rows)
-        totals = learner._gradients(rows, batches[1].planes, [1.0])
-        totals |= learner._clipped()
+            batch = learner.batcher.normalise(batch)
+        totals = learner._compute_gradients(batch, [1.0])
+        totals |= learner._clip_gradients()
         learner.net.absorb_statistics(learner.ranks.all_reduce_)
         learner.net.settle_grid()
-    assert learner._told(totals).notes == [1.0]
+    assert learner._metrics(totals).rank_sums == [1.0]
 
 
 def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_followed(batches) -> None:
@@ -239,16 +231,16 @@ def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, b
     assert torch.equal(ours.policy, theirs.policy.cpu())
     assert torch.equal(ours.wdl, theirs.wdl.cpu())
     for step, batch in enumerate(pinned):
-        told = here.step(batches[step], 0.1, [1.0])
+        expected = here.step(batches[step], 0.1, [1.0])
         try:
             torch.cuda.set_sync_debug_mode("error")
-            rows, boards = there._intake.rows(batch), there._intake.planes(batch)
-            totals = there._gradients(rows, boards, [1.0]) | there._clipped()
-            there._move(0.1)
+            totals = there._compute_gradients(there.batcher.copy(batch), [1.0])
+            totals |= there._clip_gradients()
+            there._update_weights(0.1)
         finally:
             torch.cuda.set_sync_debug_mode("default")
-        there.progress.samples += config.batch_size
-        there.progress.steps += 1
-        found = there._told(totals)
-        assert found.notes == told.notes
-        assert found.means["loss"] == pytest.approx(told.means["loss"], rel=1e-3)
+        there.samples += config.batch_size
+        there.steps += 1
+        found = there._metrics(totals)
+        assert found.rank_sums == expected.rank_sums
+        assert found.means["loss"] == pytest.approx(expected.means["loss"], rel=1e-3)

@@ -1,4 +1,4 @@
-"""What TensorBoard is told of matches for progress."""
+"""TensorBoard's values of progress matches."""
 
 from typing import Any
 
@@ -18,6 +18,6 @@ def test_each_pairing_has_tags_of_its_own(player: str, opponent: str) -> None:
     assert plotted_match(match(player, opponent), best="gumbel 16") == wanted
 
 
-def test_the_best_way_to_play_against_random_moves_is_the_networks_elo() -> None:
+def test_the_strongest_player_against_random_moves_is_the_networks_elo() -> None:
     assert plotted_match(match("gumbel 16", "random"), best="gumbel 16")["elo"] == 12.5
     assert plotted_match(match("policy", "random"), best="policy")["elo"] == 12.5

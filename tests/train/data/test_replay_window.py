@@ -1,5 +1,7 @@
-"""The window: what it holds depends on what is listed, and bad shards do not stop it."""
+"""The replay window: its content depends on the shards asked for, and bad shards are skipped."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,17 +9,43 @@ import pytest
 
 from tests.store.games import made_up
 from tests.train.games import games, searched
+from vecchess.bench.loading import made_up_searches
 from vecchess.errors import ConfigError, DataError
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, empty_search_columns
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 from vecchess.train.data.collate import collate, make_samples
-from vecchess.train.data.replay_window import GivenShards, ManifestShards, ReplayWindow
+from vecchess.train.data.replay_window import (
+    GivenShards,
+    ManifestShards,
+    ReplayWindow,
+    window_size,
+)
 from vecchess.train.data.samples import empty_samples
 from vecchess.train.data.shard_block import ShardBlock, trainable_plies
 
 SHARDS = 6
+POSITIONS = 10_000_000
+LIMIT_KIB = 2 * 1024 * 1024
+PROGRAM = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from vecchess.train.data.collate import collate
+from vecchess.train.data.samples import empty_samples
+from vecchess.train.data.replay_window import GivenShards, ReplayWindow
+
+place, wanted = Path(sys.argv[1]), int(sys.argv[2])
+one = ReplayWindow(GivenShards([place]))
+one.update(1)
+copies = -(-wanted // one.num_positions)
+window = ReplayWindow(GivenShards([place] * copies))
+window.update(copies)
+places = window.find(np.arange(0, wanted, wanted // 1000))
+collate(window.table, *places, empty_samples(1000))
+print(window.num_positions, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +89,7 @@ def test_everything_in_order(folder, parts) -> None:
         window.update(7)
 
 
-def test_in_which_shard_a_game_is_does_not_matter(records, folder, parts, tmp_path) -> None:
+def test_the_shard_that_a_game_is_in_does_not_matter(records, folder, parts, tmp_path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     manifest = Manifest(other)
@@ -75,7 +103,7 @@ def test_in_which_shard_a_game_is_does_not_matter(records, folder, parts, tmp_pa
     assert np.array_equal(planes_of(window), planes_in(parts))
 
 
-def test_what_is_left_out_is_let_go(folder, parts) -> None:
+def test_older_shards_are_dropped(folder, parts) -> None:
     grown, fresh = ReplayWindow(ManifestShards(folder)), ReplayWindow(ManifestShards(folder))
     for num in range(1, SHARDS + 1):
         grown.update(num, max(num - 2, 0))
@@ -88,22 +116,22 @@ def test_what_is_left_out_is_let_go(folder, parts) -> None:
 def test_bad_shards_are_set_aside(folder, parts) -> None:
     (folder / "1.npz").write_bytes(b"no shard")
     (folder / "3.npz").unlink()
-    said: list[str] = []
-    window = ReplayWindow(ManifestShards(folder), report_line=said.append)
+    lines: list[str] = []
+    window = ReplayWindow(ManifestShards(folder), report_line=lines.append)
     window.update(SHARDS)
     good = [parts[i] for i in (0, 2, 4, 5)]
     assert np.array_equal(planes_of(window), planes_in(good))
     assert (folder / "1.npz.set-aside").exists()
     assert not (folder / "1.npz").exists()
-    assert sorted("1.npz" in line for line in said) == [False, True]
-    assert all("\n" not in line for line in said)
+    assert sorted("1.npz" in line for line in lines) == [False, True]
+    assert all("\n" not in line for line in lines)
     window.update(5)
     window.update(SHARDS)
-    assert len(said) == 2
-    again = ReplayWindow(ManifestShards(folder), report_line=said.append)
+    assert len(lines) == 2
+    again = ReplayWindow(ManifestShards(folder), report_line=lines.append)
     again.update(SHARDS)
     assert np.array_equal(planes_of(again), planes_in(good))
-    assert sum("1.npz" in line for line in said) == 1
+    assert sum("1.npz" in line for line in lines) == 1
 
 
 def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
@@ -112,42 +140,42 @@ def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
     manifest = Manifest(folder)
     sha256 = write_shard(folder / "bad.npz", bad)
     manifest.append(ShardEntry("bad.npz", sha256, GameStats.of(bad)))
-    said: list[str] = []
-    window = ReplayWindow(ManifestShards(folder), report_line=said.append)
+    lines: list[str] = []
+    window = ReplayWindow(ManifestShards(folder), report_line=lines.append)
     window.update(SHARDS + 1)
     assert window.num_shards == SHARDS
-    assert "game 0: the move recorded at ply 4 is illegal" in said[0]
+    assert "game 0: the move recorded at ply 4 is illegal" in lines[0]
 
 
-def test_what_is_learnt_from(records) -> None:
+def test_plies_to_learn_from(records) -> None:
     plies = trainable_plies(records)
-    judged = (records.steps > 0) | (records.visits > 0)
-    assert np.array_equal(plies, np.flatnonzero(judged))
-    asked_nobody = records.steps.copy()
+    evaluated = (records.steps > 0) | (records.visits > 0)
+    assert np.array_equal(plies, np.flatnonzero(evaluated))
+    steps = records.steps.copy()
     first = slice(*records.offsets[1:3])
-    asked_nobody[first] = 0
+    steps[first] = 0
     visits = records.visits.copy()
     visits[first] = 0
-    imported = GameRecords(**vars(records) | {"steps": asked_nobody, "visits": visits})
+    imported = GameRecords(**vars(records) | {"steps": steps, "visits": visits})
     plies = trainable_plies(imported)
-    judged[first] = True
-    assert np.array_equal(plies, np.flatnonzero(judged))
+    evaluated[first] = True
+    assert np.array_equal(plies, np.flatnonzero(evaluated))
 
 
-def test_places_of_a_user(folder, parts, tmp_path) -> None:
+def test_places_that_a_user_names(folder, parts, tmp_path) -> None:
     (folder / "unlisted.npz").write_bytes(b"no shard")
     single = tmp_path / "one"
     single.mkdir()
     write_shard(single / "a.npz", parts[0])
     (single / "b.npz").write_bytes(b"no shard")
-    shelf, said = GivenShards([folder, single, single / "a.npz"]), []
-    assert len(shelf) == SHARDS + 3
-    window = ReplayWindow(shelf, report_line=said.append)
-    window.update(len(shelf))
+    source, lines = GivenShards([folder, single, single / "a.npz"]), []
+    assert len(source) == SHARDS + 3
+    window = ReplayWindow(source, report_line=lines.append)
+    window.update(len(source))
     assert np.array_equal(planes_of(window)[: len(planes_in(parts))], planes_in(parts))
     rest = planes_of(window)[len(planes_in(parts)) :]
     assert np.array_equal(np.sort(rest, 0), np.sort(np.tile(planes_in(parts[:1]), (2, 1)), 0))
-    assert len(said) == 1
+    assert len(lines) == 1
     assert (single / "b.npz").exists()
     (tmp_path / "empty").mkdir()
     for place in ("empty", "nowhere"):
@@ -155,7 +183,7 @@ def test_places_of_a_user(folder, parts, tmp_path) -> None:
             GivenShards([tmp_path / place])
 
 
-def test_ten_million_positions_fit_in_two_gigabytes() -> None:
+def test_bytes_of_a_position_in_a_block() -> None:
     """A target of 20 moves on every ply, 120 plies a game: bytes a position, by what is held."""
     games, plies = 64, 120
     made = made_up(list(range(games)), searched=False)
@@ -174,3 +202,28 @@ def test_ten_million_positions_fit_in_two_gigabytes() -> None:
     block = ShardBlock.narrowed(records, 1.0)
     assert block.num_positions == num
     assert block.nbytes / num * 10_000_000 < 1.3e9
+
+
+@pytest.mark.slow
+def test_ten_million_positions_take_less_than_two_gigabytes(tmp_path: Path) -> None:
+    records = made_up_searches(games(64), 0)
+    write_shard(tmp_path / "games.npz", records.take(np.arange(64)))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path), str(POSITIONS)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    positions, resident_kib = map(int, done.stdout.split())
+    assert positions >= POSITIONS
+    assert resident_kib < LIMIT_KIB
+
+
+def test_the_window_grows_as_a_power_law() -> None:
+    assert window_size(0) == window_size(250_000) == 250_000
+    assert window_size(1_000, scale=500) < 1_000
+    sizes = [window_size(n) for n in (250_001, 2_500_000, 25_000_000, 250_000_000)]
+    assert sizes == sorted(sizes)
+    assert sizes[1] == round(250_000 * (1 + 0.4 * (10**0.75 - 1) / 0.75))
+    growth = [window_size(n + 1000) - window_size(n) for n in range(250_000, 10**7, 10**6)]
+    assert max(growth) <= 400

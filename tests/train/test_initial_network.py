@@ -29,7 +29,7 @@ def config_of(**settings: Any) -> TrainConfig:
     return build(TrainConfig, {name: str(value) for name, value in settings.items()})
 
 
-def test_a_new_network_fires_at_a_rate_from_the_first_game_on(sizes: Path) -> None:
+def test_a_new_network_spikes_at_a_rate_from_the_first_game_on(sizes: Path) -> None:
     net = first_net(config_of(net=sizes)).eval()
     assert not net.folded
     planes = torch.from_numpy(encode_planes(random_positions(64, 3)).view(np.int64))
@@ -40,8 +40,8 @@ def test_a_new_network_fires_at_a_rate_from_the_first_game_on(sizes: Path) -> No
     assert exported(net).sha256 != exported(first_net(config_of(net=sizes, seed=1))).sha256
 
 
-def test_a_new_network_sees_what_it_is_told_to(sizes: Path, tmp_path: Path) -> None:
-    """By the setting, by its file of sizes, by the network whose weights it takes."""
+def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) -> None:
+    """From the setting, the file of sizes, or the network whose weights it takes."""
     four = first_net(config_of(net=sizes, history=4)).eval()
     assert four.config.num_planes == 61
     with torch.no_grad():
@@ -65,7 +65,7 @@ def test_a_new_network_sees_what_it_is_told_to(sizes: Path, tmp_path: Path) -> N
         config_of(net=sizes, history=9)
 
 
-def test_one_that_is_quantised_at_once(sizes: Path) -> None:
+def test_a_network_that_is_quantised_at_once(sizes: Path) -> None:
     net = first_net(config_of(net=sizes, fold_at=0, seed=4))
     assert net.folded
     made = create_sized(sizes_of(str(sizes)), 4)

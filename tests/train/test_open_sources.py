@@ -1,4 +1,4 @@
-"""Where a run gets its games from."""
+"""The games that a run learns from are opened as its settings ask."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
 from vecchess.config import TrainConfig, build
 from vecchess.inference.tune.slot_search import Rung
@@ -15,24 +16,24 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
-from vecchess.train import open_sources as supply
+from vecchess.train import open_sources
 from vecchess.train.data.replay_window import ManifestShards
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.train_reporter import Console
+from vecchess.train.selfplay_source import selfplay_config
 
 
-def test_games_are_played_with_the_slots_that_are_remembered(
+def test_games_are_played_with_the_tuned_slots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    seen: list[Any] = []
+    configs: list[Any] = []
 
-    class Spy(supply.Campaign):
+    class Spy(open_sources.Supervisor):
         def __init__(self, config: Any, *rest: Any) -> None:
-            seen.append(config)
+            configs.append(config)
             super().__init__(config, *rest)
 
-    monkeypatch.setattr(supply, "Campaign", Spy)
+    monkeypatch.setattr(open_sources, "Supervisor", Spy)
     run = RunFolder(tmp_path / "run")
     run.create()
     sizes = NetConfig(num_planes=25, blocks=1, channels=32)
@@ -46,14 +47,14 @@ def test_games_are_played_with_the_slots_that_are_remembered(
         reporter=SimpleNamespace(status=None),
     )
 
-    games = supply.Supply(ManifestShards(run.games))
+    games = open_sources.TrainingShards(ManifestShards(run.games))
 
     def slots() -> int:
-        with supply.open_source(trainer, games, [CPU], Console(), True):
-            return int(seen.pop().slots)
+        with open_sources.open_source(trainer, games, [CPU], Console(), True):
+            return int(configs.pop().slots)
 
     assert slots() == 0
-    settings = supply.selfplay_config(config, config.net)
+    settings = selfplay_config(config, config.net)
     share = share_out(settings, [CPU], 10**6)
     assert store_tuned(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
     assert slots() == 48

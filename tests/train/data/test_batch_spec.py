@@ -1,27 +1,27 @@
-"""Draws: uniform, repeatable, independent of how a batch is cut."""
+"""Positions of a batch: uniform, repeatable, independent of how the batch is split."""
 
 import numpy as np
 import pytest
 
-from vecchess.train.data.sampler import draw, epochs
+from vecchess.train.data.batch_spec import sample_epochs, sample_uniform
 
 
-@pytest.mark.parametrize("choose", [draw, epochs])
-def test_parts_of_a_batch_are_the_batch(choose) -> None:
-    whole = choose(7, 3, 64, 1000)
-    parts = [choose(7, 3, 64, 1000, first, 16) for first in range(0, 64, 16)]
+@pytest.mark.parametrize("sample", [sample_uniform, sample_epochs])
+def test_parts_of_a_batch_are_the_batch(sample) -> None:
+    whole = sample(7, 3, 64, 1000)
+    parts = [sample(7, 3, 64, 1000, first, 16) for first in range(0, 64, 16)]
     assert np.array_equal(whole, np.concatenate(parts))
-    assert np.array_equal(whole, choose(7, 3, 64, 1000))
-    assert not np.array_equal(whole, choose(8, 3, 64, 1000))
-    assert not np.array_equal(whole, choose(7, 4, 64, 1000))
+    assert np.array_equal(whole, sample(7, 3, 64, 1000))
+    assert not np.array_equal(whole, sample(8, 3, 64, 1000))
+    assert not np.array_equal(whole, sample(7, 4, 64, 1000))
     with pytest.raises(ValueError, match="0 positions"):
-        choose(7, 3, 64, 0)
+        sample(7, 3, 64, 0)
     with pytest.raises(ValueError, match="rows 60"):
-        choose(7, 3, 64, 1000, 60, 8)
+        sample(7, 3, 64, 1000, 60, 8)
 
 
 def test_draws_are_uniform() -> None:
-    counts = np.bincount(draw(1, 0, 100_000, 100), minlength=100)
+    counts = np.bincount(sample_uniform(1, 0, 100_000, 100), minlength=100)
     assert len(counts) == 100
     assert ((counts - 1000) ** 2 / 1000).sum() < 150  # chi-squared with 99 degrees: p < 1e-3
 
@@ -30,7 +30,7 @@ def test_draws_are_uniform() -> None:
 def test_every_position_once_an_epoch(num_positions: int) -> None:
     batch = 48
     steps = -(-3 * num_positions // batch)
-    drawn = np.concatenate([epochs(5, step, batch, num_positions) for step in range(steps)])
+    drawn = np.concatenate([sample_epochs(5, step, batch, num_positions) for step in range(steps)])
     orders = drawn[: 3 * num_positions].reshape(3, num_positions)
     assert (np.sort(orders, axis=1) == np.arange(num_positions)).all()
     if num_positions > 10:
@@ -38,10 +38,10 @@ def test_every_position_once_an_epoch(num_positions: int) -> None:
         assert not np.array_equal(orders[0], np.arange(num_positions))
 
 
-def test_orders_mix() -> None:
+def test_orders_of_epochs_are_random() -> None:
     num = 1000
-    orders = np.stack([epochs(seed, 0, num, num) for seed in range(200)])
-    # where the first position goes, and whether neighbours stay neighbours
+    orders = np.stack([sample_epochs(seed, 0, num, num) for seed in range(200)])
+    # where the first position goes, and how often neighbours stay neighbours
     assert len(np.unique(orders[:, 0])) > 150
     assert abs(np.mean(np.abs(np.diff(orders)) == 1) - 2 / num) < 1 / num
     assert abs(orders[:, : num // 2].mean() - (num - 1) / 2) < 5

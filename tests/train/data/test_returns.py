@@ -7,8 +7,7 @@ import pytest
 
 from tests.store.games import made_up
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.train.data.returns import advantages, judged, lambda_returns, outcomes
-from vecchess.train.data.window_size import window_size
+from vecchess.train.data.returns import advantages, has_evaluation, lambda_returns, outcomes
 
 
 @pytest.fixture
@@ -48,13 +47,17 @@ def test_advantages_are_gae_with_signs(records, trace) -> None:
 
 @pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])
 def test_returns_follow_their_definition(records, trace) -> None:
-    returned, known, mine = lambda_returns(records, trace), judged(records), outcomes(records)
+    returned, known, result = (
+        lambda_returns(records, trace),
+        has_evaluation(records),
+        outcomes(records),
+    )
     assert np.allclose(returned.sum(axis=1), 1, atol=1e-6)
     assert 0 < known.sum() < len(known)
     for game in range(records.num_games):
         first, end = records.offsets[game : game + 2]
-        assert mine[first] == records.result[game] * (1 if game < 20 else -1)
-        assert np.array_equal(returned[end - 1], np.eye(3)[1 - mine[end - 1]])
+        assert result[first] == records.result[game] * (1 if game < 20 else -1)
+        assert np.array_equal(returned[end - 1], np.eye(3)[1 - result[end - 1]])
         for ply in range(first, end - 1):
             rest = returned[ply + 1, ::-1]
             win, draw = records.win[ply + 1] / VALUE_UNIT, records.draw[ply + 1] / VALUE_UNIT
@@ -67,15 +70,5 @@ def test_without_a_value_there_is_no_advantage(records) -> None:
     returned = lambda_returns(records, 1.0)
     assert np.array_equal(returned, np.eye(3)[1 - outcomes(records)])
     found = advantages(records, returned)
-    assert (found[~judged(records)] == 0).all()
-    assert found[judged(records)].any()
-
-
-def test_the_window_grows_as_a_power_law() -> None:
-    assert window_size(0) == window_size(250_000) == 250_000
-    assert window_size(1_000, scale=500) < 1_000
-    sizes = [window_size(n) for n in (250_001, 2_500_000, 25_000_000, 250_000_000)]
-    assert sizes == sorted(sizes)
-    assert sizes[1] == round(250_000 * (1 + 0.4 * (10**0.75 - 1) / 0.75))
-    growth = [window_size(n + 1000) - window_size(n) for n in range(250_000, 10**7, 10**6)]
-    assert max(growth) <= 400
+    assert (found[~has_evaluation(records)] == 0).all()
+    assert found[has_evaluation(records)].any()

@@ -1,4 +1,4 @@
-"""Samples are the positions that were played, with what the records say of them."""
+"""Collated samples are the positions that were played, with the recorded facts."""
 
 from dataclasses import replace
 
@@ -12,7 +12,6 @@ from vecchess.store.replay_positions import replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.returns import advantages, lambda_returns
-from vecchess.train.data.samples import row_bytes, samples_in
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])
@@ -21,7 +20,7 @@ def records(request) -> GameRecords:
 
 
 @pytest.mark.parametrize("history", [1, 4, 8])
-def test_samples_are_what_replaying_brings_back(records, history: int) -> None:
+def test_samples_are_those_of_a_replay(records, history: int) -> None:
     plies = np.random.default_rng(0).permutation(len(records.action))
     rows = make_samples(records, plies, 0.7, history)
     every = replay_positions(records, np.arange(len(plies)), history)
@@ -39,11 +38,11 @@ def test_samples_are_what_replaying_brings_back(records, history: int) -> None:
 
 def test_values_are_those_recorded(records) -> None:
     rows = make_samples(records, np.arange(len(records.action)))
-    judged = (records.steps > 0) | (records.visits > 0)
-    assert np.array_equal(rows.has_value, judged)
-    assert 0 < judged.sum() < len(judged)
+    evaluated = (records.steps > 0) | (records.visits > 0)
+    assert np.array_equal(rows.has_value, evaluated)
+    assert 0 < evaluated.sum() < len(evaluated)
     win, draw = records.win / VALUE_UNIT, records.draw / VALUE_UNIT
-    wanted = np.stack([win, draw, 1 - win - draw], axis=1) * judged[:, None]
+    wanted = np.stack([win, draw, 1 - win - draw], axis=1) * evaluated[:, None]
     assert np.allclose(rows.value, wanted, atol=1e-6)
 
 
@@ -56,8 +55,8 @@ def test_policies_are_the_searchs_or_the_move_played(records) -> None:
     assert is_fast.any()
     assert np.array_equal(rows.has_policy, ~is_fast)
     assert np.allclose(rows.policy.sum(axis=1), 1, atol=1e-6)
-    laid = lay_out_targets(records, plies, rows.legal, rows.num_legal.astype(np.uint8))
-    assert np.array_equal(rows.policy[has_target], laid[has_target].astype(np.float32))
+    expected = lay_out_targets(records, plies, rows.legal, rows.num_legal.astype(np.uint8))
+    assert np.array_equal(rows.policy[has_target], expected[has_target].astype(np.float32))
     assert (rows.policy[~has_target, rows.played[~has_target]] == 1).all()
 
 
@@ -75,7 +74,7 @@ def test_a_full_search_without_a_target_recommends_what_was_played(records) -> N
     assert (rows.policy[plies, rows.played] == 1).all()
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_a_wrong_move_or_target_is_named() -> None:
     records = searched(games(4))
     ply = int(records.offsets[2]) + 5
     action = records.action.copy()
@@ -87,15 +86,3 @@ def test_what_is_wrong_is_named() -> None:
     target[records.target_offsets[full]] = 65000
     with pytest.raises(DataError, match=r"game 3, ply \d+: the recorded target does not fit"):
         make_samples(replace(records, target_action=target), np.arange(1))
-
-
-@pytest.mark.parametrize("num_planes", [25, 37, 109])
-def test_rows_share_one_buffer(num_planes: int) -> None:
-    buffer = np.zeros(3 * row_bytes(num_planes), np.uint8)
-    rows = samples_in(buffer, 3, num_planes)
-    assert rows.planes.shape == (3, num_planes)
-    for name, column in vars(rows).items():
-        assert column.flags["ALIGNED"], name
-        column[...] = 1
-    assert sum(column.nbytes for column in vars(rows).values()) == 3 * row_bytes(num_planes)
-    assert rows.map(lambda column: column[:2]).legal.shape == (2, 218)

@@ -1,0 +1,166 @@
+"""A trainer's state: restored to the bit, refused where it is another network's or damaged."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.step.alone import Alone
+from vecchess.config import TrainConfig
+from vecchess.errors import ConfigError, DataError, VecchessError
+from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.presets import NetConfig
+from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
+from vecchess.train.checkpoint.state_file import VALUES_FILE, decode_state, encode_state
+from vecchess.train.checkpoint.trainer_state import TrainerState
+from vecchess.train.step.learner import Learner
+from vecchess.train.trainer import TrainProgress
+
+SPANS = [[[4 * i + node, 4 * i + node + 4, 10_000] for node in range(4)] for i in range(2500)]
+
+
+class StubSource:
+    """A source whose state is ``spans``."""
+
+    def __init__(self, spans: Any = None) -> None:
+        self.spans = spans
+
+    def state(self) -> dict[str, Any]:
+        return {"spans": self.spans}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.spans = state["spans"]
+
+
+def trainer(seed: int, folded: bool = False, channels: int = 32) -> Any:
+    """A trainer whose learner has a network and an optimiser with state, without a loop."""
+    torch.manual_seed(seed)
+    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=channels))
+    learner = Learner(TrainConfig(), net, Alone())
+    if folded:
+        learner.fold()
+    for parameter in net.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    learner.optimiser.step()
+    ranks = SimpleNamespace(
+        world_size=1, broadcast_object=lambda value: value, broadcast_bytes=lambda data: data
+    )
+    reporter = SimpleNamespace(report_line=print)
+    return SimpleNamespace(
+        learner=learner, ranks=ranks, reporter=reporter, progress=TrainProgress()
+    )
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> CheckpointFolder:
+    """A checkpoint of a trainer of seed 1."""
+    folder, first = CheckpointFolder(tmp_path / "checkpoints"), trainer(1)
+    first.learner.steps, first.learner.samples = 7, 70
+    first.learner.rates = [0.1, 0.2, 1 / 3, 0.4]
+    first.progress = TrainProgress(2, 3, 400, True, False, [{"elo": 0.1 + 0.2, "opponent": None}])
+    TrainerState(first, StubSource(SPANS), folder).save()
+    return folder
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_a_trainer_is_restored_to_the_bit(tmp_path: Path, folded: bool) -> None:
+    folder, first, again = CheckpointFolder(tmp_path), trainer(1, folded), trainer(2)
+    TrainerState(first, StubSource(), folder).save()
+    assert TrainerState(again, StubSource(), folder).restore()
+    for learner in (first.learner, again.learner):
+        for parameter in learner.net.parameters():
+            parameter.grad = torch.full_like(parameter, 0.5)
+        learner.optimiser.step()
+    assert again.learner.net.folded == folded
+    for name, value in first.learner.net.state_dict().items():
+        assert torch.equal(value, again.learner.net.state_dict()[name]), name
+
+
+def test_counters_and_results_are_restored(saved: CheckpointFolder) -> None:
+    again, source = trainer(2), StubSource()
+    assert TrainerState(again, source, saved).restore()
+    assert (again.learner.steps, again.learner.samples) == (7, 70)
+    assert again.learner.rates == [0.1, 0.2, 1 / 3, 0.4]
+    match = {"elo": 0.1 + 0.2, "opponent": None}
+    assert again.progress == TrainProgress(2, 3, 400, True, False, [match])
+    assert source.spans == SPANS
+
+
+def test_nothing_is_saved_twice_or_restored_from_nothing(tmp_path: Path) -> None:
+    folder = CheckpointFolder(tmp_path)
+    state = TrainerState(trainer(1), StubSource(), folder)
+    assert not state.restore()
+    state.save()
+    state.save()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def refusal(tmp_path: Path, tensors: dict[str, torch.Tensor], values: dict[str, Any]) -> str:
+    """The line with which the state is refused."""
+    folder = CheckpointFolder(tmp_path / "changed")
+    folder.save("changed", encode_state(tensors, values), {"iteration": 1, "step": 1})
+    with pytest.raises(VecchessError) as caught:
+        TrainerState(trainer(2), StubSource(), folder).restore()
+    assert isinstance(caught.value, ConfigError | DataError)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+    return str(caught.value)
+
+
+def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"of another network: it has .* of shape \[\d+, .*, not"):
+        TrainerState(trainer(2, channels=64), StubSource(), saved).restore()
+    loaded = saved.latest(print)
+    assert loaded is not None
+    tensors, values = decode_state(loaded.files)
+    net, moment = (
+        next(name for name in tensors if name.startswith(prefix) and tensors[name].dim() > 1)
+        for prefix in ("net/", "optimiser/")
+    )
+    lacking = {name: tensor for name, tensor in tensors.items() if name != net}
+    assert "another network: it lacks" in refusal(tmp_path, lacking, values)
+    assert "another network: it has" in refusal(
+        tmp_path, tensors | {"net/odd": torch.zeros(1)}, values
+    )
+    wide = tensors | {net: tensors[net].double()}
+    assert "torch.float64" in refusal(tmp_path, wide, values)
+    short = tensors | {moment: tensors[moment][:1].clone()}
+    assert "the checkpoint's optimiser has" in refusal(tmp_path, short, values)
+    odd = tensors | {"optimiser/odd/exp_avg": torch.zeros(1)}
+    assert "which the network lacks" in refusal(tmp_path, odd, values)
+    assert "other layers" in refusal(tmp_path, tensors, values | {"rates": [0.1]})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"steps": -1},
+        {"steps": 10**3000},
+        {"iteration": "many"},
+        {"folded": None},
+        {"rates": ["x"]},
+        {"matches": {}},
+        {"source": {}},
+        {"source": []},
+        {"odd": 1},
+    ],
+)
+def test_wrong_values_are_refused(
+    saved: CheckpointFolder, tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    loaded = saved.latest(print)
+    assert loaded is not None
+    tensors, values = decode_state(loaded.files)
+    assert next(iter(changed)) in refusal(tmp_path, tensors, values | changed) or changed == {
+        "source": {}
+    }
+
+
+def test_the_values_of_a_long_run_are_small(saved: CheckpointFolder) -> None:
+    loaded = saved.latest(print)
+    assert loaded is not None
+    assert len(json.loads(loaded.files[VALUES_FILE])["source"]["spans"]) == 2500
+    assert len(loaded.files[VALUES_FILE]) < 300_000

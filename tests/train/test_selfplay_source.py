@@ -1,0 +1,149 @@
+"""Self-play generations: each has its own numbers and shards, whatever else is on disk."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.store.games import made_up
+from vecchess.config import TrainConfig, build
+from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.supervisor.run_result import RunResult
+from vecchess.selfplay.supervisor.worker_throughput import Throughput
+from vecchess.snn.create import create_sized
+from vecchess.snn.presets import NetConfig
+from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import write_shard
+from vecchess.store.stats import GameStats
+from vecchess.train.distributed.ranks import Ranks
+from vecchess.train.publish import latest_net, publish
+from vecchess.train.selfplay_source import SelfplaySource
+
+GAMES = 6
+
+
+class FakeSupervisor:
+    """Records made-up games, two shards a generation, unless they are there already."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self.run = run
+        self.played: list[int] = []
+        self.stops = False
+
+    def play(self, net: str, numbers: range, heartbeat: Any) -> RunResult:
+        heartbeat()
+        recorded = {int(n) for shard in self.run.manifest().shards for n in shard.read().numbers}
+        wanted = [number for number in numbers if number not in recorded]
+        self.played += wanted
+        manifest = Manifest(self.run.games)
+        for part in np.array_split(np.array(wanted, np.int64), 2):
+            if len(part):
+                records = made_up(part.tolist(), searched=True)
+                file = f"{part[0]:06d}.npz"
+                sha256 = write_shard(self.run.games / file, records)
+                manifest.append(ShardEntry(file, sha256, GameStats.of(records)))
+        stopped_by = "SIGTERM" if self.stops else ""
+        return RunResult(GameStats(), Throughput(), 1.0, stopped_by, 0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 1), folder, 0, 0)
+    return folder
+
+
+def generations(
+    run: RunFolder, num_reference_shards: int = 0, **settings: Any
+) -> tuple[SelfplaySource, FakeSupervisor]:
+    values = {"games_per_iter": GAMES, "batch_size": 4} | settings
+    supervisor, ranks = FakeSupervisor(run), Ranks.alone(torch.device("cpu"))
+    config = build(TrainConfig, values)
+    source = SelfplaySource(config, run, ranks, StopSignals(), supervisor, num_reference_shards)  # type: ignore[arg-type]
+    return source, supervisor
+
+
+def test_every_number_is_played_once() -> None:
+    config = build(TrainConfig, {"games_per_iter": 10})
+    numbers: list[int] = []
+    for iteration in range(3):
+        for node in range(4):
+            ranks = Ranks.alone(torch.device("cpu"))
+            ranks.num_nodes, ranks.node = 4, node
+            part = SelfplaySource(config, RunFolder(Path("none")), ranks, StopSignals(), None)
+            numbers += part.numbers(iteration)
+    assert numbers == list(range(30))
+
+
+def test_an_iteration_learns_from_the_window(run: RunFolder) -> None:
+    source, supervisor = generations(run, samples_per_position=2.0, window_positions=1000)
+    plans = [source.prepare(iteration, 10 * iteration) for iteration in range(3)]
+    assert supervisor.played == list(range(3 * GAMES))
+    specs = [plan.spec(7) for plan in plans if plan]
+    assert [(spec.first_shard, spec.num_shards) for spec in specs] == [(0, 2), (0, 4), (0, 6)]
+    facts = [plan.facts for plan in plans if plan]
+    assert [one["games"] for one in facts] == [GAMES] * 3
+    assert facts[2]["window_positions"] == sum(one["positions"] for one in facts)
+    for plan, one in zip(plans, facts, strict=True):
+        assert plan
+        assert plan.num_steps == round(one["positions"] * 2.0 / 4)
+
+
+def test_drawn_moves_are_learnt_from_in_their_generation(run: RunFolder) -> None:
+    source, _ = generations(run, objective="reinforce")
+    specs = []
+    for iteration in range(3):
+        plan = source.prepare(iteration, 5 * iteration)
+        assert plan
+        specs.append(plan.spec(5 * iteration))
+    assert [(spec.first_shard, spec.num_shards) for spec in specs] == [(0, 2), (2, 4), (4, 6)]
+    assert [(spec.step, spec.in_epochs) for spec in specs] == [(0, True)] * 3
+    orders = {tuple(spec.draw(20).tolist()) for spec in specs}
+    assert len(orders) == 3, "each generation in an order of its own"
+    for objective, samples in (("reinforce", 1), ("ppo", 3)):
+        source, _ = generations(run, objective=objective)
+        plan = source.prepare(0, 0)
+        assert plan
+        assert plan.num_steps == round(plan.positions * samples / 4)
+    source, _ = generations(run, objective="ppo", samples_per_position=0.5)
+    plan = source.prepare(0, 0)
+    assert plan
+    assert plan.num_steps == round(plan.positions / 8)
+
+
+def test_reference_games_are_those_that_the_run_began_with(run: RunFolder) -> None:
+    source, _ = generations(run, 3, data=(Path("games"),), data_share=0.5)
+    again, _ = generations(run, data=(Path("games"),), data_share=0.5)
+    again.restore(json.loads(json.dumps(source.state())))
+    plan = again.prepare(0, 0)
+    assert plan
+    assert (plan.spec(0).num_reference_shards, plan.spec(0).reference_share) == (3, 0.5)
+
+
+def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:
+    source, _ = generations(run)
+    source.prepare(0, 0)
+    state = json.loads(json.dumps(source.state()))
+    later = [source.prepare(iteration, 0) for iteration in (1, 2)]
+    again, supervisor = generations(run)
+    again.restore(state)
+    for iteration, expected in zip((1, 2), later, strict=True):
+        plan = again.prepare(iteration, 0)
+        assert plan
+        assert expected
+        assert plan.spec(0) == expected.spec(0)
+        assert plan.positions == expected.positions
+    assert supervisor.played == []
+
+
+def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
+    source, supervisor = generations(run)
+    supervisor.stops = True
+    assert source.prepare(0, 0) is None
+    assert source.state()["history"] == []
+    assert latest_net(run).file.exists()
