@@ -1,4 +1,4 @@
-"""The Slurm templates: valid shell, flags that exist, and what they do when a job is stopped."""
+"""The Slurm templates: shell, environment, cores, flags, seeds, and the end of a job."""
 
 import os
 import re
@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import typer
 
-from vecchess_cli.root import app
+from vecchess.config import SelfplayConfig
+from vecchess_cli.root import load_command
 
 ROOT = Path(__file__).parent.parent.parent
 TEMPLATES = sorted((ROOT / "configs" / "slurm").glob("*.sbatch"))
@@ -17,22 +17,31 @@ JOB = {
     "SLURM_JOB_ID": "7",
     "SLURM_ARRAY_JOB_ID": "7",
     "SLURM_ARRAY_TASK_ID": "3",
+    "SLURM_CPUS_PER_TASK": "12",
 }
+FLEET = ROOT / "configs" / "slurm" / "selfplay-fleet.sbatch"
 
 
-def run(template: Path, folder: Path, code: int, *, resumes: bool = False) -> list[str]:
-    """The commands that a template runs; vecchess ends with ``code``."""
+def run(
+    template: Path, folder: Path, code: int, *, resumes: bool = False, **others: str
+) -> list[str]:
+    """The commands that a template runs in ``folder``; vecchess ends with ``code``."""
     log = folder / "log"
-    for name, body in (("srun", f"exit {code}"), ("scontrol", "exit 0")):
-        program = folder / name
-        program.write_text(f'#!/bin/sh\necho {name} "$@" >> {log}\n{body}\n')
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "activate").write_text(f"PATH={programs}:$PATH\n")
+    for name, body in (("srun", f"exit {code}"), ("scontrol", "exit 0"), ("vecchess", "exit 0")):
+        program = programs / name
+        line = f"{name} $SRUN_CPUS_PER_TASK" if name == "srun" else name
+        program.write_text(f'#!/bin/sh\necho {line} "$@" >> {log}\n{body}\n')
         program.chmod(0o755)
     runs = {"RUN_DIR": str(folder / "run"), "FLEET_DIR": str(folder), "NET": "a.safetensors"}
     if resumes:
         for name in ("run", "3"):
             (folder / name).mkdir()
             (folder / name / "config.toml").touch()
-    environ = os.environ | JOB | runs | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    submitted = {"SLURM_SUBMIT_DIR": str(folder)}
+    environ = os.environ | JOB | submitted | runs | others
     done = subprocess.run(["bash", str(template)], env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (code, "")
     return log.read_text().splitlines()
@@ -50,17 +59,15 @@ def test_they_are_shell(template: Path) -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
 def test_their_flags_exist(template: Path, tmp_path: Path) -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for resumes in (False, True):
         folder = tmp_path / str(resumes)
         folder.mkdir()
         [line] = run(template, folder, 0, resumes=resumes)
-        match = re.fullmatch(r"srun (?:--wait=60 )?vecchess (\w+) (.*)", line)
+        match = re.fullmatch(r"srun 12 (?:--wait=60 )?vecchess (\w+) (.*)", line)
         assert match, line
         assert ("--resume" in match[2].split()) == resumes
-        if match[1] in commands:
-            known = {name for option in commands[match[1]].params for name in option.opts}
-            assert set(re.findall(r"(?<!\S)--[\w-]+", match[2])) <= known
+        known = {name for option in load_command(match[1]).params for name in option.opts}
+        assert set(re.findall(r"(?<!\S)--[\w-]+", match[2])) <= known
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
@@ -71,3 +78,36 @@ def test_only_a_run_that_saved_is_queued_again(template: Path, tmp_path: Path) -
         lines = run(template, folder, code)
         job = "7_3" if template.stem == "selfplay-fleet" else "7"
         assert lines[1:] == ([f"scontrol requeue {job}"] if requeued else [])
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
+def test_without_an_environment_they_end_with_a_line(template: Path, tmp_path: Path) -> None:
+    environ = JOB | {"PATH": "/usr/bin:/bin", "NET": "n", "SLURM_SUBMIT_DIR": str(tmp_path)}
+    done = subprocess.run(["bash", str(template)], env=environ, capture_output=True, text=True)
+    assert done.returncode == 2
+    line = f"no vecchess here, and no {tmp_path}/.venv/bin/activate: set VENV to its environment\n"
+    assert done.stderr == line
+
+
+def test_venv_names_another_environment(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "bin").mkdir(parents=True)
+    programs = tmp_path / ".venv" / "bin"
+    (other / "bin" / "activate").write_text(
+        f"PATH={programs}:$PATH\necho other >> {tmp_path}/log\n"
+    )
+    assert run(TEMPLATES[0], tmp_path, 0, VENV=str(other))[0] == "other"
+
+
+def test_seeds_differ_within_a_fleet_and_between_fleets(tmp_path: Path) -> None:
+    seeds = set()
+    for fleet in ("first", "second"):
+        for task in ("0", "1", "31"):
+            folder = tmp_path / fleet / task
+            folder.mkdir(parents=True)
+            where = {"FLEET_DIR": str(tmp_path / fleet), "SLURM_ARRAY_TASK_ID": task}
+            [line] = run(FLEET, folder, 0, **where)
+            seed = re.search(r"--seed (\d+)", line)
+            assert seed
+            seeds.add(SelfplayConfig(seed=int(seed[1])).seed)
+    assert len(seeds) == 6
