@@ -19,7 +19,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from vecchess.config.settings import flag, leaf_fields
+from vecchess.config.settings import Settings, flag, leaf_fields
 
 METAVARS = {int: "N", float: "X", Path: "PATH", str: "TEXT"}
 LARGE = 10_000
@@ -153,7 +153,7 @@ def _docs(model: type[BaseModel]) -> dict[str, str]:
     """Field -> docstring, of a model and those it inherits from."""
     docs: dict[str, str] = {}
     for owner in reversed(model.__mro__):
-        if owner.__module__.startswith("vecchess."):
+        if issubclass(owner, Settings) and owner is not Settings:
             docs |= _docs_of_module(owner.__module__).get(owner.__name__, {})
     return docs
 
