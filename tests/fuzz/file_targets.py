@@ -22,8 +22,8 @@ from tests.fuzz.target import Read, Target, of_file
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.errors import DataError
-from vecchess.export.export_game import recorded_games
-from vecchess.export.lc0_chunk import to_chunk
+from vecchess.export.lc0_export import to_chunk
+from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, Layer

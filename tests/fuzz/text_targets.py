@@ -12,7 +12,7 @@ from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.importers.pgn_main_line import RESULTS, read_main_line
 from vecchess.selfplay.games.openings import read_openings
 from vecchess.snn.create import sizes_of
-from vecchess.uci.positions import BENCH_FENS
+from vecchess.uci.tasks import BENCH_FENS
 
 PGN = b"""[Event "x"]
 [Result "1-0"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from vecchess.chess.planes import num_planes
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
-from vecchess.export.export_game import recorded_games
 from vecchess.export.pgn_export import recorded_pgn
+from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests

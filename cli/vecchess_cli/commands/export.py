@@ -19,7 +19,7 @@ DIFFERENT = 3
 app = typer.Typer(help="Write recorded games and networks in other formats.", no_args_is_help=True)
 
 Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
-File = Annotated[Path, typer.Option(help='File to write, or "-" for stdout.')]
+OUT_HELP = 'File to write, "-" for stdout.'
 Games = Annotated[
     str | None, typer.Option(help='Numbers of the games, as in "0-99".', show_default="all")
 ]
@@ -33,7 +33,7 @@ def root() -> None:
 @app.command(cls=PanelCommand)
 def pgn(
     run: Place,
-    out: File,
+    out: Annotated[Path | None, typer.Option(help=OUT_HELP, show_default="RUN/games.pgn")] = None,
     comments: Annotated[
         bool,
         typer.Option("--comments/--no-comments", help="Write evaluations into comments."),
@@ -47,8 +47,9 @@ def pgn(
     lichess scores them; [%wdl] win, draw, loss of the mover in thousandths; [%visits] of the
     search; [%steps] of the network.
 
-    Example:  vecchess export pgn runs/first --out games.pgn
+    Example:  vecchess export pgn runs/first
     """
+    out = out or _beside(run, "games.pgn")
     _require_one(out, json)
     from vecchess.export.pgn_export import export_pgn
     from vecchess.runtime.progress import ProgressDisplay
@@ -61,15 +62,18 @@ def pgn(
 @app.command(cls=PanelCommand)
 def lc0(
     run: Place,
-    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to make.", show_default="RUN/lc0")
+    ] = None,
     games: Games = None,
     json: Json = False,
 ) -> None:
     """Write recorded games as training data of lc0: V6 records, a gzip file a game.
 
-    Example:  vecchess export lc0 runs/first --out chunks
+    Example:  vecchess export lc0 runs/first
     """
-    from vecchess.export.lc0 import export_lc0
+    out = out or _beside(run, "lc0")
+    from vecchess.export.lc0_export import export_lc0
     from vecchess.runtime.progress import ProgressDisplay
 
     with ProgressDisplay(notes()) as display:
@@ -80,15 +84,19 @@ def lc0(
 @app.command(cls=PanelCommand)
 def csv(
     run: Place,
-    out: File,
+    out: Annotated[
+        Path | None,
+        typer.Option(help=OUT_HELP, show_default="RUN/games.csv, or RUN/plies.csv"),
+    ] = None,
     plies: Annotated[bool, typer.Option("--plies", help="A row a ply, not a row a game.")] = False,
     games: Games = None,
     json: Json = False,
 ) -> None:
     """Write statistics of recorded games as CSV: a row a game, or a row a ply.
 
-    Example:  vecchess export csv runs/first --out games.csv
+    Example:  vecchess export csv runs/first
     """
+    out = out or _beside(run, "plies.csv" if plies else "games.csv")
     _require_one(out, json)
     from vecchess.export.csv_table import export_csv
     from vecchess.runtime.progress import ProgressDisplay
@@ -102,7 +110,9 @@ def csv(
 @app.command(cls=PanelCommand)
 def onnx(
     net: Annotated[Path, typer.Argument(help="Network file.", metavar="NET")],
-    out: File,
+    out: Annotated[
+        Path | None, typer.Option(help=OUT_HELP, show_default="NET with the suffix .onnx")
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(help="Time steps.", show_default="the network's own")
     ] = None,
@@ -114,10 +124,11 @@ def onnx(
 ) -> None:
     """Write a network as ONNX, all time steps unrolled, exact to the bit.
 
-    Example:  vecchess export onnx small.safetensors --out small.onnx
+    Example:  vecchess export onnx small.safetensors
     """
+    out = out or net.with_suffix(".onnx")
     _require_one(out, json)
-    from vecchess.export.onnx_file import export_onnx
+    from vecchess.export.onnx_export import export_onnx
     from vecchess.snn.integer.net_file import load_net
 
     network = load_net(net)
@@ -142,6 +153,11 @@ def onnx(
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
     raise typer.Exit(DIFFERENT)
+
+
+def _beside(run: Path, name: str) -> Path:
+    """Where an export goes by default: into the folder of games, or beside the shard."""
+    return run.with_name(f"{run.stem}-{name}") if run.is_file() else run / name
 
 
 def _source(run: Path, games: str | None, display: "ProgressDisplay") -> "ExportSource":

@@ -1,4 +1,4 @@
-"""Where an export goes: a file or a folder that is there whole or not at all, or stdout."""
+"""Output of an export: a file or a folder that is there whole or not at all, or stdout."""
 
 import io
 import os
@@ -19,8 +19,8 @@ STDOUT = "-"
 def binary_file(out: Path) -> Iterator[BinaryIO]:
     """Write to ``out``, which is replaced when all is written; "-" is stdout.
 
-    A pipe or a device is written to, not replaced. Raises ConfigError where there is no folder for
-    it, DataError where the disk refuses; of a failed attempt nothing is left.
+    A pipe or a device is written to, not replaced. Raises ConfigError where its folder is
+    missing, DataError where writing fails; a failed attempt leaves nothing behind.
     """
     if str(out) == STDOUT:
         yield sys.stdout.buffer
@@ -57,7 +57,7 @@ def text_file(out: Path) -> Iterator[TextIO]:
 def whole_folder(out: Path) -> Iterator[Path]:
     """A folder to fill, which becomes ``out`` at the end; if that fails nothing is left.
 
-    Raises ConfigError where ``out`` holds something or cannot be, DataError where the disk refuses.
+    Raises ConfigError where ``out`` is not empty or cannot be made, DataError where writing fails.
     """
     _require_parent(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
@@ -93,7 +93,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _sync_files(folder: Path) -> None:
-    """Make what lies in ``folder`` durable."""
+    """Make all files of ``folder`` durable."""
     for path in folder.iterdir():
         with path.open("rb+") as file:
             os.fsync(file.fileno())

@@ -2,10 +2,10 @@
 
 A row a game:
 
-    game, plies, result, termination   number, moves made, 1-0 or 1/2-1/2 or 0-1, why it was over
-    start_fen, chess960                where it began; 1 where castling is Chess960's
+    game, plies, result, termination   number, moves made, 1-0 or 1/2-1/2 or 0-1, reason of the end
+    start_fen, chess960                the start position; 1 where castling is Chess960's
     seed                               of the run
-    networks                           who chose the moves: a sha256, or more with spaces between
+    networks                           that chose the moves: a sha256, or more with spaces between
     judged, searched, full_searches    plies with a value, with a search, with a full search
     mean_steps                         time steps of the network, over positions it was asked about
     mean_visits                        simulations, over searches
@@ -13,16 +13,16 @@ A row a game:
     playthrough, .._would_resign       1 where resigning was forbidden; where a side would have
     fingerprint                        hash of all answers of the network, 16 hexadecimal digits
 
-A row a ply, before which the position stood:
+A row a ply, with the position before it:
 
     game, ply, fen, move               ply 0 is the first; the move as UCI writes it
-    network                            who chose it
+    network                            that chose it
     win, draw, score                   of the mover, 0 to 1; score is win + draw / 2
     probability                        with which the move was drawn
     steps, visits, full_search         of the network for the position, of the search, 1 if in full
     search_steps                       time steps of the network for all answers of the search
 
-A value that there is not leaves its cell empty. Numbers are plain, with a point.
+A missing value leaves its cell empty. Numbers are plain, with a point.
 """
 
 import csv
@@ -36,8 +36,8 @@ from vecchess.chess.fen import to_board
 from vecchess.chess.pgn import RESULTS
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.export.atomic_output import text_file
-from vecchess.export.export_game import RecordedGame
 from vecchess.export.game_source import ExportSource, OnExported
+from vecchess.export.recorded_game import RecordedGame
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     NO_FINGERPRINT,
@@ -48,7 +48,7 @@ from vecchess.store.records import (
 
 Cell = str | int | float
 Row = dict[str, Cell]
-NOTHING = ""
+EMPTY = ""
 
 GAME_COLUMNS = (
     *("game", "start_fen", "chess960", "seed", "networks", "result", "termination", "plies"),
@@ -65,12 +65,12 @@ def export_csv(
     source: ExportSource,
     out: Path,
     plies: bool = False,
-    watch: OnExported = lambda done, total: None,
+    on_exported: OnExported = lambda done, total: None,
 ) -> tuple[int, int]:
     """Write a row for each game of ``source`` to ``out`` ("-": stdout), or with ``plies`` for each
     of their plies; returns how many games and rows.
 
-    Raises ConfigError for a place that cannot be, DataError where the disk refuses; ``out`` is
+    Raises ConfigError for a place that cannot be used, DataError where writing fails; ``out`` is
     replaced whole or not at all.
     """
     rows_of: Callable[[RecordedGame], Iterator[Row]] = ply_rows if plies else game_rows
@@ -78,7 +78,7 @@ def export_csv(
     with text_file(out) as file:
         writer = csv.DictWriter(file, PLY_COLUMNS if plies else GAME_COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for game in source.games(watch):
+        for game in source.games(on_exported):
             rows = list(rows_of(game))
             writer.writerows(rows)
             num_games, num_rows = num_games + 1, num_rows + len(rows)
@@ -89,17 +89,17 @@ def game_rows(game: RecordedGame) -> Iterator[Row]:
     """The one row of a game, see ``GAME_COLUMNS``."""
     steps, visits = game.column("steps"), game.column("visits")
     resign = int(game.records.resign[game.index])
-    witness = int(game.records.fingerprint[game.index])
+    fingerprint = int(game.records.fingerprint[game.index])
     yield {
         "game": game.number,
         "start_fen": game.start_board().fen(en_passant="legal"),
         "chess960": int(game.chess960),
-        "seed": NOTHING if game.seed is None else game.seed,
+        "seed": EMPTY if game.seed is None else game.seed,
         "networks": " ".join(game.nets),
         "result": RESULTS[game.result],
         "termination": game.termination.name.lower(),
         "plies": game.num_plies,
-        "judged": int(game.judged.sum()),
+        "judged": int(game.evaluated.sum()),
         "searched": int((visits > 0).sum()),
         "full_searches": int((game.column("full") > 0).sum()),
         "mean_steps": _mean(steps),
@@ -108,7 +108,7 @@ def game_rows(game: RecordedGame) -> Iterator[Row]:
         "playthrough": int(resign & PLAYTHROUGH > 0),
         "white_would_resign": int(resign & WHITE_WOULD_RESIGN > 0),
         "black_would_resign": int(resign & BLACK_WOULD_RESIGN > 0),
-        "fingerprint": NOTHING if witness == NO_FINGERPRINT else f"{witness:016x}",
+        "fingerprint": EMPTY if fingerprint == NO_FINGERPRINT else f"{fingerprint:016x}",
     }
 
 
@@ -119,16 +119,16 @@ def ply_rows(game: RecordedGame) -> Iterator[Row]:
         place = game.plies.start + ply
         position, move = game.positions[ply], int(game.moves[ply])
         win, draw = int(records.win[place]), int(records.draw[place])
-        judged = bool(game.judged[ply])
+        evaluated = bool(game.evaluated[ply])
         yield {
             "game": game.number,
             "ply": ply,
             "fen": _fen(to_board(position, game.chess960)),
             "move": move_to_uci(position, move, game.chess960),
             "network": nets[ply],
-            "win": round(win / VALUE_UNIT, 4) if judged else NOTHING,
-            "draw": round(draw / VALUE_UNIT, 4) if judged else NOTHING,
-            "score": round((win + draw / 2) / VALUE_UNIT, 4) if judged else NOTHING,
+            "win": round(win / VALUE_UNIT, 4) if evaluated else EMPTY,
+            "draw": round(draw / VALUE_UNIT, 4) if evaluated else EMPTY,
+            "score": round((win + draw / 2) / VALUE_UNIT, 4) if evaluated else EMPTY,
             "probability": float(f"{records.prob[place]:.4g}"),
             "steps": int(records.steps[place]),
             "visits": int(records.visits[place]),
@@ -142,13 +142,13 @@ def _fen(board: chess.Board) -> str:
 
 
 def _mean(column: np.ndarray) -> Cell:
-    """Of the items above 0."""
+    """The mean of the items above 0."""
     counted = column[column > 0]
-    return round(float(counted.mean()), 4) if len(counted) else NOTHING
+    return round(float(counted.mean()), 4) if len(counted) else EMPTY
 
 
 def _networks(game: RecordedGame) -> list[str]:
-    """Who chose each move."""
+    """The network, or other source, of each move."""
     spans = slice(*game.records.span_offsets[game.index : game.index + 2])
     firsts = game.records.span_ply[spans]
     which = np.searchsorted(firsts, np.arange(game.num_plies), side="right") - 1

@@ -1,7 +1,7 @@
 """Recorded games in the order of their numbers, from shards that are read when they are needed.
 
-Workers finish games in about the order of their numbers, so few shards have games of one stretch:
-a shard is held from its first game to its last, then forgotten.
+Workers finish games in about the order of their numbers, so few shards overlap: a shard is kept
+from its first game to its last.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vecchess.config import PlayConfig, build, read_toml
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.export_game import RecordedGame, open_game
+from vecchess.export.recorded_game import RecordedGame, open_game
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import ReplayedMoves, replay_moves
@@ -21,7 +21,7 @@ from vecchess.store.shard import ShardFile, read_numbers, read_shards
 from vecchess.store.sources import check_source, find_shards
 
 OnExported = Callable[[int, int], object]
-"""Takes how many games are done, and of how many."""
+"""Gets the number of games done, and of all."""
 
 
 class ExportSource:
@@ -53,11 +53,11 @@ class ExportSource:
 
     @property
     def num_games(self) -> int:
-        """Games to be had, where no shard turns out to be damaged."""
+        """Games to be exported, unless a shard turns out to be damaged."""
         return len(self._order)
 
-    def games(self, watch: OnExported = lambda done, total: None) -> Iterator[RecordedGame]:
-        """One after the other, by number; ``watch`` is told after each. Raises DataError."""
+    def games(self, on_exported: OnExported = lambda done, total: None) -> Iterator[RecordedGame]:
+        """All games by number; ``on_exported`` is called after each. Raises DataError."""
         left = np.bincount([shard for shard, _ in self._order], minlength=len(self._shards))
         held: dict[int, tuple[GameRecords, ReplayedMoves] | None] = {}
         for done, (shard, row) in enumerate(self._order, start=1):
@@ -66,7 +66,7 @@ class ExportSource:
             known = held[shard]
             if known is not None:
                 yield open_game(*known, row, self._seed, self._chess960)
-            watch(done, len(self._order))
+            on_exported(done, len(self._order))
             left[shard] -= 1
             if left[shard] == 0:
                 del held[shard]
@@ -108,7 +108,7 @@ def _numbers(shard: ShardFile, report_line: ReportLine | None) -> NDArray[np.int
     """int64[G] of a shard; none where it cannot be read, which is reported."""
     try:
         return read_numbers(shard.path)
-    except DataError:  # reading all of it finds better words
+    except DataError:  # reading all of it gives a better message
         records = next(read_shards([shard], report_line), None)
         return np.zeros(0, np.int64) if records is None else records.numbers
 

@@ -1,4 +1,4 @@
-"""The 104 planes of a V6 record: a position and the seven before it, as its mover sees them."""
+"""The 104 planes of a V6 record: a position and the seven before it, in its mover's view."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from vecchess.chess.position import (
     Positions,
     position_keys,
 )  # fmt: skip
-from vecchess.export.lc0_record import NUM_POSITIONS, PLANES_PER_POSITION
+from vecchess.export.lc0_format import NUM_POSITIONS, PLANES_PER_POSITION
 
 _ALL = np.uint64(2**64 - 1)
 _MEN = 12
@@ -29,19 +29,18 @@ def game_planes(positions: Positions) -> NDArray[np.uint64]:
     """Planes of all positions of a game from its start: ``uint64[plies, 8] -> uint64[plies, 104]``.
 
     Positions before the start are empty, as in lc0's own training games (``HistoryFill`` "no"),
-    but for one thing that is known of them: a pawn that may be taken en passant stood on its
-    first square.
+    but for a pawn that may be taken en passant: it stood on its first square.
     """
     num_plies = len(positions)
     men, repeated = _men(positions), _repeated(positions)
-    views = men, _turned(men)
+    views = men, _flipped(men)
     planes = np.zeros((num_plies, NUM_POSITIONS, PLANES_PER_POSITION), np.uint64)
     for back in range(min(NUM_POSITIONS, num_plies)):
         planes[back:, back, :_MEN] = views[back % 2][: num_plies - back]
         planes[back:, back, _MEN] = repeated[: num_plies - back]
     before = _before_start(positions[:1], men[:1])
     if before is not None:
-        views = before, _turned(before)
+        views = before, _flipped(before)
         for ply in range(min(NUM_POSITIONS - 1, num_plies)):
             planes[ply, ply + 1, :_MEN] = views[ply % 2][0]
     return reversed_in_bytes(planes.reshape(num_plies, -1))
@@ -73,8 +72,8 @@ def _men(positions: Positions) -> NDArray[np.uint64]:
     return np.concatenate([kinds & own, kinds & ~own], axis=1)
 
 
-def _turned(men: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The men as the other side sees them."""
+def _flipped(men: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The men from the other side's view."""
     return np.roll(men, _MEN // 2, axis=1).byteswap()
 
 
@@ -86,7 +85,7 @@ def _repeated(positions: Positions) -> NDArray[np.uint64]:
 
 def _before_start(start: Positions, men: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
     """``uint64[1, 12]``: the start with the pawn that may be taken en passant on its first square;
-    None where there is no such pawn. As seen by who moves at the start."""
+    None where there is no such pawn. In the view of the side to move at the start."""
     passed = start[:, CASTLING] & RANK_6
     if not passed.any():
         return None

@@ -1,18 +1,56 @@
-"""The layers of an integer network in ONNX: matrix products, floors and comparisons of float32.
+"""A graph of ONNX operators, and the layers of an integer network in it.
 
-Values are whole numbers of 2^-F, as in ``integer_net``. ``bounds`` has proved them below 2^24, so
-float32 holds them, and no order of adding changes a bit. Weights stay int8 in the file. A 3x3
-convolution is nine shifted boards and one product: a runtime may compute a convolution by
-Winograd's transform, which is not exact, a matrix product it can only add up.
+The layers are matrix products, floors and comparisons of float32. Values are whole numbers of 2^-F,
+as in ``integer_net``. ``bounds`` has proved them below 2^24, so float32 holds them, and no order of
+adding changes a bit. Weights stay int8 in the file. A 3x3 convolution is nine shifted boards and
+one product: a runtime may compute a convolution by Winograd's transform, which is not exact, but a
+matrix product only by adding products.
 """
 
-import numpy as np
+from typing import Any
 
-from vecchess.export.onnx_graph import OnnxGraph
+import numpy as np
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 from vecchess.snn.topology import input_bits
+
+
+class OnnxGraph:
+    """A graph that grows by one operator a call. Values have names; float32 by default."""
+
+    def __init__(self) -> None:
+        self.nodes: list[NodeProto] = []
+        self.constants: dict[str, TensorProto] = {}
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        """A constant of this name, made once."""
+        if name not in self.constants:
+            self.constants[name] = numpy_helper.from_array(np.asarray(values, order="C"), name)
+        return name
+
+    def number(self, value: float) -> str:
+        """float32[]"""
+        return self.constant(f"number_{value!r}", np.array(value, np.float32))
+
+    def integers(self, *values: int) -> str:
+        """int64[K]: a shape, axes, where a slice begins."""
+        name = "integers_" + "_".join(map(str, values))
+        return self.constant(name, np.array(values, np.int64))
+
+    def add(self, operator: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """What ``operator`` makes of ``inputs``; called ``name``, or by its number."""
+        output = name or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+        return output
+
+    def floats(self, values: str) -> str:
+        """``values`` of another type, as float32."""
+        return self.add("Cast", values, to=TensorProto.FLOAT)
+
 
 _TAPS = [(rank, file) for rank in range(3) for file in range(3)]
 
@@ -56,9 +94,9 @@ class OnnxLayers:
         ]
         return graph.add("Concat", *taps, axis=3)
 
-    def fire(self, current: str, membrane: str | None) -> tuple[str, str | None]:
-        """Spikes, and the membrane after them; None before the first step. The twin's activations
-        have no membrane."""
+    def lif(self, current: str, membrane: str | None) -> tuple[str, str | None]:
+        """Spikes, and the membrane after them; None before the first step. The activations of a
+        non-spiking twin have no membrane."""
         graph = self._graph
         if self._net.config.neuron == "relu":
             return self._activation(current), None
@@ -79,7 +117,7 @@ class OnnxLayers:
         return graph.add("Min", whole, graph.number(float(ACTIVATION_LIMIT)))
 
     def spikes_on_board(self, spikes: str) -> str:
-        """[B, C]: how many of a channel."""
+        """[B, C]: spikes of each channel, over all squares."""
         graph = self._graph
         return graph.add("ReduceSum", spikes, graph.integers(1, 2), keepdims=0)
 

@@ -5,8 +5,8 @@
     policy   float32[B, 4672], by action code      accumulators after T steps: whole numbers of
     value    float32[B, 3], win, draw, loss        2^-F, the same bits everywhere
 
-A logit is an accumulator / T * its scale, which the file's metadata has, with all else that is
-known of the network.
+A logit is an accumulator / T * its scale, which the file's metadata has, with other facts on the
+network.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +18,7 @@ from onnx import TensorProto, helper
 from vecchess import __version__
 from vecchess.chess.planes import history_of
 from vecchess.errors import ConfigError
-from vecchess.export.onnx_graph import OnnxGraph
-from vecchess.export.onnx_layers import OnnxLayers
+from vecchess.export.onnx_layers import OnnxGraph, OnnxLayers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -47,8 +46,8 @@ def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
     graph = helper.make_graph(
         tower.graph.nodes,
         f"vecchess {net.sha256[:12]}",
-        [_described("planes", _input_shape(net, steps))],
-        [_described("policy", ["B", NUM_ACTIONS]), _described("value", ["B", NUM_OUTCOMES])],
+        [_value_info("planes", _input_shape(net, steps))],
+        [_value_info("policy", ["B", NUM_ACTIONS]), _value_info("value", ["B", NUM_OUTCOMES])],
         list(tower.graph.constants.values()),
     )
     model = helper.make_model(
@@ -65,7 +64,7 @@ def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
 
 @dataclass
 class _Tower:
-    """One time step after the other, as ``SpikingNet.advance`` takes them."""
+    """Builds the graph one time step after the other, as ``SpikingNet.advance`` computes them."""
 
     net: IntegerNet
     graph: OnnxGraph = field(default_factory=OnnxGraph)
@@ -77,50 +76,50 @@ class _Tower:
     def run(self, num_steps: int) -> None:
         """All steps, down to the outputs."""
         rate_coded = self.net.config.is_rate_coded
-        inflow = "" if rate_coded else self._inflow("planes")
+        current = "" if rate_coded else self._current("planes")
         policies, values = [], []
         for step in range(num_steps):
             if rate_coded:
                 now = self.graph.constant(f"step_{step}", np.array(step, np.int64))
-                inflow = self._inflow(self.graph.add("Gather", "planes", now, axis=0))
-            policy, value = self._heads(self._tower(inflow))
+                current = self._current(self.graph.add("Gather", "planes", now, axis=0))
+            policy, value = self._heads(self._tower(current))
             policies.append(policy)
             values.append(value)
         self.graph.add("Sum", *policies, name="policy")
         self.graph.add("Sum", *values, name="value")
 
-    def _inflow(self, planes: str) -> str:
+    def _current(self, planes: str) -> str:
         """The current of [B, P, 8, 8]."""
         boards = self.graph.add("Transpose", planes, perm=[0, 2, 3, 1])
         return self.layers.currents("stem", self.layers.patches(boards))
 
-    def _tower(self, inflow: str) -> str:
-        """The current that the heads' neurons hear."""
+    def _tower(self, current: str) -> str:
+        """The input current of the heads' neurons."""
         hidden = hidden_layers(self.net.config)
-        buffers = [inflow, inflow]
+        buffers = [current, current]
         for index, layer in enumerate(hidden):
             source, target = index % 2, 1 - index % 2
-            heard = self.layers.patches(self._fire(layer.name, buffers[source]))
-            current = self.layers.currents(layer.name, heard)
+            patches = self.layers.patches(self._spikes(layer.name, buffers[source]))
+            current = self.layers.currents(layer.name, patches)
             if layer.adds:
                 current = self.graph.add("Add", buffers[target], current)
             buffers[target] = current
         return buffers[len(hidden) % 2]
 
     def _heads(self, current: str) -> tuple[str, str]:
-        """What one step adds to the accumulators of policy and value."""
-        layers, spikes = self.layers, self._fire("heads", current)
+        """Contributions of one step to the accumulators of policy and value."""
+        layers, spikes = self.layers, self._spikes("heads", current)
         if self.net.config.kind == "plain":
             pooled = layers.spikes_on_board(spikes)
             return layers.currents("policy", pooled), layers.currents("value.outcome", pooled)
         policy = layers.by_channel(layers.currents("policy", spikes), NUM_MOVE_PLANES)
-        fired = self._fire("value.outcome", layers.currents("value.squeeze", spikes))
+        fired = self._spikes("value.outcome", layers.currents("value.squeeze", spikes))
         squares = layers.by_square(fired, self.net.config.value_channels)
         return policy, layers.currents("value.outcome", squares)
 
-    def _fire(self, name: str, current: str) -> str:
-        """Spikes of the neurons that layer ``name`` hears."""
-        spikes, after = self.layers.fire(current, self.membranes.get(name))
+    def _spikes(self, name: str, current: str) -> str:
+        """Spikes of the neurons whose output layer ``name`` reads."""
+        spikes, after = self.layers.lif(current, self.membranes.get(name))
         if after is not None:
             self.membranes[name] = after
         return spikes
@@ -131,7 +130,7 @@ def _input_shape(net: IntegerNet, steps: int) -> list[str | int]:
     return [steps, *board] if net.config.is_rate_coded else board
 
 
-def _described(name: str, shape: list[str | int]) -> onnx.ValueInfoProto:
+def _value_info(name: str, shape: list[str | int]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 

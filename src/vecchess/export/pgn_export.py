@@ -1,16 +1,34 @@
-"""Recorded games as PGN, by way of python-chess: seven tags, then what vecchess knows besides."""
+"""Recorded games as PGN: seven tags, more that vecchess knows, and evaluations in comments.
 
+    [%eval 0.31] [%wdl 412 253 335] [%visits 800] [%steps 2461]
+
+A comment evaluates the position that the move before it led to, as lichess has it: the evaluation
+of the start stands before the first move, the search that chose a move stands before it.
+
+    eval     pawns, White's view (database.lichess.org). Our values are expected scores; this is the
+             number of pawns that lichess takes for the same score, from
+             Win% = 50 + 50 * (2 / (1 + exp(-0.00368208 * centipawns)) - 1)
+             (lichess.org/page/accuracy), at most 20.70: a score half of the smallest step stored
+    wdl      win, draw and loss of the side to move in thousandths, as in UCI; the value is stored
+             in 1/511, so it can be computed back from these
+    visits   simulations of the search, or nodes of an engine; left out without a search
+    steps    time steps of the network for all answers that the move needed; left out where no
+             network was asked
+"""
+
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
 import chess.pgn
+import numpy as np
 
 from vecchess.chess.pgn import RESULTS, in_lines, to_pgn
 from vecchess.export.atomic_output import text_file
-from vecchess.export.comments import comment
-from vecchess.export.export_game import RecordedGame
 from vecchess.export.game_source import ExportSource, OnExported
+from vecchess.export.recorded_game import RecordedGame
+from vecchess.store.records import VALUE_UNIT
 
 _SHA_LENGTH = 64
 
@@ -19,15 +37,15 @@ def export_pgn(
     source: ExportSource,
     out: Path,
     comments: bool = True,
-    watch: OnExported = lambda done, total: None,
+    on_exported: OnExported = lambda done, total: None,
 ) -> int:
     """Write the games of ``source`` to ``out`` ("-": stdout); returns how many.
 
-    ``comments``: with what was thought of the positions, see ``comments``. Raises ConfigError for a
-    place that cannot be, DataError where the disk refuses; ``out`` is replaced whole or not at all.
+    ``comments``: with evaluations. Raises ConfigError for a place that cannot be used, DataError
+    where writing fails; ``out`` is replaced whole or not at all.
     """
     with text_file(out) as file:
-        return write_pgn(source.games(watch), file, comments)
+        return write_pgn(source.games(on_exported), file, comments)
 
 
 def write_pgn(games: Iterable[RecordedGame], file: TextIO, comments: bool) -> int:
@@ -40,12 +58,12 @@ def write_pgn(games: Iterable[RecordedGame], file: TextIO, comments: bool) -> in
 
 
 def recorded_pgn(game: RecordedGame, comments: bool) -> chess.pgn.Game:
-    """A game as python-chess keeps it."""
-    board, told = game.start_board(), []
+    """A game as python-chess represents it."""
+    board, texts = game.start_board(), list[str]()
     if comments:
         turns = (board.turn if ply % 2 == 0 else not board.turn for ply in range(game.num_plies))
-        told = [*(comment(game, ply, turn) for ply, turn in enumerate(turns)), ""]
-    return to_pgn(_tags(game), board, game.moves, told)
+        texts = [*(comment(game, ply, turn) for ply, turn in enumerate(turns)), ""]
+    return to_pgn(_tags(game), board, game.moves, texts)
 
 
 def _tags(game: RecordedGame) -> dict[str, str]:
@@ -66,7 +84,45 @@ def _tags(game: RecordedGame) -> dict[str, str]:
 
 
 def _player(game: RecordedGame) -> str:
-    """Our networks by the first digits of their hash, others by the name they were given."""
+    """Our networks by the first digits of their hash, others by their name."""
     first = game.nets[0]
     ours = game.seed is not None or len(first) == _SHA_LENGTH
     return f"vecchess {first[:12]}" if ours else first
+
+
+LICHESS_SLOPE = 0.00368208
+"""Of the logistic curve from centipawns to expected score."""
+MOST_BALANCE = 1 - 0.5 / VALUE_UNIT
+"""A certain win has no number of pawns: it counts as half a unit less than certain."""
+PER_MILLE = 1000
+
+
+def comment(game: RecordedGame, ply: int, is_white: bool) -> str:
+    """The comment on the position before ``ply``, where White moves if ``is_white``; "" without an
+    evaluation."""
+    if not game.evaluated[ply]:
+        return ""
+    place = game.plies.start + ply
+    records = game.records
+    cp = centipawns(float(game.balance[ply]))
+    win, draw = (per_mille(int(column[place])) for column in (records.win, records.draw))
+    parts = [
+        f"[%eval {(cp if is_white else -cp) / 100:.2f}]",
+        f"[%wdl {win} {draw} {PER_MILLE - win - draw}]",
+    ]
+    if visits := int(records.visits[place]):
+        parts.append(f"[%visits {visits}]")
+    if steps := int(records.thought[place] if visits else records.steps[place]):
+        parts.append(f"[%steps {steps}]")
+    return " ".join(parts)
+
+
+def centipawns(balance: float) -> int:
+    """What lichess' curve takes for ``balance``, P(win) - P(loss) from -1 to 1."""
+    held = float(np.clip(balance, -MOST_BALANCE, MOST_BALANCE))
+    return round(2 * math.atanh(held) / LICHESS_SLOPE)
+
+
+def per_mille(probability: int) -> int:
+    """Thousandths of a ``probability`` in 1/511."""
+    return round(probability * PER_MILLE / VALUE_UNIT)

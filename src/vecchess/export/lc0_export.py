@@ -1,19 +1,23 @@
-"""A recorded game as V6 records, one a ply.
+"""Recorded games as training data of lc0: a folder of gzip files, one a game, a V6 record a ply.
 
-What our records do not hold lc0's fields take from what is nearest, and say so where they can:
+Fields of lc0 that our records do not have are filled with the nearest value we know:
 
-    root, best, played   one value is stored a ply, the root's; it stands for all three. Where
-                         nobody judged, the result does: lc0's rescorer takes no NaN there
+    root, best, played   one value is stored a ply, the root's; it stands for all three. Without an
+                         evaluation the result does: lc0's rescorer takes no NaN there
     orig                 the network's own answer: known where it was not searched, else NaN
     m                    no network of ours counts the moves left: 0, and NaN for orig
     visits               simulations; 1 where a network chose without a search, as lc0 counts its
-                         answer; 0 where nobody judged
+                         answer; 0 without an evaluation
     rule50_count         at most 100, where lc0 ends a game and ours end too
-    policy_kld, q_st     0, lc0's word for not known
+    policy_kld, q_st     0, lc0's value for unknown
 
 A ply without a policy target recommends the move that was played. Fast searches and random moves
 recommend nothing: they are marked HISTORY_ONLY.
 """
+
+import gzip
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +34,10 @@ from vecchess.chess.position import (
     Positions,
 )
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
-from vecchess.export.export_game import RecordedGame
-from vecchess.export.lc0_moves import move_indices
-from vecchess.export.lc0_planes import game_planes
-from vecchess.export.lc0_record import (
+from vecchess.errors import ConfigError
+from vecchess.export.atomic_output import whole_folder
+from vecchess.export.game_source import ExportSource, OnExported
+from vecchess.export.lc0_format import (
     ADJUDICATED,
     CASTLING_PLANE,
     CLASSICAL,
@@ -41,9 +45,45 @@ from vecchess.export.lc0_record import (
     LENGTH_EXCEEDED,
     RECORD,
     VERSION,
+    move_indices,
 )
+from vecchess.export.lc0_planes import game_planes
+from vecchess.export.recorded_game import RecordedGame
 from vecchess.store.records import VALUE_UNIT
 from vecchess.store.targets import lay_out_targets
+
+COMPRESSION = 6
+"""gzip's usual level, which lc0 takes too."""
+
+
+class Lc0Counts(NamedTuple):
+    """The size of an export."""
+
+    games: int
+    plies: int
+
+
+def export_lc0(
+    source: ExportSource, out: Path, on_exported: OnExported = lambda done, total: None
+) -> Lc0Counts:
+    """Write the games of ``source`` to the folder ``out``; ``game_<number>.gz`` as lc0 calls them.
+
+    Raises ConfigError where ``out`` holds something or two games have one number, DataError where a
+    game cannot be read or writing fails. ``out`` is there whole or not at all.
+    """
+    games = plies = 0
+    with whole_folder(out) as folder:
+        for game in source.games(on_exported):
+            if not game.num_plies:
+                continue  # lc0 has no files without a position
+            data = gzip.compress(to_chunk(game).tobytes(), COMPRESSION, mtime=0)
+            file = folder / f"game_{game.number:06d}.gz"
+            if file.exists():
+                raise ConfigError(f"two games have number {game.number}: export them one by one")
+            file.write_bytes(data)
+            games, plies = games + 1, plies + game.num_plies
+    return Lc0Counts(games, plies)
+
 
 NOT_LEGAL = -1.0
 _INVARIANCE = {
@@ -80,11 +120,11 @@ def _is_black(game: RecordedGame) -> NDArray[np.bool_]:
 
 
 def _recommends_nothing(game: RecordedGame) -> NDArray[np.bool_]:
-    """bool[plies]: a fast search without a target, or a move that was drawn and nobody judged."""
+    """bool[plies]: a fast search without a target, or a random move without an evaluation."""
     first, end = game.plies.start, game.plies.stop
     has_target = np.diff(game.records.target_offsets[first : end + 1]) > 0
     is_fast = (game.column("visits") > 0) & (game.column("full") == 0)
-    is_random = ~game.judged & (game.column("prob") < 1)
+    is_random = ~game.evaluated & (game.column("prob") < 1)
     nothing: NDArray[np.bool_] = (is_fast | is_random) & ~has_target
     return nothing
 
@@ -100,16 +140,16 @@ def _set_castling(chunk: NDArray[np.void], positions: Positions, by_file: bool) 
 
 
 def _set_policy(chunk: NDArray[np.void], game: RecordedGame) -> None:
-    """What is recommended over the legal moves; best and played move."""
+    """The recommended distribution over the legal moves; best and played move."""
     moves, num_moves = legal_moves(game.positions)
     listed = np.arange(moves.shape[1]) < num_moves[:, None]
     actions = np.zeros_like(moves)
     actions[listed] = moves_to_actions(moves[listed])
     plies = np.arange(game.plies.start, game.plies.stop)
     target = lay_out_targets(game.records, plies, actions, num_moves.astype(np.uint8))
-    unsaid = target.sum(axis=1) == 0
+    untargeted = target.sum(axis=1) == 0
     is_played = listed & (moves == game.moves[:, None])
-    target[unsaid] = is_played[unsaid]
+    target[untargeted] = is_played[untargeted]
     indices = move_indices()
     chunk["probabilities"] = NOT_LEGAL
     ply, _ = np.nonzero(listed)
@@ -120,12 +160,12 @@ def _set_policy(chunk: NDArray[np.void], game: RecordedGame) -> None:
 
 
 def _set_values(chunk: NDArray[np.void], game: RecordedGame) -> None:
-    """Values, results and how much was thought."""
+    """Values, results and visits."""
     steps, visits = game.column("steps"), game.column("visits")
     result = game.result * np.where(_is_black(game), -1, 1)
     chunk["result_q"], chunk["result_d"] = result, game.result == 0
-    q = np.where(game.judged, game.balance, result)
-    d = np.where(game.judged, game.column("draw") / np.float64(VALUE_UNIT), game.result == 0)
+    q = np.where(game.evaluated, game.balance, result)
+    d = np.where(game.evaluated, game.column("draw") / np.float64(VALUE_UNIT), game.result == 0)
     for name in ("root", "best", "played"):
         chunk[f"{name}_q"], chunk[f"{name}_d"] = q, d
     is_own = (steps > 0) & (visits == 0)

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from tests.export.made import from_others, games_of, played, searched
-from vecchess.export.comments import LICHESS_SLOPE, MOST_BALANCE, centipawns
-from vecchess.export.export_game import RecordedGame
-from vecchess.export.pgn_export import write_pgn
+from vecchess.export.pgn_export import LICHESS_SLOPE, MOST_BALANCE, centipawns, write_pgn
+from vecchess.export.recorded_game import RecordedGame
 from vecchess.store.records import VALUE_UNIT
 
 
@@ -51,7 +50,7 @@ def test_every_judgement_comes_back(make, chess960) -> None:
 
 
 def require_same(game: RecordedGame, ply: int, node: chess.pgn.GameNode) -> None:
-    assert bool(node.comment) == game.judged[ply]
+    assert bool(node.comment) == game.evaluated[ply]
     if not node.comment:
         return
     win, draw, visits, steps, thought = (
@@ -80,7 +79,7 @@ def test_games_of_others_have_no_comments_and_no_seed() -> None:
     e2e4 = 12 | 28 << 6
     records = from_others([chess.STARTING_FEN], [[e2e4, e2e4]])
     game = next(iter(games_of(records)))
-    (read,) = read_back([RecordedGame(game.records, game.walk, 0, None, False)])
+    (read,) = read_back([RecordedGame(game.records, game.replayed, 0, None, False)])
     assert [node.comment for node in nodes_of(read)] == [""] * 3
     assert "Seed" not in read.headers
     assert read.headers["White"] == "pgn"

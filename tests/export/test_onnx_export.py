@@ -14,8 +14,7 @@ from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.export import onnx_net
-from vecchess.export.onnx_check import ask_onnx, check_parity, open_session
-from vecchess.export.onnx_file import export_onnx
+from vecchess.export.onnx_export import ask_onnx, check_parity, export_onnx, open_session
 from vecchess.export.onnx_net import to_onnx
 from vecchess.snn.create import create_sized
 from vecchess.snn.integer.integer_net import IntegerNet, Layer

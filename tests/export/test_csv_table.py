@@ -8,8 +8,8 @@ import pytest
 
 from tests.export.made import SEED, from_others, games_of, make_run, played, searched
 from vecchess.export.csv_table import GAME_COLUMNS, PLY_COLUMNS, export_csv, game_rows, ply_rows
-from vecchess.export.export_game import RecordedGame
 from vecchess.export.game_source import ExportSource
+from vecchess.export.recorded_game import RecordedGame
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.stats import GameStats
 
@@ -82,7 +82,22 @@ def test_what_there_is_not_is_left_empty() -> None:
     e2e4 = 12 | 28 << 6
     records = from_others([chess.STARTING_FEN], [[e2e4, e2e4]])
     found = next(iter(games_of(records)))
-    game = RecordedGame(found.records, found.walk, 0, None, False)
+    game = RecordedGame(found.records, found.replayed, 0, None, False)
     row = next(game_rows(game))
     assert [row[name] for name in ("seed", "mean_steps", "mean_visits", "fingerprint")] == [""] * 4
     assert (row["networks"], row["judged"]) == ("pgn", 0)
+
+
+def test_without_out_a_file_in_the_run_is_written(tmp_path: Path) -> None:
+    from vecchess_cli.commands import export
+
+    run = make_run(tmp_path / "run", played(), [list(range(played().num_games))])
+    export.csv(run.path, plies=True)
+    export.pgn(run.path)
+    export.lc0(run.path)
+    assert (run.path / "plies.csv").read_text().startswith("game,ply,")
+    assert (run.path / "games.pgn").read_text().startswith("[Event ")
+    assert len(list((run.path / "lc0").glob("*.gz"))) == played().num_games
+    shard = next(run.games.glob("*.npz"))
+    export.csv(shard)
+    assert (run.games / f"{shard.stem}-games.csv").exists()

@@ -1,4 +1,4 @@
-"""One recorded game, as the writers of all formats get it."""
+"""One recorded game, as the writers of all formats read it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class RecordedGame:
 
     @cached_property
     def plies(self) -> slice:
-        """Where its plies are in the ply columns."""
+        """Its part of the ply columns."""
         first, end = self.records.offsets[self.index : self.index + 2]
         return slice(int(first), int(end))
 
@@ -62,23 +62,23 @@ class RecordedGame:
 
     @property
     def termination(self) -> Termination:
-        """Why it was over."""
+        """Reason of the end."""
         return Termination(self.records.termination[self.index])
 
     @property
     def nets(self) -> list[str]:
-        """Who chose the moves, one name a span: sha256 of networks, names of others."""
+        """Sources of the moves, one name a span: sha256 of networks, names of others."""
         spans = slice(*self.records.span_offsets[self.index : self.index + 2])
         return [self.records.nets[net] for net in self.records.span_net[spans]]
 
     @cached_property
-    def judged(self) -> NDArray[np.bool_]:
-        """bool[plies]: somebody judged the position, so that its value means something."""
+    def evaluated(self) -> NDArray[np.bool_]:
+        """bool[plies]: the position was evaluated, so that its value means something."""
         return (self.records.steps[self.plies] > 0) | (self.records.visits[self.plies] > 0)
 
     @cached_property
     def balance(self) -> NDArray[np.float64]:
-        """float64[plies]: P(win) - P(loss), -1 to 1, mover's view, where it was judged."""
+        """float64[plies]: P(win) - P(loss), -1 to 1, mover's view, where it was evaluated."""
         win, draw = (self.column(name).astype(np.float64) for name in ("win", "draw"))
         return (2 * win + draw - VALUE_UNIT) / VALUE_UNIT
 
@@ -104,6 +104,6 @@ def recorded_games(
 def open_game(
     records: GameRecords, replayed: ReplayedMoves, index: int, seed: int | None, chess960: bool
 ) -> RecordedGame:
-    """Game ``index``; its castling is Chess960's where ``chess960`` says so, or its start does."""
+    """Game ``index``; castling is Chess960's where ``chess960``, or where the start needs it."""
     own = to_board(records.start[index]).has_chess960_castling_rights()
     return RecordedGame(records, replayed, index, seed, chess960 or own)

@@ -1,13 +1,16 @@
-"""Whether onnxruntime gives the bits of our reference backend, on positions of random games."""
+"""A network written as an ONNX file, after onnxruntime was checked to give its bits."""
 
+import importlib.util
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.planes import history_of
-from vecchess.errors import NetworkError
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
@@ -16,11 +19,9 @@ from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.rate_coding import coded_steps
 
-BATCH = 64
-
 
 class ParityCheck(NamedTuple):
-    """What a comparison came to."""
+    """The result of a comparison."""
 
     positions: int
     numbers: int
@@ -29,10 +30,54 @@ class ParityCheck(NamedTuple):
     """How many of them differ."""
 
 
+class OnnxExport(NamedTuple):
+    """The result of an export."""
+
+    time_steps: int
+    num_bytes: int
+    parity: ParityCheck | None
+    """None without a comparison."""
+    written: bool
+    """False where the comparison found a difference."""
+
+
+def export_onnx(
+    net: IntegerNet, out: Path, num_steps: int | None = None, check: bool = True
+) -> OnnxExport:
+    """Write ``net`` over ``num_steps`` time steps (its own number by default) to ``out`` ("-":
+    stdout).
+
+    ``check``: compare with our reference backend before, and write nothing if a bit differs. Raises
+    ConfigError where a library is missing or for a place or number that cannot be used,
+    NetworkError for a network that is not exact, DataError where writing fails.
+    """
+    _require("onnx")
+    if check:
+        _require("onnxruntime", " or give --no-check")
+    from vecchess.export.onnx_net import to_onnx
+
+    steps = net.config.time_steps if num_steps is None else num_steps
+    model = to_onnx(net, steps).SerializeToString(deterministic=True)
+    parity = check_parity(net, model, steps) if check else None
+    if parity is not None and parity.different:
+        return OnnxExport(steps, len(model), parity, written=False)
+    with binary_file(out) as file:
+        file.write(model)
+    return OnnxExport(steps, len(model), parity, written=True)
+
+
+def _require(library: str, otherwise: str = "") -> None:
+    if importlib.util.find_spec(library) is None:
+        raise ConfigError(f"{library} is not installed: pip install 'vecchess[onnx]'{otherwise}")
+
+
+BATCH = 64
+
+
 def check_parity(
     net: IntegerNet, model: bytes, num_steps: int, num_positions: int = 256, seed: int = 0
 ) -> ParityCheck:
-    """Ask ``model``, an ONNX file of ``net`` over ``num_steps`` steps, and the reference backend.
+    """Compare ``model``, an ONNX file of ``net`` over ``num_steps`` steps, with our reference.
 
     Each position is from a random game of its own, with the positions before it. Raises
     NetworkError where onnxruntime refuses the file.
@@ -59,7 +104,7 @@ def open_session(model: bytes) -> Any:
 
     try:
         return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its errors have no common base of their own
+    except Exception as error:  # its errors have no common base class
         raise NetworkError(f"onnxruntime refuses the file: {error}") from None
 
 
@@ -83,7 +128,7 @@ def unpacked(planes: NDArray[np.uint64]) -> NDArray[np.float32]:
 
 
 def _ask_reference(net: IntegerNet, requests: Requests, num_steps: int) -> None:
-    """Fill in the answers to all questions, after exactly so many steps."""
+    """Fill in the answers to all requests, after exactly so many steps."""
     cut = replace(net, config=net.config.model_copy(update={"time_steps": num_steps}))
     slots = min(BATCH, requests.num_rows)
     engine = SlotEngine(open_backend("reference", cut, slots, ExitRule.never()), requests)
