@@ -1,6 +1,7 @@
 """Runs as a self-play or a training leaves them, and as they are while they go on: real shards, a
 real manifest, and status, boards and metrics as docs/architecture.md says who writes them."""
 
+import hashlib
 import json
 import os
 import socket
@@ -206,3 +207,11 @@ def match(opponent: str, score: float) -> dict[str, Any]:
 
 def joined(*parts: GameRecords) -> GameRecords:
     return concatenate(list(parts))
+
+
+def state_of(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }

@@ -1,6 +1,5 @@
 """A run as onlookers see it, while it goes on and after."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tests.monitor.runs import (
     numbered,
     selfplay_run,
     so_far,
+    state_of,
     training_run,
     worker,
 )
@@ -22,14 +22,6 @@ from vecchess.errors import ConfigError
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.store.stats import GameStats
-
-
-def state_of(folder: Path) -> dict[str, str]:
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    }
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""From run folders to a dashboard that serves until it is stopped."""
+"""Serves a dashboard of run folders until it is stopped."""
 
 import asyncio
 import os
@@ -22,25 +22,25 @@ from vecchess.safe_parse import encodable
 
 GRACE_S = 1
 MOST_CONNECTIONS = 2 * MAX_CLIENTS
-"""Others are told that the server is busy."""
+"""Further connections get 503."""
 NICENESS = 10
 
 
 class DashboardServer(uvicorn.Server):
-    """Sends its listeners home as soon as it is told to end: streams would go on for ever."""
+    """Closes the event streams as soon as it has to end; uvicorn would wait for them."""
 
     def __init__(self, config: uvicorn.Config, hub: EventHub) -> None:
-        """``hub`` has the listeners."""
+        """``hub`` has the event streams."""
         super().__init__(config)
         self._hub = hub
 
     async def main_loop(self) -> None:
-        """Serve until told to end."""
+        """Serve until the end is requested."""
         await super().main_loop()
         self._hub.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End, whichever signal it was."""
+        """End on any signal."""
         super().handle_exit(sig, frame)
         self.should_exit = True
 
@@ -81,7 +81,7 @@ def serve(
     )
     server = DashboardServer(config, hub)
     if until_eof:
-        _go_last()
+        _lower_priority()
         threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
     if until_eof and len(places) == 1:
         address = replace(address, page=run_page(places[0]))
@@ -102,8 +102,8 @@ def _listen_beside(host: str, port: int, token: str) -> Address:
         return listen(host, 0, token)
 
 
-def _go_last() -> None:
-    """Take the processor only when the run leaves it."""
+def _lower_priority() -> None:
+    """Lower the priority, so that the run is not slowed down."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
 

@@ -1,4 +1,7 @@
-"""The boards of a run in progress: a place for each seat, whose last game stays until the next."""
+"""The boards of a run in progress: one for each game that workers show.
+
+A game that ended keeps its place for some seconds, so that its result can be read.
+"""
 
 import time
 from collections.abc import Callable
@@ -10,10 +13,10 @@ from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_view import RunView
 
 LINGER_S, LINGER_UNKNOWN_S = 4.0, 1.5
-"""So long at most a game that is over keeps its place while another is played there; the second
-where its result is not known, for games are recorded some time after they end."""
-NUM_BETWEEN_ASKS = 2
-"""Refreshes between two looks for the record of a game that is over."""
+"""Seconds for which a finished game keeps its place; the second where its result is not known yet,
+because games are recorded some time after they end."""
+REFRESHES_BETWEEN_READS = 2
+"""Refreshes between two attempts to read the record of a finished game."""
 Seat = tuple[int, int | None, int]
 
 
@@ -23,37 +26,37 @@ class GridSquare:
 
     game: DecodedGame
     ended_at: float | None = None
-    """When it was first seen that it is over, by ``time.monotonic``."""
+    """When its end was first seen, by ``time.monotonic``; None while it is played."""
 
 
 class BoardGrid:
-    """What the boards of one run show."""
+    """The boards of one run."""
 
     def __init__(self) -> None:
-        """All empty."""
+        """No board yet."""
         self._squares: dict[Seat, GridSquare] = {}
-        self._turns = 0
+        self._num_refreshes = 0
 
     def boards(self, view: RunView, now: Callable[[], float] = time.monotonic) -> list[Any]:
         """Each board as plain values, in the order of machines, workers and seats."""
-        self._turns += 1
+        self._num_refreshes += 1
         playing = {(game.machine, game.worker, game.seat): game for game in view.live_games()}
         if not playing and view.status.is_over:
             self._squares.clear()
         for seat in playing.keys() | self._squares.keys():
-            self._turn(seat, playing.get(seat), view, now())
+            self._update_seat(seat, playing.get(seat), view, now())
         order = sorted(self._squares, key=lambda seat: (seat[0], seat[1] or 0, seat[2]))
         return [board(self._squares[seat]) for seat in order]
 
-    def _turn(self, seat: Seat, game: DecodedGame | None, view: RunView, now: float) -> None:
-        """Bring one place up to date with the game that is there now, if any."""
+    def _update_seat(self, seat: Seat, game: DecodedGame | None, view: RunView, now: float) -> None:
+        """Update one place for the game that is played there now, if any."""
         shown = self._squares.get(seat)
         if shown is None or (game is not None and game.number == shown.game.number):
             assert game is not None
             self._squares[seat] = GridSquare(game)
             return
         ended_at = now if shown.ended_at is None else shown.ended_at
-        over = self._over(shown, view)
+        over = self._finished(shown, view)
         linger_s = LINGER_UNKNOWN_S if over.result == "*" else LINGER_S
         if now - ended_at < linger_s:
             self._squares[seat] = GridSquare(over, ended_at)
@@ -62,10 +65,10 @@ class BoardGrid:
         else:
             self._squares[seat] = GridSquare(game)
 
-    def _over(self, shown: GridSquare, view: RunView) -> DecodedGame:
-        """The game of a place that is over, as it was recorded once it is."""
+    def _finished(self, shown: GridSquare, view: RunView) -> DecodedGame:
+        """The finished game of a place, as recorded if it is."""
         game = shown.game
-        if game.result != "*" or (shown.ended_at and self._turns % NUM_BETWEEN_ASKS):
+        if game.result != "*" or (shown.ended_at and self._num_refreshes % REFRESHES_BETWEEN_READS):
             return game
         try:
             recorded = view.game(game.number)
@@ -75,24 +78,24 @@ class BoardGrid:
 
 
 class BoardGrids:
-    """A grid for each run that somebody looks at."""
+    """The grids of the runs whose boards are shown."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """No grid yet."""
         self._grids: dict[str, BoardGrid] = {}
 
-    def of(self, name: str) -> BoardGrid:
-        """The grid of this run."""
+    def grid(self, name: str) -> BoardGrid:
+        """The grid of the run ``name``."""
         return self._grids.setdefault(name, BoardGrid())
 
-    def keep(self, names: set[str]) -> None:
-        """Forget all but these."""
+    def drop_others(self, names: set[str]) -> None:
+        """Drop the grids of all runs but ``names``."""
         for name in self._grids.keys() - names:
             del self._grids[name]
 
 
 def board(square: GridSquare) -> dict[str, Any]:
-    """What a small board shows, as plain values."""
+    """The facts that a small board shows, as plain values."""
     game = square.game
     judged = [score for score in game.white_score if score is not None]
     return {

@@ -14,14 +14,14 @@ from vecchess.monitor.run_view import RunView
 from vecchess.store.run_folder import RunFolder
 
 FRESH_S = 0.8
-"""What was read so lately is not looked at again."""
+"""Seconds for which files that were read are not read again."""
 
 
 class RunRegistry:
-    """Runs, and folders of runs. Not for several threads at a time."""
+    """Finds runs in folders and names them. Not thread-safe."""
 
     def __init__(self, places: Sequence[Path]) -> None:
-        """``places``: run folders, or folders of runs; what is not there yet may come."""
+        """``places``: run folders, or folders of runs; they need not exist yet."""
         self._places = list(places)
         self._views: dict[str, RunView] = {}
         self._names: dict[Path, str] = {}
@@ -29,12 +29,12 @@ class RunRegistry:
         self._looked_at = float("-inf")
 
     def views(self) -> dict[str, RunView]:
-        """All runs by name, as fresh as they need to be."""
+        """All runs by name, refreshed."""
         self._look()
         return {name: self._fresh(name) for name in list(self._views)}
 
     def view(self, name: str) -> RunView:
-        """The run of this name. Raises DataError where there is none."""
+        """The run ``name``, refreshed. Raises DataError where there is none."""
         if name not in self._views:
             self._look()
         if name not in self._views:
@@ -49,7 +49,7 @@ class RunRegistry:
         return view
 
     def _look(self) -> None:
-        """Open runs that are new, forget those that are gone."""
+        """Open new runs, and drop those whose folder is gone."""
         if time.monotonic() - self._looked_at < FRESH_S:
             return
         self._looked_at = time.monotonic()
@@ -64,7 +64,7 @@ class RunRegistry:
     def _open(self, folder: Path) -> None:
         try:
             view = RunView(folder)
-        except ConfigError:  # it went while we looked
+        except ConfigError:  # deleted meanwhile
             return
         name = _unused(safe_name(view.name), self._views)
         self._views[name], self._names[folder] = view, name
@@ -80,7 +80,7 @@ class RunRegistry:
 
 
 def safe_name(name: str) -> str:
-    """``name`` of letters, digits, dot, dash and underscore only."""
+    """``name`` with all but letters, digits, dots, dashes and underscores replaced."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".") or "run"
 
 
@@ -106,22 +106,22 @@ def _subfolders(folder: Path) -> list[Path]:
         return []
 
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 
 class RunReader:
-    """Runs and what was shown of them, which only the reader's own thread touches."""
+    """Reads runs in a thread of its own, one request at a time."""
 
     def __init__(self, registry: RunRegistry) -> None:
-        """Takes ``registry`` for itself."""
+        """Only the reader's thread uses ``registry`` from now on."""
         self.registry = registry
         self.grids = BoardGrids()
         self._thread = ThreadPoolExecutor(1, "reader")
 
-    async def ask(self, question: Callable[["RunReader"], Answer]) -> Answer:
-        """What ``question`` finds, asked in the reader's thread; raises what it raises."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, question, self)
+    async def read(self, request: Callable[["RunReader"], Value]) -> Value:
+        """The value of ``request``, called in the reader's thread; raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, request, self)
 
     def close(self) -> None:
-        """No more questions; the one being answered is not waited for."""
+        """Refuse further requests, without waiting for the one at work."""
         self._thread.shutdown(wait=False, cancel_futures=True)

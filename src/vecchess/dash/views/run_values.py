@@ -29,34 +29,34 @@ LINE_KEYS = (
     "machines",
 )
 NUM_WORKERS = 256
-"""Workers that are listed; more would be no table for people."""
+"""Workers in the table at most."""
 
 
 def run_rows(registry: RunRegistry) -> list[dict[str, Any]]:
-    """All runs, those that changed last first."""
+    """All runs, those in progress first, then those that changed last."""
     lines = [run_row(name, view) for name, view in registry.views().items()]
     return sorted(lines, key=lambda line: (line["is_over"], -line["updated_unix"]))
 
 
 def run_row(name: str, view: RunView) -> dict[str, Any]:
-    """One run in a line."""
-    said = status_values(view.status)
+    """One run as a row of the table of runs."""
+    values = status_values(view.status)
     evaluations = view.series.last("eval")
     return {"id": name, "name": view.name, "recorded": view.stats.games} | {
         "eval": evaluations and {key: evaluations.get(key) for key in ("opponent", "score")},
-        **{key: said[key] for key in LINE_KEYS},
+        **{key: values[key] for key in LINE_KEYS},
     }
 
 
 def run_details(name: str, view: RunView) -> dict[str, Any]:
-    """One run with all that does not grow with it."""
-    said = status_values(view.status)
-    said["workers"] = said["workers"][:NUM_WORKERS]
+    """All facts about one run but for its series and games."""
+    values = status_values(view.status)
+    values["workers"] = values["workers"][:NUM_WORKERS]
     networks = view.networks()
     return {
         "id": name,
         "name": view.name,
-        "status": said,
+        "status": values,
         "stats": view.stats.to_dict(),
         "networks": len(networks),
         "newest_network": networks[-1].name if networks else "",
@@ -66,20 +66,20 @@ def run_details(name: str, view: RunView) -> dict[str, Any]:
 
 
 def status_values(status: RunStatus) -> dict[str, Any]:
-    """Without what changes though nothing happens: the age of a run that goes on."""
-    said = status.to_dict()
+    """The status as plain values, without the age of a run in progress: it changes all the time."""
+    values = status.to_dict()
     if not status.is_over:
-        del said["age_s"]
-    return said
+        del values["age_s"]
+    return values
 
 
 FEWEST, MOST = 2, 2000
-"""Lines of a kind that may be asked for at a time."""
+"""Bounds of the number of lines in one answer."""
 NOT_SHOWN = ("schema", "kind", "lengths", "loads")
 
 
 def series_columns(series: Series, kind: str, most: int) -> dict[str, Any]:
-    """Lines of ``kind`` at even distances, ``most`` at the most, by column.
+    """At most ``most`` lines of ``kind``, evenly spaced, by column.
 
     count: lines there are in all. columns: name to values, None where a line lacks it.
     """
@@ -93,7 +93,7 @@ def series_columns(series: Series, kind: str, most: int) -> dict[str, Any]:
 
 
 def newest(series: Series) -> dict[str, Any]:
-    """The last line of each kind, and how many there are: what a chart appends."""
+    """The last line of each kind and the number of lines: what a chart appends."""
     found = {}
     for kind in series.kinds:
         line = series.last(kind) or {}

@@ -1,4 +1,4 @@
-"""Who may ask, and how: in front of every page."""
+"""Access control in front of every page: host, method, site and token of a request."""
 
 import hmac
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 READ = ("GET", "HEAD")
 OWN_SITES = ("same-origin", "none")
-"""What Sec-Fetch-Site says of our own pages, and of an address that somebody typed."""
+"""Sec-Fetch-Site of requests by our own pages, and of addresses typed by hand."""
 PLAY = "/api/play/"
-"""The only routes that may be told something, in JSON."""
+"""The only routes that take POST, with JSON."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HEADERS = {
     "content-security-policy": (
@@ -30,17 +30,16 @@ HEADERS = {
 
 
 class AccessControl:
-    """Lets requests through to ``app``, or answers them with a refusal."""
+    """Middleware that passes requests to ``app`` or refuses them."""
 
     def __init__(self, app: ASGIApp, token: str = "", any_host: bool = False) -> None:
-        """``token``: what a page has to know, "" nothing. ``any_host``: this server is reached by
-        names we do not know; otherwise only by those of this machine itself, so that no page of
-        somebody else's can have its own name point here."""
+        """``token``: needed by every request, "" for none. ``any_host``: the server may be reached
+        by any host name; otherwise by those of the loopback only, against DNS rebinding."""
         self._app, self._token, self._any_host = app, token, any_host
         self._cookie = f"vecchess_{sha256(token.encode()).hexdigest()[:12]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on; every answer carries the security headers."""
+        """Refuse or pass on a request; every answer carries the security headers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -58,15 +57,15 @@ class AccessControl:
 
     def _refusal(self, scope: Scope, headers: Headers, shown: bool) -> JSONResponse | None:
         if len(headers.getlist("host")) > 1:
-            return _refuse(400, "a request goes to one host")
+            return _refuse(400, "a request has one Host header")
         if not scope.get("query_string", b"").isascii():
-            return _refuse(400, "an address is in ASCII")
+            return _refuse(400, "the address is not ASCII")
         if not self._any_host and _without_port(headers.get("host", "")) not in LOOPBACK_NAMES:
             return _refuse(403, "this dashboard answers to localhost and 127.0.0.1 only")
         if scope["method"] not in READ and not scope["path"].startswith(PLAY):
-            return _refuse(405, "this dashboard only shows; it takes GET and HEAD", READ)
+            return _refuse(405, "this dashboard is read-only: it takes GET and HEAD", READ)
         if scope["path"].startswith("/api/") and _is_foreign(headers):
-            return _refuse(403, "a page of another site has no business here")
+            return _refuse(403, "requests by pages of other sites are refused")
         if self._token and not shown and not self._known(headers):
             return _refuse(401, "open the address that `vecchess dash` printed, with its token")
         return None
@@ -80,7 +79,7 @@ class AccessControl:
         cookies: SimpleCookie = SimpleCookie()
         try:
             cookies.load(headers.get("cookie", ""))
-        except Exception:  # a cookie of somebody else's that cannot be read
+        except Exception:  # an unreadable cookie of another server on this host
             return False
         found = cookies.get(self._cookie)
         return found is not None and _same(found.value, self._token)
@@ -98,7 +97,7 @@ def _add_headers(headers: MutableHeaders, cookie: str) -> None:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a browser says that another page asks: in either way, for older ones know but one.
+    """Whether a page of another origin sent the request, by either header: old browsers send one.
 
     Another port of this machine is another page, although browsers call it the same site.
     """
@@ -116,7 +115,7 @@ def _host_of(origin: str) -> str | None:
 
 
 def _same(one: str, other: str) -> bool:
-    """Compared in a time that tells nothing."""
+    """Whether both are equal, compared in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 

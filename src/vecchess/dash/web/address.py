@@ -1,4 +1,4 @@
-"""Where the dashboard is found: host, port and token."""
+"""The address of the dashboard: host, port and token."""
 
 import ipaddress
 import re
@@ -13,21 +13,21 @@ TOKEN_BYTES = 18
 
 @dataclass(frozen=True)
 class Address:
-    """A socket that listens, and how people reach it."""
+    """A listening socket, and the URL that reaches it."""
 
     socket: socket.socket
     host: str
     port: int
     token: str
-    """What a browser has to show; "" where it needs nothing."""
+    """The token that a browser has to show; "" for none."""
     is_loopback: bool
-    """Only this machine itself reaches it."""
+    """Whether only this machine reaches it."""
     page: str = ""
     """The page to open; "" for that of all runs."""
 
     @property
     def url(self) -> str:
-        """To be opened in a browser."""
+        """The address to open in a browser."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         if self.host in ("0.0.0.0", "::"):
             host = socket.gethostname()
@@ -38,8 +38,9 @@ class Address:
 def listen(host: str, port: int, token: str = "") -> Address:
     """Listen at ``host`` and ``port``, 0 takes any that is free.
 
-    Other machines may ask only with a token: one is made up where none is given. Raises ConfigError
-    where the host is none of this machine's, the port is taken, or the token is no word.
+    Other machines need a token: a random one is made where none is given. Raises ConfigError where
+    the host is not one of this machine's, the port is taken, or the token has other characters
+    than letters, digits, dots, dashes, underscores and tildes.
     """
     if not re.fullmatch("[A-Za-z0-9._~-]*", token):
         raise ConfigError("--token takes letters, digits, dots, dashes and underscores only")

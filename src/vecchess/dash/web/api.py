@@ -1,4 +1,4 @@
-"""What pages ask for once, in JSON; what changes they hear by ``/api/events``."""
+"""The JSON API that pages read; changes are published by ``/api/events``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,11 +24,11 @@ class Api:
     """The routes below /api that read."""
 
     def __init__(self, reader: RunReader, hub: EventHub) -> None:
-        """Runs are read at ``reader``, events come from ``hub``."""
+        """Runs are read by ``reader``, events come from ``hub``."""
         self._reader, self._hub = reader, hub
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """All routes."""
         return [
             Route("/api/about", self._about),
             Route("/api/runs", self._runs),
@@ -90,9 +90,9 @@ class Api:
         except ConfigError as error:
             return SafeJSONResponse({"error": str(error)}, 400)
 
-    async def _answer(self, question: Callable[[RunReader], Any]) -> Response:
+    async def _answer(self, request: Callable[[RunReader], Any]) -> Response:
         try:
-            return SafeJSONResponse(await self._reader.ask(question))
+            return SafeJSONResponse(await self._reader.read(request))
         except DataError as error:
             return SafeJSONResponse({"error": str(error)}, 404)
         except ConfigError as error:

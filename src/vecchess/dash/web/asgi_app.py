@@ -30,29 +30,29 @@ def make_app(
     token: str = "",
     any_host: bool = False,
 ) -> Starlette:
-    """Pages, what they ask for, and who may."""
-    table = PlayService(lambda: reader.ask(networks))
+    """The application: pages, API, play page, access control."""
+    play = PlayService(lambda: reader.read(networks))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        looking = asyncio.ensure_future(hub.run())
+        refreshing = asyncio.ensure_future(hub.run())
         try:
             yield
         finally:
             hub.close()
-            looking.cancel()
+            refreshing.cancel()
             with suppress(asyncio.CancelledError):
-                await looking
-            await table.close()
+                await refreshing
+            await play.close()
             reader.close()
 
     return Starlette(
         routes=[
-            Mount("/api/play", routes=play_routes(table)),
+            Mount("/api/play", routes=play_routes(play)),
             *Api(reader, hub).routes(),
             *asset_routes(assets),
         ],
-        exception_handlers={404: _nothing},
+        exception_handlers={404: _not_found},
         middleware=[
             Middleware(AccessControl, token=token, any_host=any_host),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
@@ -61,5 +61,5 @@ def make_app(
     )
 
 
-async def _nothing(_: Request, __: Exception) -> Response:
-    return JSONResponse({"error": "there is no such thing here"}, 404)
+async def _not_found(_: Request, __: Exception) -> Response:
+    return JSONResponse({"error": "there is no such page"}, 404)

@@ -1,4 +1,4 @@
-"""The files of the pages, read once: only what was found at the start can be asked for."""
+"""The files of the pages, read once at the start; nothing else is served."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-FOR_EVER = "public, max-age=31536000, immutable"
-ASK_AGAIN = "no-cache"
+IMMUTABLE = "public, max-age=31536000, immutable"
+REVALIDATE = "no-cache"
 
 
 @dataclass(frozen=True)
 class Asset:
-    """One file."""
+    """One file of the pages."""
 
     data: bytes
     media_type: str
@@ -33,7 +33,7 @@ class Asset:
     cache: str
 
     def answer(self, request: Request) -> Response:
-        """The file, or that the browser has it already."""
+        """The file, or 304 where the browser has it already."""
         headers = {"etag": self.etag, "cache-control": self.cache}
         if request.headers.get("if-none-match") == self.etag:
             return Response(status_code=304, headers=headers)
@@ -52,7 +52,7 @@ def read_assets(folder: Path = FOLDER) -> dict[str, Asset]:
 
 
 def asset_routes(assets: Mapping[str, Asset]) -> list[Route]:
-    """The page itself and what it loads."""
+    """Routes of the page and of the files that it loads."""
 
     async def index(request: Request) -> Response:
         return assets["index.html"].answer(request)
@@ -70,4 +70,4 @@ def _asset(file: Path) -> Asset:
     data = file.read_bytes()
     is_hashed = file.suffix in (".js", ".css")
     etag = f'"{sha256(data).hexdigest()[:24]}"'
-    return Asset(data, TYPES[file.suffix], etag, FOR_EVER if is_hashed else ASK_AGAIN)
+    return Asset(data, TYPES[file.suffix], etag, IMMUTABLE if is_hashed else REVALIDATE)

@@ -20,98 +20,98 @@ from vecchess.dash.web.topics import Topic
 from vecchess.errors import VecchessError
 
 INTERVAL_S = 1.0
-BEAT_S = 10.0
-"""A listener hears something at least so often."""
+HEARTBEAT_S = 10.0
+"""Seconds after which a quiet stream gets a heartbeat."""
 MAX_CLIENTS = 200
 
 
 class TooManyClientsError(VecchessError):
-    """Every place for listeners is taken."""
+    """The limit of clients is reached."""
 
 
 @dataclass(frozen=True)
 class TopicEvent:
-    """What a topic says now."""
+    """The newest event of a topic."""
 
     version: int
     event: bytes
-    """As a server-sent event."""
+    """The bytes of a server-sent event."""
 
 
 class EventHub:
-    """Listeners and the newest of each topic. Lives in the event loop."""
+    """Clients, and the newest event of each topic. Used in the event loop only."""
 
     def __init__(
         self, reader: RunReader, most: int = MAX_CLIENTS, interval_s: float = INTERVAL_S
     ) -> None:
-        """At ``most`` so many listeners; ``interval_s`` between two looks."""
+        """At most ``most`` clients; ``interval_s`` between two reads of the topics."""
         self._reader, self._most, self._interval_s = reader, most, interval_s
         self._wanted: Counter[Topic] = Counter()
         self._newest: dict[Topic, TopicEvent] = {}
-        self._turned = asyncio.Event()
-        self._called = asyncio.Event()
-        self.num_listeners = 0
-        self.num_looks = 0
+        self._published = asyncio.Event()
+        self._topic_added = asyncio.Event()
+        self.num_clients = 0
+        self.num_reads = 0
         self.is_closed = False
 
     @contextmanager
-    def listener(self, topics: Iterable[Topic]) -> Iterator[None]:
+    def client(self, topics: Iterable[Topic]) -> Iterator[None]:
         """Count a client of ``topics``. Raises TooManyClientsError above the limit."""
-        if self.num_listeners >= self._most:
+        if self.num_clients >= self._most:
             raise TooManyClientsError(
-                f"{self._most} pages listen already; close some, then reload this one"
+                f"{self._most} pages are connected already; close some, then reload this one"
             )
         topics = list(topics)
-        self.num_listeners += 1
+        self.num_clients += 1
         self._wanted.update(topics)
         if any(topic not in self._newest for topic in topics):
-            self._called.set()
+            self._topic_added.set()
         try:
             yield
         finally:
-            self.num_listeners -= 1
+            self.num_clients -= 1
             self._wanted.subtract(topics)
             self._wanted += Counter()  # drops those at zero
             for topic in self._newest.keys() - self._wanted.keys():
                 del self._newest[topic]
 
-    async def news(self, topics: Iterable[Topic]) -> AsyncIterator[bytes]:
-        """Events about ``topics`` as they come, the newest only; ends when the hub closes."""
-        topics, heard = list(topics), dict[Topic, int]()
+    async def events(self, topics: Iterable[Topic]) -> AsyncIterator[bytes]:
+        """Events of ``topics`` as they come, the newest only; ends when the hub closes."""
+        topics, sent = list(topics), dict[Topic, int]()
         yield _event("hello", {"interval_s": self._interval_s})
         while not self.is_closed:
-            turned = self._turned
+            published = self._published
             is_new = False
             for topic in topics:
-                said = self._newest.get(topic)
-                if said is not None and said.version != heard.get(topic):
-                    heard[topic] = said.version
+                newest = self._newest.get(topic)
+                if newest is not None and newest.version != sent.get(topic):
+                    sent[topic] = newest.version
                     is_new = True
-                    yield said.event
+                    yield newest.event
             if is_new:
-                continue  # what came while the last was on its way
+                continue  # more may have come while the last was sent
             try:
-                async with asyncio.timeout(BEAT_S):
-                    await turned.wait()
+                async with asyncio.timeout(HEARTBEAT_S):
+                    await published.wait()
             except TimeoutError:
                 yield _event("beat", {})
 
     async def run(self) -> None:
-        """Look, and tell, for ever."""
+        """Read the topics that clients want once an interval, until cancelled."""
         while True:
-            self._called.clear()
+            self._topic_added.clear()
             if not self._wanted:
-                await self._called.wait()
-            await self.look()
-            with_news = asyncio.ensure_future(self._called.wait())
-            await asyncio.wait([with_news], timeout=self._interval_s)
-            with_news.cancel()
+                await self._topic_added.wait()
+            await self.refresh()
+            added = asyncio.ensure_future(self._topic_added.wait())
+            await asyncio.wait([added], timeout=self._interval_s)
+            added.cancel()
 
-    async def look(self) -> None:
-        """Look once at everything that is wanted."""
-        self.num_looks += 1
+    async def refresh(self) -> None:
+        """Read all topics that clients want once, and publish what changed."""
+        self.num_reads += 1
         wanted = list(self._wanted)
-        found = await self._reader.ask(lambda reader: _look(reader, wanted))
+        found = await self._reader.read(lambda reader: _read_topics(reader, wanted))
         changed = False
         for topic, event in found.items():
             before = self._newest.get(topic)
@@ -119,29 +119,29 @@ class EventHub:
                 self._newest[topic] = TopicEvent(before.version + 1 if before else 0, event)
                 changed = True
         if changed:
-            self._turn()
+            self._wake_clients()
 
     def close(self) -> None:
-        """Send all listeners home."""
+        """End all streams."""
         self.is_closed = True
-        self._turn()
+        self._wake_clients()
 
-    def _turn(self) -> None:
-        self._turned.set()
-        self._turned = asyncio.Event()
-
-
-def _look(reader: RunReader, wanted: list[Topic]) -> dict[Topic, bytes]:
-    reader.grids.keep({topic.run for topic in wanted if topic.kind == "boards"})
-    return {topic: _event(topic.text, _said(topic, reader)) for topic in wanted}
+    def _wake_clients(self) -> None:
+        self._published.set()
+        self._published = asyncio.Event()
 
 
-def _said(topic: Topic, reader: RunReader) -> Any:
+def _read_topics(reader: RunReader, wanted: list[Topic]) -> dict[Topic, bytes]:
+    reader.grids.drop_others({topic.run for topic in wanted if topic.kind == "boards"})
+    return {topic: _event(topic.text, _read_topic(topic, reader)) for topic in wanted}
+
+
+def _read_topic(topic: Topic, reader: RunReader) -> Any:
     try:
-        return topic.look(reader)
+        return topic.value(reader)
     except VecchessError as error:
         return {"error": str(error)}
-    except Exception as error:  # whatever it is, the other topics go on
+    except Exception as error:  # of one topic; the others are not held up
         return {"error": f"cannot be shown: {type(error).__name__}: {error}"}
 
 
@@ -150,8 +150,8 @@ def _event(name: str, values: Any) -> bytes:
     return f"event: {name}\ndata: {text}\n\n".encode()
 
 
-PATIENCE_S = 60.0
-"""A page that takes nothing for so long is cut off; it may come again."""
+SEND_S = 60.0
+"""A client that reads nothing for so long is disconnected; it may connect again."""
 HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store",
@@ -160,37 +160,38 @@ HEADERS = {
 
 
 class EventStream:
-    """A response that lasts: an ASGI application of its own."""
+    """The response of one client, an ASGI application. Nothing queues up: the next event is chosen
+    once it can be sent."""
 
     def __init__(self, hub: EventHub, topics: tuple[Topic, ...]) -> None:
-        """Events of ``hub`` about ``topics``."""
+        """Streams the events of ``hub`` about ``topics``."""
         self._hub, self._topics = hub, topics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Talk until the page goes, the hub closes, or nobody takes what is said."""
+        """Stream until the client disconnects or stops reading, or the hub closes."""
         try:
-            with self._hub.listener(self._topics):
+            with self._hub.client(self._topics):
                 await self._until_gone(receive, send)
         except TooManyClientsError as error:
             refusal = JSONResponse({"error": str(error)}, 503, {"retry-after": "10"})
             await refusal(scope, receive, send)
 
     async def _until_gone(self, receive: Receive, send: Send) -> None:
-        talk = asyncio.ensure_future(self._talk(send))
+        stream = asyncio.ensure_future(self._stream(send))
         gone = asyncio.ensure_future(_disconnect(receive))
         try:
-            await asyncio.wait([talk, gone], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([stream, gone], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (talk, gone):
+            for task in (stream, gone):
                 task.cancel()
-            await asyncio.gather(talk, gone, return_exceptions=True)
+            await asyncio.gather(stream, gone, return_exceptions=True)
 
-    async def _talk(self, send: Send) -> None:
+    async def _stream(self, send: Send) -> None:
         headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async for event in self._hub.news(self._topics):
+        async for event in self._hub.events(self._topics):
             message = {"type": "http.response.body", "body": event, "more_body": True}
-            async with asyncio.timeout(PATIENCE_S):  # wait_for may swallow that we are cancelled
+            async with asyncio.timeout(SEND_S):  # wait_for may swallow that we are cancelled
                 await send(message)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -1,8 +1,8 @@
-"""HTTP with an end to patience: who begins to ask and does not come to an end is hung up on, and so
-is who asks and does not take the answer.
+"""HTTP/1.1 with time limits for slow clients.
 
-uvicorn waits for ever for the rest of a request's head, and for room to write; a few hundred
-connections that send a byte now and then, or read nothing, would take every place.
+A connection is closed where a client does not finish its request in time, or stops reading the
+answer. uvicorn has no such limits: a few hundred connections that send a byte now and then, or read
+nothing, would take every place.
 """
 
 import asyncio
@@ -10,77 +10,77 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_S = 10.0
-"""So long a connection may take to ask something."""
-TAKE_S = 60.0
-"""So long it may take nothing of what is there for it."""
+REQUEST_S = 10.0
+"""Seconds within which a connection has to send a whole request."""
+READ_S = 60.0
+"""Seconds within which a client has to read some of the data that waits for it."""
 
 
 class SlowClientTimeout(H11Protocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        """As uvicorn makes it."""
+        """As uvicorn constructs its protocol."""
         super().__init__(*arguments, **settings)
-        self._timer: asyncio.TimerHandle | None = None
-        self._taking: asyncio.TimerHandle | None = None
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there."""
+        """Start the time for the first request."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # writing pauses whenever anything is left
-        self._watch()
+        self._update_request_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Somebody says something."""
+        """Stop the time once the request is whole."""
         super().data_received(data)
-        self._watch()
+        self._update_request_timer()
 
     def on_response_complete(self) -> None:
-        """Somebody has been answered."""
+        """Start the time for the next request."""
         super().on_response_complete()
-        self._watch()
+        self._update_request_timer()
 
     def pause_writing(self) -> None:
-        """Somebody does not take all that is said at once."""
+        """Start the time for reading: the client did not take all data at once."""
         super().pause_writing()
-        self._wait_for_room()
+        self._start_read_timer()
 
     def resume_writing(self) -> None:
-        """Somebody has taken it."""
-        self._stop_waiting()
+        """Stop the time for reading: the client has taken all data."""
+        self._stop_read_timer()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there."""
-        self._forget()
-        self._stop_waiting()
+        """Stop both timers."""
+        self._stop_request_timer()
+        self._stop_read_timer()
         super().connection_lost(exc)
 
-    def _watch(self) -> None:
-        """Look at the clock while nothing is asked."""
+    def _update_request_timer(self) -> None:
+        """Run the timer while no request is being answered."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self._forget()
-        elif self._timer is None and not self.transport.is_closing():
-            self._timer = self.loop.call_later(HEAD_S, self.transport.close)
+            self._stop_request_timer()
+        elif self._request_timer is None and not self.transport.is_closing():
+            self._request_timer = self.loop.call_later(REQUEST_S, self.transport.close)
 
-    def _forget(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _stop_request_timer(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
-    def _wait_for_room(self) -> None:
+    def _start_read_timer(self) -> None:
         left = self.transport.get_write_buffer_size()
-        self._taking = self.loop.call_later(TAKE_S, self._look_for_room, left)
+        self._read_timer = self.loop.call_later(READ_S, self._check_progress, left)
 
-    def _look_for_room(self, before: int) -> None:
-        """Hang up where nothing was taken, without waiting until it is, as ``close`` does."""
+    def _check_progress(self, before: int) -> None:
+        """Abort the connection if nothing was read; ``close`` would wait until all is."""
         if self.transport.get_write_buffer_size() < before:
-            self._wait_for_room()
+            self._start_read_timer()
         else:
             self.transport.abort()
 
-    def _stop_waiting(self) -> None:
-        if self._taking is not None:
-            self._taking.cancel()
-            self._taking = None
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None

@@ -1,4 +1,4 @@
-"""What a page can listen to: spelt in the address, told in events of the same name."""
+"""Topics that a page can subscribe to: named in the address, and events of the same name."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +9,9 @@ from vecchess.dash.views.run_values import newest, run_details, run_rows
 from vecchess.errors import ConfigError
 
 BOARDS = (16, 32, 64, 128, 256)
-"""Numbers of boards that are told; few, so that one text serves many."""
+"""Numbers of boards in an event; few choices, so that clients share events."""
 MOST_TOPICS = 8
-"""Of one page."""
+"""Topics of one page at most."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Topic:
 
     @classmethod
     def parse(cls, text: str) -> "Topic":
-        """The topic spelt ``text``. Raises ConfigError where there is none."""
+        """The topic named ``text``. Raises ConfigError where there is none."""
         kind, *rest = text.split("/")
         named = bool(rest) and rest[0] != "" and safe_name(rest[0]) == rest[0]
         if kind == "runs" and not rest:
@@ -35,16 +35,16 @@ class Topic:
             topic = cls(kind, rest[0], int(rest[1]))
             if kind == "game" or topic.number in BOARDS:
                 return topic
-        raise ConfigError(f"there is nothing to hear of {text[:80]!r}")
+        raise ConfigError(f"there is no topic {text[:80]!r}")
 
     @property
     def text(self) -> str:
-        """As it is spelt."""
+        """The name of the topic."""
         parts = [self.kind, self.run, str(self.number)]
         return "/".join(parts[: {"runs": 1, "run": 2, "series": 2}.get(self.kind, 3)])
 
-    def look(self, reader: RunReader) -> Any:
-        """What is to be told now, as plain values. Raises DataError where run or game is gone."""
+    def value(self, reader: RunReader) -> Any:
+        """The topic's value now, plain. Raises DataError where run or game is gone."""
         if self.kind == "runs":
             return run_rows(reader.registry)
         view = reader.registry.view(self.run)
@@ -54,17 +54,17 @@ class Topic:
             return newest(view.series)
         if self.kind == "game":
             return game_view(view, self.number)
-        boards = reader.grids.of(self.run).boards(view)
+        boards = reader.grids.grid(self.run).boards(view)
         return {"total": len(boards), "boards": boards[: self.number]}
 
 
 def parse_topics(texts: list[str]) -> tuple[Topic, ...]:
-    """The topics of a page. Raises ConfigError where they are none, too many, or misspelt."""
+    """The topics of a page. Raises ConfigError for none, too many, or an unknown one."""
     if not 0 < len(texts) <= MOST_TOPICS:
-        raise ConfigError(f"a page hears of 1 to {MOST_TOPICS} topics: ?t=runs, ?t=run/NAME, ...")
+        raise ConfigError(f"a page takes 1 to {MOST_TOPICS} topics: ?t=runs, ?t=run/NAME, ...")
     return tuple(dict.fromkeys(Topic.parse(text) for text in texts))
 
 
 def is_number(text: str) -> bool:
-    """Whether it is a count in an address: digits, and not so many that ``int`` refuses them."""
+    """Whether ``text`` is a count: digits, and not so many that ``int`` refuses them."""
     return text.isascii() and text.isdecimal() and len(text) <= 15

@@ -19,9 +19,9 @@ from tests.monitor.runs import (
     numbered,
     selfplay_run,
     so_far,
+    state_of,
     training_run,
 )
-from tests.monitor.test_run_view import state_of
 from tests.watch.terminal import plainly
 from vecchess.chess.rules import Termination
 from vecchess.config import TrainConfig, to_toml

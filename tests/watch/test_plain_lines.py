@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run
-from tests.monitor.test_run_view import state_of
+from tests.monitor.runs import MadeRun, load, match, selfplay_run, state_of, training_run
 from tests.watch.terminal import plainly
 from vecchess.watch import plain_lines as module
 from vecchess.watch.follow import RunFollower, newest_run

@@ -50,17 +50,17 @@ def test_all_who_listen_share_one_look_and_one_text(tmp_path: Path) -> None:
     hub = hub_of(small_run(tmp_path / "one").path)
 
     async def listen() -> None:
-        with hub.listener([RUN]), hub.listener([RUN]):
-            await hub.look()
+        with hub.client([RUN]), hub.client([RUN]):
+            await hub.refresh()
             texts = []
             for _ in range(2):
-                news = hub.news([RUN])
+                news = hub.events([RUN])
                 await anext(news)
                 texts.append(await anext(news))
             assert texts[0] is texts[1]
             assert said(texts[0])[1]["status"]["games"] == 120
-        assert hub.num_looks == 1
-        assert hub.num_listeners == 0
+        assert hub.num_reads == 1
+        assert hub.num_clients == 0
 
     go(listen)
 
@@ -70,16 +70,16 @@ def test_what_did_not_change_is_not_told_again(tmp_path: Path) -> None:
     hub = hub_of(made.path)
 
     async def listen() -> None:
-        with hub.listener([RUN]):
-            await hub.look()
-            news = hub.news([RUN])
+        with hub.client([RUN]):
+            await hub.refresh()
+            news = hub.events([RUN])
             assert (await next_of(news, "run/one"))["status"]["games"] == 120
-            await hub.look()
+            await hub.refresh()
             waiting = asyncio.ensure_future(anext(news))
             await asyncio.sleep(0.02)
             assert not waiting.done()
             made.status(games=121)
-            await hub.look()
+            await hub.refresh()
             assert said(await waiting)[1]["status"]["games"] == 121
 
     go(listen)
@@ -91,14 +91,14 @@ def test_nobody_listens_nobody_looks(tmp_path: Path) -> None:
     async def wait() -> None:
         looking = asyncio.ensure_future(hub.run())
         await asyncio.sleep(0.05)
-        assert hub.num_looks == 0
-        with hub.listener([RUN]):
-            await next_of(hub.news([RUN]), "run/one")
-        assert hub.num_looks > 0
+        assert hub.num_reads == 0
+        with hub.client([RUN]):
+            await next_of(hub.events([RUN]), "run/one")
+        assert hub.num_reads > 0
         await asyncio.sleep(0.05)
-        before = hub.num_looks
+        before = hub.num_reads
         await asyncio.sleep(0.05)
-        assert hub.num_looks == before
+        assert hub.num_reads == before
         looking.cancel()
 
     go(wait)
@@ -143,7 +143,7 @@ def test_who_is_slow_gets_the_newest_and_misses_the_rest(tmp_path: Path) -> None
             await asyncio.sleep(0)
             for games in range(1, 21):
                 made.status(games=games)
-                await hub.look()
+                await hub.refresh()
             reader.may_take.release()  # the headers
             for _ in range(2):  # hello, and what is newest by now
                 reader.may_take.release()
@@ -162,11 +162,11 @@ def test_who_goes_leaves_nothing_behind(tmp_path: Path) -> None:
         for reader in readers:
             async with streaming(hub, reader) as task:
                 await asyncio.sleep(0.01)
-                assert hub.num_listeners == 1
+                assert hub.num_clients == 1
                 reader.gone.set()
                 await task
-        assert hub.num_listeners == 0
-        await hub.look()
+        assert hub.num_clients == 0
+        await hub.refresh()
         assert hub._newest == {}
 
     go(go_away)
@@ -182,25 +182,25 @@ def test_there_is_a_most_of_listeners(tmp_path: Path) -> None:
             for r in readers
         ]
         await asyncio.sleep(0.05)
-        assert hub.num_listeners == 200
-        with pytest.raises(TooManyClientsError), hub.listener([RUN]):
+        assert hub.num_clients == 200
+        with pytest.raises(TooManyClientsError), hub.client([RUN]):
             pass
         late = Reader()
         late.may_take = asyncio.Semaphore(9)
         await EventStream(hub, (RUN,))({"type": "http", "headers": []}, late.receive, late.send)
         assert late.taken[0]["status"] == 503
-        assert b"200 pages listen already" in late.taken[1]["body"]
+        assert b"200 pages are connected already" in late.taken[1]["body"]
         readers[0].gone.set()
         await stack[0]
-        with hub.listener([RUN]):
-            assert hub.num_listeners == 200
+        with hub.client([RUN]):
+            assert hub.num_clients == 200
         hub.close()
         for reader in readers:
             reader.may_take = asyncio.Semaphore(9)
         for task in stack:
             task.cancel()
         await asyncio.gather(*stack, return_exceptions=True)
-        assert hub.num_listeners == 0
+        assert hub.num_clients == 0
 
     go(crowd)
 
@@ -225,9 +225,9 @@ def test_a_topic_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
     gone = Topic("game", "one", 7)
 
     async def listen() -> None:
-        with hub.listener([gone, RUN]):
-            await hub.look()
-            news = hub.news([gone, RUN])
+        with hub.client([gone, RUN]):
+            await hub.refresh()
+            news = hub.events([gone, RUN])
             assert "no game 7" in (await next_of(news, "game/one/7"))["error"]
             assert "status" in await next_of(news, "run/one")
 

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("pyte")
 
-from tests.monitor.runs import load, selfplay_run, training_run, worker
-from tests.monitor.test_run_view import state_of
+from tests.monitor.runs import load, selfplay_run, state_of, training_run, worker
 from tests.watch.terminal import Terminal
 
 

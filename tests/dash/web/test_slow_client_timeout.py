@@ -89,7 +89,7 @@ def status(answer: bytes) -> int:
 def test_who_never_finishes_asking_is_hung_up_on(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "HEAD_S", 0.3)
+    monkeypatch.setattr(patience, "REQUEST_S", 0.3)
     for said in (b"", b"GET", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "):
         assert heard(port, said) == b""
 
@@ -100,7 +100,7 @@ def test_who_stalls_in_a_second_request_is_hung_up_on(
     with closing(socket.create_connection(("127.0.0.1", port), WAIT_S)) as connection:
         connection.sendall(ABOUT + b"\r\n")
         assert status(connection.recv(1 << 16)) == 200
-        monkeypatch.setattr(patience, "HEAD_S", 0.3)
+        monkeypatch.setattr(patience, "REQUEST_S", 0.3)
         connection.sendall(ABOUT + b"\r\nG")
         assert rest(connection).count(b"HTTP/1.1 200") == 1
 
@@ -115,7 +115,7 @@ def test_who_never_finishes_a_body_is_told_so(port: int, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("said", [ABOUT + b"\r\n", ABOUT + CLOSE + b"\r\n", (ABOUT + b"\r\n") * 3])
 def test_who_takes_nothing_is_hung_up_on(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the server waits for room for the next answer, or for the last to be gone."""
-    monkeypatch.setattr(patience, "TAKE_S", 0.3)
+    monkeypatch.setattr(patience, "READ_S", 0.3)
     with (
         serving(Response(bytes(1 << 25))) as server,
         closing(socket.create_connection(("127.0.0.1", port_of(server)), WAIT_S)) as connection,
@@ -152,7 +152,7 @@ def test_who_takes_little_by_little_is_waited_for(monkeypatch: pytest.MonkeyPatc
         assert not line.is_cut
         line.left = left
         delay, look, before = loop.call_later.call_args.args
-        assert delay == patience.TAKE_S
+        assert delay == patience.READ_S
         look(before)
     assert line.is_cut
 
