@@ -15,9 +15,9 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target, plain
 from tests.fuzz.text_targets import FEN_WORDS
 from vecchess.config import UciConfig
-from vecchess.ray_launcher.node_process import Post
-from vecchess.ray_launcher.wait import watch
-from vecchess.runtime.json_pipe import JsonPipe
+from vecchess.ray_launcher.node_process import NodeProcess
+from vecchess.ray_launcher.wait import wait_for_nodes
+from vecchess.runtime.json_pipe import JsonPipe, encode_message
 from vecchess.runtime.signals import StopSignals
 from vecchess.train.distributed.control import RunEnd
 from vecchess.uci.searcher import Task
@@ -121,8 +121,11 @@ PIPE = frames(
 )
 
 
-def lines(*messages: Any) -> bytes:
-    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+GUARD = (
+    encode_message("err", line="x")
+    + encode_message("out", line="{}")
+    + encode_message("ended", exit_code=-9)
+)
 
 
 # the end of a run, as a rank reads it
@@ -136,27 +139,21 @@ def read_end(data: bytes) -> None:
     assert "\n" not in end.line
 
 
-# the keeper of a command of a fleet
+# messages of the guard of a node's command
 
 
-def read_post(data: bytes) -> None:
-    post = Post("node")
-    post._stdout = io.BytesIO(data)  # type: ignore[assignment]
-    post._listen()
-    with patch("vecchess.ray_launcher.wait.sleep"), patch.object(post, "stop"):
-        (ending,) = watch([post], StopSignals(), lambda line: None)
-    assert isinstance(ending.exit_code, int)
+def read_guard(data: bytes) -> None:
+    process = NodeProcess("node")
+    process._stdout = io.BytesIO(data)  # type: ignore[assignment]
+    process._read()
+    with patch("vecchess.ray_launcher.wait.sleep"), patch.object(process, "stop"):
+        (result,) = wait_for_nodes([process], StopSignals(), lambda line: None)
+    assert isinstance(result.exit_code, int)
 
 
 TARGETS = (
     Target("uci", lambda: list(UCI), uci, "text", UCI_WORDS + FEN_WORDS),
     Target("pipe", lambda: [PIPE], plain(read_pipe), "bytes", JSON_WORDS),
     Target("end", lambda: [END], plain(read_end), "bytes", JSON_WORDS),
-    Target(
-        "post",
-        lambda: [lines(["err", "x"], ["out", "{}"], ["ended", -9])],
-        plain(read_post),
-        "lines",
-        JSON_WORDS,
-    ),
+    Target("guard", lambda: [GUARD], plain(read_guard), "lines", JSON_WORDS),
 )

@@ -15,8 +15,8 @@ from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import notes, print_json
 
 if TYPE_CHECKING:
-    from vecchess.ray_launcher.ray_cluster import RayPost
-    from vecchess.ray_launcher.run_ray import Orders
+    from vecchess.ray_launcher.ray_cluster import RemoteProcess
+    from vecchess.ray_launcher.run_ray import CommandsFor
 
 app = typer.Typer(help="Play or train on the nodes of a Ray cluster.", no_args_is_help=True)
 Nodes = Annotated[int, typer.Option(help="Nodes to take part.", min=1)]
@@ -49,15 +49,17 @@ def ray_selfplay(
     Example:  vecchess ray selfplay --nodes 4 --gpus-per-node 8 --net my.safetensors --run-dir fleet
     """
     from vecchess.config import SelfplayConfig, load_config
-    from vecchess.ray_launcher.node_commands import selfplay_orders
+    from vecchess.ray_launcher.run_ray import selfplay_commands
 
     given = _values(selfplay.selfplay, context.args)
     settings = load_config(SelfplayConfig, given, given["config"])
     run_dir = given["run_dir"] or Path("runs") / f"fleet-{datetime.now():%Y%m%d-%H%M%S}"
     own = _device(settings.gpus, gpus_per_node)
-    is_told = bool(given["config"]) or given["seed"] is not None or "VECCHESS_SEED" in os.environ
-    orders = selfplay_orders(context.args, run_dir, own, settings.seed, is_told, nodes)
-    return _run(lambda _: orders, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
+    has_settings = (
+        bool(given["config"]) or given["seed"] is not None or "VECCHESS_SEED" in os.environ
+    )
+    commands = selfplay_commands(context.args, run_dir, own, settings.seed, has_settings, nodes)
+    return _run(lambda _: commands, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
 
 
 @app.command("train", cls=PanelCommand, context_settings=PASSES_ON)
@@ -77,7 +79,7 @@ def ray_train(
     """
     from vecchess.config import TrainConfig, load_config
     from vecchess.errors import ConfigError
-    from vecchess.ray_launcher.node_commands import training_orders
+    from vecchess.ray_launcher.run_ray import training_commands
 
     given = _values(train.train, context.args)
     for name in PLACES:
@@ -87,11 +89,11 @@ def ray_train(
     if given["config"] or not given["resume"]:  # else the run's own settings say what it uses
         own = _device(load_config(TrainConfig, given, given["config"]).gpus, gpus_per_node)
 
-    def orders(posts: list["RayPost"]) -> list[list[str]]:
-        meeting = posts[0].address, posts[0].free_port()
-        return training_orders(context.args, own, nodes, *meeting)
+    def commands_for(processes: list["RemoteProcess"]) -> list[list[str]]:
+        meeting = processes[0].address, processes[0].free_port()
+        return training_commands(context.args, own, nodes, *meeting)
 
-    return _run(orders, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
+    return _run(commands_for, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
 
 
 def _values(command: Callable[..., int], arguments: list[str]) -> dict[str, Any]:
@@ -113,18 +115,20 @@ def _device(gpus: str, gpus_per_node: int) -> list[str]:
     return ["--gpus", "all" if gpus_per_node else "cpu"] if gpus == "auto" else []
 
 
-def _run(orders: "Orders", address: str | None, request: tuple[int, ...], wants_json: bool) -> int:
-    """Run ``orders`` on the nodes and print their results; returns one exit code for all."""
-    from vecchess.ray_launcher.ray_cluster import Request
-    from vecchess.ray_launcher.run_ray import carry_out
+def _run(
+    commands_for: "CommandsFor", address: str | None, request: tuple[int, ...], wants_json: bool
+) -> int:
+    """Run a command on each node and print the results; returns one exit code for all."""
+    from vecchess.ray_launcher.ray_cluster import NodeRequest
+    from vecchess.ray_launcher.run_ray import run_on_nodes
 
     console = notes()
 
     def note(line: str) -> None:
         console.print(line, markup=False)
 
-    code, endings = carry_out(orders, address, Request(*request), note)
+    code, results = run_on_nodes(commands_for, address, NodeRequest(*request), note)
     if wants_json:
-        nodes = [end._asdict() | {"output": json.loads(end.output or "null")} for end in endings]
+        nodes = [end._asdict() | {"output": json.loads(end.output or "null")} for end in results]
         print_json({"schema": SCHEMA, "exit_code": code, "nodes": nodes})
     return code

@@ -1,16 +1,15 @@
-"""Keeps one command for a starter that may die.
+"""Runs one command for a starter that may die.
 
     python -m vecchess.ray_launcher.process_guard COMMAND ...
 
-On stdout it says, a JSON list a line, what becomes of the command: ["err", line] and ["out", line]
-of its two streams, and at the end ["ended", exit code], below 0 for a signal. When stdin ends,
-because the starter closed it or is no more, the command gets SIGTERM, and time to save.
+It writes messages (``json_pipe``) to stdout: "out" and "err" with each line of the command's
+streams, and at the end "ended" with its exit code, below 0 for a signal. When stdin ends, because
+the starter closed it or died, the command gets SIGTERM, and time to save.
 
-The guard leaves its starter's children before anything else. With an actor Ray kills the children
-of its process, and what they had started would go on, with nobody to stop it.
+The guard leaves its starter's process tree before anything else. With an actor Ray kills the
+children of the actor's process; grandchildren would go on, with nothing to stop them.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -20,11 +19,13 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, Any
 
+from vecchess.runtime.json_pipe import encode_message
+
 LEAVE_S = 120.0
-"""A command that was asked to stop has so long: training may finish a step before it saves."""
+"""A command that was asked to stop has so long: training may finish an update before it saves."""
 DRAIN_S = 5.0
-"""Whoever still holds the streams of a command that has ended is not waited for any longer."""
-_SPEAKING = Lock()
+"""Wait after the command's end for other processes that hold its streams."""
+_WRITING = Lock()
 
 
 def main() -> None:
@@ -32,33 +33,33 @@ def main() -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's workers hold SIGINT back
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's workers block SIGINT
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams |= {"stdin": subprocess.DEVNULL, "text": True, "errors": "replace"}
     child = subprocess.Popen(sys.argv[1:], **streams, start_new_session=True)
-    readers = [_begin(_repeat, "out", child.stdout), _begin(_repeat, "err", child.stderr)]
-    _begin(_stop_at_end_of_stdin, child)
+    readers = [_start(_forward, "out", child.stdout), _start(_forward, "err", child.stderr)]
+    _start(_stop_at_end_of_stdin, child)
     code = child.wait()
     for thread in readers:
         thread.join(DRAIN_S)
-    _say("ended", code)
-    os._exit(0)  # the thread at stdin cannot be woken
+    _write("ended", exit_code=code)
+    os._exit(0)  # the thread at stdin cannot be interrupted
 
 
-def _begin(target: Callable[..., None], *arguments: Any) -> Thread:
+def _start(target: Callable[..., None], *arguments: Any) -> Thread:
     thread = Thread(target=target, args=arguments, daemon=True)
     thread.start()
     return thread
 
 
-def _say(kind: str, what: str | int) -> None:
-    with _SPEAKING, suppress(OSError):  # nobody need listen
-        os.write(1, json.dumps([kind, what]).encode() + b"\n")
+def _write(kind: str, **values: Any) -> None:
+    with _WRITING, suppress(OSError):  # the starter may be gone
+        os.write(1, encode_message(kind, **values))
 
 
-def _repeat(kind: str, stream: IO[str]) -> None:
+def _forward(kind: str, stream: IO[str]) -> None:
     for line in stream:
-        _say(kind, line.rstrip("\n"))
+        _write(kind, line=line.rstrip("\n"))
 
 
 def _stop_at_end_of_stdin(child: "subprocess.Popen[str]") -> None:

@@ -1,4 +1,4 @@
-"""Places posts on the nodes of a Ray cluster, one each. Games and positions never pass through Ray.
+"""Starts a process on each of several nodes of a Ray cluster. Games never pass through Ray.
 
 Placement groups with STRICT_SPREAD give every bundle a node of its own
 (https://docs.ray.io/en/latest/ray-core/scheduling/placement-group.html).
@@ -14,53 +14,54 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from vecchess.errors import ConfigError, WorkerDied
-from vecchess.ray_launcher.node_process import News, Post
+from vecchess.ray_launcher.node_process import NodeProcess
+from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.signals import StopSignals
 
 PLACE_S = 60.0
-"""What others hold of the cluster is waited for so long."""
+"""Wait for resources of the cluster that are in use."""
 ANSWER_S = 10.0
 WAIT_S = 1.0
 
 
-class Request(NamedTuple):
-    """What is wanted of the cluster."""
+class NodeRequest(NamedTuple):
+    """Nodes to book, and what of each."""
 
     nodes: int
     gpus_per_node: int
     cpus_per_node: int
 
 
-class RayPost:
-    """A ``Post`` on a node of the cluster. ``news`` and ``stop`` do not wait for it."""
+class RemoteProcess:
+    """A ``NodeProcess`` on a node of the cluster. ``messages`` and ``stop`` do not wait for it."""
 
     def __init__(self, ray: Any, actor: Any, name: str, address: str) -> None:
-        """``address`` is where other nodes reach this one."""
+        """``address`` is the node's, for other nodes."""
         self.name, self.address = name, address
         self._ray, self._actor = ray, actor
 
     def free_port(self) -> int:
-        """As ``Post.free_port``. Raises WorkerDied, as ``start``, where the node does not."""
+        """As ``NodeProcess.free_port``. Raises WorkerDied where the node fails, as ``start``."""
         return int(self._result(self._actor.free_port.remote()))
 
     def start(self, arguments: list[str], folder: str, variables: dict[str, str]) -> None:
-        """As ``Post.start``."""
+        """As ``NodeProcess.start``."""
         self._result(self._actor.start.remote(arguments, folder, variables))
-        self._asked = self._actor.news.remote(WAIT_S)
+        self._answer = self._actor.messages.remote(WAIT_S)
 
-    def news(self) -> News:
-        """As ``Post.news``; a node or actor that Ray gives up is lost."""
-        if not self._ray.wait([self._asked], timeout=0)[0]:
+    def messages(self) -> list[Message]:
+        """As ``NodeProcess.messages``; "lost" where Ray gives up the node or the actor."""
+        if not self._ray.wait([self._answer], timeout=0)[0]:
             return []
         try:
-            news: News = self._ray.get(self._asked)
+            messages: list[Message] = self._ray.get(self._answer)
         except self._ray.exceptions.RayError as error:
-            return [("lost", _reason(error))]
-        self._asked = self._actor.news.remote(WAIT_S)
-        return news
+            return [{"kind": "lost", "reason": _reason(error)}]
+        self._answer = self._actor.messages.remote(WAIT_S)
+        return messages
 
     def stop(self) -> None:
-        """As ``Post.stop``."""
+        """As ``NodeProcess.stop``."""
         self._actor.stop.remote()
 
     def _result(self, reference: Any) -> Any:
@@ -71,11 +72,11 @@ class RayPost:
 
 
 @contextmanager
-def connected(address: str | None) -> Iterator[Any]:
-    """The module ``ray``, connected, for a block; raises ConfigError where it cannot be.
+def connect_ray(address: str | None) -> Iterator[Any]:
+    """Connect to a cluster for a block, which gets the module ``ray``.
 
-    ``address`` None takes RAY_ADDRESS, or else this machine alone. Signals are to be taken over
-    within the block: Ray takes SIGTERM when it connects.
+    ``address`` None takes RAY_ADDRESS, or else this machine alone. Raises ConfigError where that
+    fails. Handlers of signals are to be installed within the block: Ray installs one for SIGTERM.
     """
     try:
         import ray
@@ -97,19 +98,20 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def posted(ray: Any, request: Request, stop: StopSignals) -> Iterator[list[RayPost]]:
-    """Posts on nodes of their own, for a block; none where ``stop`` came before they were placed.
-
-    Raises ConfigError where the cluster of ``connected`` has not enough for them.
+def processes_on_nodes(
+    ray: Any, request: NodeRequest, stop: StopSignals
+) -> Iterator[list[RemoteProcess]]:
+    """Processes on nodes of their own, for a block; none where ``stop`` came before nodes were
+    booked. Raises ConfigError where the cluster is too small.
     """
     nodes = {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
     _require_room(request, list(nodes.values()))
     with _group(request, stop) as group:
-        yield [] if stop.reason else _posts(ray, request, group, nodes)
+        yield [] if stop.reason else _processes(ray, request, group, nodes)
 
 
 def _require_answer(address: str) -> None:
-    """Raise ConfigError where nobody listens, for which Ray would wait minutes."""
+    """Raise ConfigError where no server listens, for which Ray would wait minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdecimal():  # "auto" or "local"
         return
@@ -121,8 +123,8 @@ def _require_answer(address: str) -> None:
         ) from None
 
 
-def _require_room(request: Request, nodes: list[dict[str, Any]]) -> None:
-    """Raise ConfigError for what the cluster does not have, however long one waits."""
+def _require_room(request: NodeRequest, nodes: list[dict[str, Any]]) -> None:
+    """Raise ConfigError where the cluster has too few nodes of this size, free or in use."""
     had = [tuple(node["Resources"].get(name, 0.0) for name in ("CPU", "GPU")) for node in nodes]
     wanted = request.cpus_per_node, request.gpus_per_node
     if sum(cpus >= wanted[0] and gpus >= wanted[1] for cpus, gpus in had) < request.nodes:
@@ -130,13 +132,13 @@ def _require_room(request: Request, nodes: list[dict[str, Any]]) -> None:
         there = ", ".join(f"{n} with {cpus:g} and {gpus:g}" for (cpus, gpus), n in sizes)
         raise ConfigError(
             f"--nodes {request.nodes} with {wanted[0]} CPUs and {wanted[1]} GPUs each: "
-            f"the cluster has not as many ({there})"
+            f"the cluster has too few such nodes ({there})"
         )
 
 
 @contextmanager
-def _group(request: Request, stop: StopSignals) -> Iterator[Any]:
-    """A placement group that is there, unless ``stop`` came."""
+def _group(request: NodeRequest, stop: StopSignals) -> Iterator[Any]:
+    """Book a placement group for a block; not waited for once ``stop`` came."""
     from ray.util.placement_group import placement_group, remove_placement_group
 
     bundle = {"CPU": request.cpus_per_node, "GPU": request.gpus_per_node}
@@ -147,32 +149,32 @@ def _group(request: Request, stop: StopSignals) -> Iterator[Any]:
         while not group.wait(WAIT_S) and not stop.reason:
             if monotonic() > deadline:
                 raise ConfigError(
-                    f"no room for --nodes {request.nodes} within {PLACE_S:g} s: others hold CPUs "
-                    "or GPUs of the cluster; see `ray status`"
+                    f"no room for --nodes {request.nodes} within {PLACE_S:g} s: CPUs or GPUs of "
+                    "the cluster are in use; see `ray status`"
                 )
         yield group
     finally:
         remove_placement_group(group)
 
 
-def _posts(
-    ray: Any, request: Request, group: Any, nodes: dict[str, dict[str, Any]]
-) -> list[RayPost]:
+def _processes(
+    ray: Any, request: NodeRequest, group: Any, nodes: dict[str, dict[str, Any]]
+) -> list[RemoteProcess]:
     from ray.util.placement_group import placement_group_table
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     amounts = {"num_cpus": request.cpus_per_node, "num_gpus": request.gpus_per_node}
-    posts = []
+    processes = []
     for index, node_id in sorted(placement_group_table(group)["bundles_to_node_id"].items()):
         place = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)
         host, address = (nodes[node_id][f"NodeManager{key}"] for key in ("Hostname", "Address"))
         name = f"{host}/{index}"
-        actor = ray.remote(Post).options(**amounts, scheduling_strategy=place).remote(name)
-        posts.append(RayPost(ray, actor, name, address))
-    return posts
+        actor = ray.remote(NodeProcess).options(**amounts, scheduling_strategy=place).remote(name)
+        processes.append(RemoteProcess(ray, actor, name, address))
+    return processes
 
 
 def _reason(error: Exception) -> str:
-    """What Ray says in one line: of an error in an actor, the error."""
+    """An error of Ray in one line; the cause, where an actor failed."""
     text = str(getattr(error, "cause", None) or error).strip()
     return text.split("\n", 1)[0][:200] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Looks after the commands of a fleet until all have ended, and what their exit codes come to."""
+"""Waits for the commands of all nodes and makes one exit code of theirs."""
 
 import signal
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from time import sleep
 from typing import NamedTuple, Protocol
 
 from vecchess.errors import WorkerDied
-from vecchess.ray_launcher.node_process import News
+from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals
 
@@ -14,16 +14,16 @@ OK, RESUMABLE, INTERRUPTED = 0, 75, 130
 POLL_S = 0.1
 
 
-class Posted(Protocol):
-    """What is asked of a ``Post``, wherever it is."""
+class WatchedProcess(Protocol):
+    """What is needed of a ``NodeProcess``, on this node or another."""
 
     name: str
 
-    def news(self) -> News: ...
+    def messages(self) -> list[Message]: ...
     def stop(self) -> None: ...
 
 
-class Ending(NamedTuple):
+class NodeResult(NamedTuple):
     """How one node's command ended."""
 
     name: str
@@ -33,62 +33,65 @@ class Ending(NamedTuple):
     """The last line on its stdout: its summary, with ``--json``."""
 
 
-def watch(posts: Sequence[Posted], stop: StopSignals, report_line: ReportLine) -> list[Ending]:
-    """Until all commands have ended; the first to end comes first.
+def wait_for_nodes(
+    processes: Sequence[WatchedProcess], stop: StopSignals, report_line: ReportLine
+) -> list[NodeResult]:
+    """Wait until all commands have ended; the first to end comes first.
 
     Where one fails or is lost, or a signal comes, all others are asked to stop. ``report_line``
-    gets every line for people, with the node's name before it.
+    gets every line on stderr, with the node's name before it.
     """
-    endings: dict[str, Ending] = {}
+    results: dict[str, NodeResult] = {}
     output: dict[str, str] = {}
     is_stopping = False
-    while left := [post for post in posts if post.name not in endings]:
-        for post in left:
-            for kind, what in post.news():
-                if kind == "err":
-                    report_line(f"{post.name} | {what}")
-                elif kind == "out":
-                    output[post.name] = what
+    while running := [process for process in processes if process.name not in results]:
+        for process in running:
+            name = process.name
+            for message in process.messages():
+                if message["kind"] == "err":
+                    report_line(f"{name} | {message['line']}")
+                elif message["kind"] == "out":
+                    output[name] = message["line"]
                 else:
-                    code, words = _judged(kind, what, is_stopping)
-                    endings[post.name] = Ending(post.name, code, output.get(post.name, ""))
-                    if words:
-                        report_line(f"{post.name} {words}")
-        if not is_stopping and (stop.reason or any(end.exit_code for end in endings.values())):
+                    code, outcome = _outcome(message, is_stopping)
+                    results[name] = NodeResult(name, code, output.get(name, ""))
+                    if outcome:
+                        report_line(f"{name} {outcome}")
+        if not is_stopping and (stop.reason or any(end.exit_code for end in results.values())):
             is_stopping = True
-            _stop([post for post in left if post.name not in endings], report_line)
+            _stop([process for process in running if process.name not in results], report_line)
         sleep(POLL_S)
-    return list(endings.values())
+    return list(results.values())
 
 
-def joined_code(endings: list[Ending], stopped_by: str) -> int:
+def joined_code(results: list[NodeResult], stopped_by: str) -> int:
     """One exit code for all: the first that failed, since later failures may follow from it.
 
     Else 75 where some were stopped and saved, or all before they began; 130 where Ctrl-C did that
     (``stopped_by`` "SIGINT").
     """
-    codes = [ending.exit_code for ending in endings]
+    codes = [result.exit_code for result in results]
     failed = [code for code in codes if code not in (OK, RESUMABLE)]
     if failed:
         return failed[0]
-    if endings and RESUMABLE not in codes:
+    if results and RESUMABLE not in codes:
         return OK
     return INTERRUPTED if stopped_by == "SIGINT" else RESUMABLE
 
 
-def _stop(posts: list[Posted], report_line: ReportLine) -> None:
-    if posts:
-        report_line(f"stopping {', '.join(post.name for post in posts)}")
-    for post in posts:
-        post.stop()
+def _stop(processes: list[WatchedProcess], report_line: ReportLine) -> None:
+    if processes:
+        report_line(f"stopping {', '.join(process.name for process in processes)}")
+    for process in processes:
+        process.stop()
 
 
-def _judged(kind: str, what: str | int, is_stopping: bool) -> tuple[int, str]:
-    """The exit code of a command that ended, and words about it where it went wrong."""
-    if kind == "lost":
-        return WorkerDied.exit_code, f"is lost: {what}"
-    code = int(what)
-    if code == -signal.SIGTERM and is_stopping:  # too early to heed signals: nothing to save
+def _outcome(message: Message, is_stopping: bool) -> tuple[int, str]:
+    """The exit code of a command that ended, and what to print about it where it failed."""
+    if message["kind"] == "lost":
+        return WorkerDied.exit_code, f"is lost: {message['reason']}"
+    code: int = message["exit_code"]
+    if code == -signal.SIGTERM and is_stopping:  # it had no handler yet, and nothing to save
         return RESUMABLE, ""
     if code < 0:
         return WorkerDied.exit_code, f"was killed by {_signal_name(-code)}"

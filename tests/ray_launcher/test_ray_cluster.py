@@ -15,8 +15,13 @@ import pytest
 
 from tests.system.commands import PROGRAM, games, last_json, vecchess
 from vecchess.errors import ConfigError, WorkerDied
-from vecchess.ray_launcher.ray_cluster import RayPost, Request, connected, posted
-from vecchess.ray_launcher.wait import watch
+from vecchess.ray_launcher.ray_cluster import (
+    NodeRequest,
+    RemoteProcess,
+    connect_ray,
+    processes_on_nodes,
+)
+from vecchess.ray_launcher.wait import wait_for_nodes
 from vecchess.runtime.signals import StopSignals
 
 pytest.importorskip("ray", reason='needs Ray: pip install "vecchess[ray]"')
@@ -62,10 +67,12 @@ def cluster() -> Iterator[Cluster]:
 
 
 @contextmanager
-def posts_on(cluster: Cluster, wanted: Request) -> Iterator[tuple[StopSignals, list[RayPost]]]:
+def processes_on(
+    cluster: Cluster, wanted: NodeRequest
+) -> Iterator[tuple[StopSignals, list[RemoteProcess]]]:
     stop = StopSignals()
-    with connected(cluster.address) as ray, posted(ray, wanted, stop) as posts:
-        yield stop, posts
+    with connect_ray(cluster.address) as ray, processes_on_nodes(ray, wanted, stop) as processes:
+        yield stop, processes
 
 
 @contextmanager
@@ -105,64 +112,69 @@ def has_games(run_dir: Path) -> bool:
 
 
 def actors(cluster: Cluster) -> list[int]:
-    """Processes of posts: grandchildren of the one that started the nodes."""
+    """Processes of actors: grandchildren of the one that started the nodes."""
     listed = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True
     )
     lines = [line.split(None, 2) for line in listed.stdout.splitlines()]
     nodes = {pid for pid, parent, _ in lines if parent == str(cluster.pid)}
-    return [int(pid) for pid, parent, name in lines if parent in nodes and "ray::Post" in name]
+    return [
+        int(pid) for pid, parent, name in lines if parent in nodes and "ray::NodeProcess" in name
+    ]
 
 
 def test_posts_are_on_nodes_of_their_own(cluster: Cluster, tmp_path: Path) -> None:
-    with posts_on(cluster, Request(2, 0, 1)) as (stop, posts):
-        assert [post.name.split("/")[1] for post in posts] == ["0", "1"]
-        assert 1024 <= posts[0].free_port() < 65536
-        for post in posts:
-            post.start(["--version"], str(tmp_path), {})
-        endings = watch(posts, stop, print)
-    assert [(end.exit_code, end.output[:9]) for end in endings] == [(0, "vecchess ")] * 2
+    with processes_on(cluster, NodeRequest(2, 0, 1)) as (stop, processes):
+        assert [process.name.split("/")[1] for process in processes] == ["0", "1"]
+        assert 1024 <= processes[0].free_port() < 65536
+        for process in processes:
+            process.start(["--version"], str(tmp_path), {})
+        results = wait_for_nodes(processes, stop, print)
+    assert [(end.exit_code, end.output[:9]) for end in results] == [(0, "vecchess ")] * 2
 
 
 def test_a_node_without_the_folder_is_named(cluster: Cluster, tmp_path: Path) -> None:
     with (
-        posts_on(cluster, Request(1, 0, 1)) as (_, [post]),
+        processes_on(cluster, NodeRequest(1, 0, 1)) as (_, [process]),
         pytest.raises(WorkerDied, match=r"cannot start on node .*/0: .*nowhere"),
     ):
-        post.start(["--version"], str(tmp_path / "nowhere"), {})
+        process.start(["--version"], str(tmp_path / "nowhere"), {})
 
 
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (Request(3, 0, 1), r"--nodes 3 with 1 CPUs and 0 GPUs each: .* \(2 with 1 and 0\)"),
-        (Request(1, 8, 1), r"--nodes 1 with 1 CPUs and 8 GPUs each: "),
+        (NodeRequest(3, 0, 1), r"--nodes 3 with 1 CPUs and 0 GPUs each: .* \(2 with 1 and 0\)"),
+        (NodeRequest(1, 8, 1), r"--nodes 1 with 1 CPUs and 8 GPUs each: "),
     ],
 )
-def test_what_the_cluster_lacks_is_said(cluster: Cluster, wanted: Request, words: str) -> None:
-    with pytest.raises(ConfigError, match=words), posts_on(cluster, wanted):
+def test_what_the_cluster_lacks_is_text(cluster: Cluster, wanted: NodeRequest, words: str) -> None:
+    with pytest.raises(ConfigError, match=words), processes_on(cluster, wanted):
         pass
 
 
-def test_what_others_hold_is_not_waited_for_for_ever(
+def test_resources_in_use_are_waited_for_for_a_while(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vecchess.ray_launcher.ray_cluster.PLACE_S", 2.0)
     stop = StopSignals()
-    with connected(cluster.address) as ray, posted(ray, Request(1, 0, 1), stop):
-        with pytest.raises(ConfigError, match="no room"), posted(ray, Request(2, 0, 1), stop):
+    with connect_ray(cluster.address) as ray, processes_on_nodes(ray, NodeRequest(1, 0, 1), stop):
+        with (
+            pytest.raises(ConfigError, match="no room"),
+            processes_on_nodes(ray, NodeRequest(2, 0, 1), stop),
+        ):
             pass
         stop.request_stop("SIGTERM")
-        with posted(ray, Request(2, 0, 1), stop) as posts:
-            assert posts == []
+        with processes_on_nodes(ray, NodeRequest(2, 0, 1), stop) as processes:
+            assert processes == []
 
 
 def test_a_fleet_of_two_plays_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
     fleet = ["ray", "selfplay", "--nodes", 2, "--address", cluster.address, "--run-dir", tmp_path]
     done = vecchess(*fleet, *QUICK, "--games", 4, "--seed", 5, "--json", timeout=280)
-    told = last_json(done)
-    assert [node["exit_code"] for node in told["nodes"]] == [0, 0]
-    assert {node["output"]["games"] for node in told["nodes"]} == {4}
+    summary = last_json(done)
+    assert [node["exit_code"] for node in summary["nodes"]] == [0, 0]
+    assert {node["output"]["games"] for node in summary["nodes"]} == {4}
     assert f"/1 | written to  {tmp_path}/1" in done.stderr
     seeds = [
         (tmp_path / str(i) / "config.toml").read_text().count(f"seed = {5 + i}") for i in (0, 1)
@@ -182,9 +194,9 @@ def test_two_nodes_train_one_network(cluster: Cluster, tmp_path: Path) -> None:
     done = vecchess(
         "ray", "train", "--nodes", 2, "--address", cluster.address, *options, "--json", timeout=280
     )
-    told = last_json(done)
-    assert told["exit_code"] == 0
-    assert {node["output"]["sha256"] for node in told["nodes"]} == {
+    summary = last_json(done)
+    assert summary["exit_code"] == 0
+    assert {node["output"]["sha256"] for node in summary["nodes"]} == {
         json.loads((run / "status.json").read_text())["summary"]["sha256"]
     }
     numbers = [games(folder).numbers.tolist() for folder in (run, run / "machines" / "1")]
@@ -198,8 +210,8 @@ def test_a_signal_stops_and_saves_all(
     with running(cluster, "selfplay", "--nodes", 2, *LONG, "--run-dir", tmp_path) as process:
         wait_until(lambda: has_games(tmp_path), process)
         process.send_signal(number)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == code, said
+        _, text = process.communicate(timeout=120)
+    assert process.returncode == code, text
     for node in (0, 1):
         status = json.loads((tmp_path / str(node) / "status.json").read_text())
         assert (status["summary"]["exit_code"], status["why"]) == (75, "SIGTERM")
@@ -209,9 +221,9 @@ def test_where_one_is_killed_the_other_saves(cluster: Cluster, tmp_path: Path) -
     with running(cluster, "selfplay", "--nodes", 2, *LONG, "--run-dir", tmp_path) as process:
         wait_until(lambda: has_games(tmp_path), process)
         os.kill(pid_of(tmp_path / "0"), signal.SIGKILL)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 1, said
-    assert "/0 was killed by SIGKILL\n" in said
+        _, text = process.communicate(timeout=120)
+    assert process.returncode == 1, text
+    assert "/0 was killed by SIGKILL\n" in text
     assert json.loads((tmp_path / "1" / "status.json").read_text())["why"] == "SIGTERM"
 
 
@@ -219,9 +231,9 @@ def test_where_an_actor_is_lost_all_save(cluster: Cluster, tmp_path: Path) -> No
     with running(cluster, "selfplay", "--nodes", 2, *LONG, "--run-dir", tmp_path) as process:
         wait_until(lambda: has_games(tmp_path), process)
         os.kill(actors(cluster)[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 1, said
-    assert " is lost: " in said
+        _, text = process.communicate(timeout=120)
+    assert process.returncode == 1, text
+    assert " is lost: " in text
     deadline = time.monotonic() + 60
     files = [tmp_path / str(node) / "status.json" for node in (0, 1)]
 
