@@ -11,7 +11,7 @@ from bench.peers.training_loop import TrainingLoop
 from setting import Setting, device_seconds
 from torch import Tensor, nn
 
-from vecchess.bench.paired_timing import race, ratio, speed
+from vecchess.bench.paired_timing import ratio, speed, time_in_turns
 from vecchess.bench.training import WARM_UP, Labels, TrainingEntrant, settled
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules.lif_triton import lif_triton
@@ -36,7 +36,7 @@ def training(setting: Setting) -> dict[str, Any]:
     learners = _learners(sizes, planes, labels)
     _require_same(learners, planes)
     peaks = {learner.name: _warm_up(learner, setting) for learner in learners}
-    laps = race(learners, setting.seconds * 2)
+    laps = time_in_turns(learners, setting.seconds * 2)
     pairs = [(f"{phase}_triton", f"{phase}_plain") for phase in ("float", "folded")]
     pairs += [("float_triton", SNNTORCH), ("folded_triton", SNNTORCH)]
     return {

@@ -1,4 +1,4 @@
-"""What is installed, which devices there are, and whether self-play works here: ``doctor``."""
+"""The checks of ``vecchess doctor``: versions, devices, and whether self-play works here."""
 
 import importlib.metadata
 import platform
@@ -25,7 +25,7 @@ SELF_TEST_GAMES = 32
 
 
 def examine(console: Console) -> dict[str, Any]:
-    """Facts about this installation and the checks it passes, ready for JSON."""
+    """Facts about this installation and the results of its checks, ready for JSON."""
     facts: dict[str, Any] = {
         "schema": SCHEMA,
         "vecchess": __version__,
@@ -56,7 +56,7 @@ def _version(package: str) -> str | None:
 
 
 def _check(name: str, test: Callable[[], str]) -> dict[str, Any]:
-    """Run one test; a failure is a finding, not an error."""
+    """Run one check; a failure is a result, not an error."""
     start = perf_counter()
     try:
         found, passed = test(), True

@@ -6,10 +6,10 @@ from vecchess.bench.paired_timing import (
     Lap,
     core_share,
     mean_steps,
-    race,
     ratio,
     speed,
     step_ratio,
+    time_in_turns,
 )
 
 
@@ -25,7 +25,7 @@ class Counter:
 
 def test_every_round_gives_every_entrant_a_lap() -> None:
     log: list[str] = []
-    laps = race([Counter("a", log), Counter("b", log)], seconds=0.0)
+    laps = time_in_turns([Counter("a", log), Counter("b", log)], seconds=0.0)
     assert log == ["a", "b"] * 5
     assert [len(laps[name]) for name in ("a", "b")] == [5, 5]
     assert mean_steps(laps["a"]) == 3.0

@@ -179,7 +179,7 @@ def test_a_fault_strikes_where_it_is_to(tmp_path: Path, monkeypatch: pytest.Monk
         struck = list[int]()
         injector = Injector(Fault.parse(text), str(tmp_path / "run"))
         for event in events:
-            injector.hear(*event)
+            injector.on_audit_event(*event)
         assert len(struck) == times, text
 
     now = [0.0]
@@ -188,14 +188,14 @@ def test_a_fault_strikes_where_it_is_to(tmp_path: Path, monkeypatch: pytest.Monk
     for event in [*events, *events]:
         now[0] += 0.3
         try:
-            full.hear(*event)
+            full.on_audit_event(*event)
         except OSError as error:
             refused.append(error.errno)
     assert set(refused) == {errno.ENOSPC}
     assert 1 < len(refused) < len(events), "for a while only"
     elsewhere = Injector(Fault.parse("full at any 1 for 9"), "/elsewhere", lambda: 1.0)
     for event in events:
-        elsewhere.hear(*event)
+        elsewhere.on_audit_event(*event)
 
 
 def _audited(do: Callable[[], object]) -> list[tuple[str, tuple[object, ...]]]:

@@ -1,11 +1,11 @@
-"""Our own entrants: ways of feeding positions to a network that may leave early.
+"""Our own entrants: ways of feeding positions that may leave the network early.
 
-    Continuous         a slot that settles is refilled before the next time step; with a rule that
-                       lets nobody leave before T, fixed T in slots
+    Continuous         a settled slot is refilled before the next time step; with a rule without
+                       exits before T, fixed T in slots
     BatchSynchronous   a batch is advanced until its last position has left, then the next one
     LayerByLayer       fixed T without slots: each layer does all the steps of its boards at once
 
-Every one answers rows of its own in turn, for ever.
+Each answers rows of its own in turn, without end.
 """
 
 from typing import Protocol
@@ -21,7 +21,7 @@ from vecchess.inference.requests import Requests
 
 
 class Answering(Protocol):
-    """An entrant that writes its answers down."""
+    """An entrant that keeps its answers."""
 
     @property
     def name(self) -> str: ...
@@ -33,12 +33,12 @@ class Answering(Protocol):
 class Continuous:
     """``SlotEngine`` with a queue of S rows that never empties.
 
-    Rows are asked in turn, whenever they were answered: were they to queue again as they leave, the
-    quick ones would come more often. One may sit in two slots, which gives the same answer twice.
+    Rows are submitted in turn, not when they are answered: otherwise the quick ones would come more
+    often. A row may be in two slots at once, which gives the same answer twice.
     """
 
     def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
-        """``requests`` belongs to this entrant alone; as many rows as slots at least."""
+        """``requests`` belongs to this entrant alone; at least as many rows as slots."""
         self.name = name
         self.requests = requests
         self.engine = SlotEngine(backend, requests)
@@ -57,11 +57,11 @@ class Continuous:
         return Count(positions, steps)
 
     def start_clock(self) -> None:
-        """``overhead`` counts from here."""
+        """Start of the time that ``overhead`` measures."""
         self._before = self._clock()
 
     def overhead(self) -> float | None:
-        """Share of the engine's time not spent in kernels; None if the backend does not tell."""
+        """Share of the engine time outside kernels; None where the backend has no kernel clock."""
         whole, kernels = (now - then for now, then in zip(self._clock(), self._before, strict=True))
         return 1 - kernels / whole if kernels and whole else None
 
@@ -71,7 +71,7 @@ class Continuous:
 
 
 class BatchSynchronous:
-    """The same engine, but nobody is admitted until all have left."""
+    """The same engine, but a batch is admitted only when all of the last one have left."""
 
     def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
         """As ``Continuous``."""
@@ -90,7 +90,7 @@ class BatchSynchronous:
 
 
 class LayerByLayer:
-    """``LayerwiseCpu``: T steps for everybody, all steps of a layer at once."""
+    """``LayerwiseCpu``: T steps for each position, all steps of a layer at once."""
 
     def __init__(self, name: str, engine: LayerwiseCpu, requests: Requests) -> None:
         """As ``Continuous``."""

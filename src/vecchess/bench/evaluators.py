@@ -1,4 +1,4 @@
-"""What judges positions in a benchmark of searches: a network, or one that takes no time."""
+"""The evaluator in a benchmark of searches: a network, or a built-in one that takes no time."""
 
 from dataclasses import dataclass
 
@@ -33,42 +33,42 @@ class EvaluatorSpec:
 
 @dataclass(frozen=True)
 class OpenedEvaluator:
-    """What judges, and where."""
+    """An evaluator on its device."""
 
     device: str
-    """What people call it."""
+    """Label for people."""
     backend: Backend
     history: int = 1
     """Positions of a game that the network sees."""
 
 
-def open_evaluator(asked: EvaluatorSpec) -> OpenedEvaluator:
+def open_evaluator(spec: EvaluatorSpec) -> OpenedEvaluator:
     """The evaluator on its device.
 
-    Raises ConfigError for settings, NetworkError for a network that will not do.
+    Raises ConfigError for wrong settings, NetworkError for a network that cannot be used.
     """
     config = build(
         SelfplayConfig,
         {
-            "net": asked.net,
-            "backend": asked.backend,
-            "slots": asked.slots,
-            "threads": asked.threads,
-            "seed": asked.seed,
-            "concurrent_games": asked.rows,
+            "net": spec.net,
+            "backend": spec.backend,
+            "slots": spec.slots,
+            "threads": spec.threads,
+            "seed": spec.seed,
+            "concurrent_games": spec.rows,
         },
     )
-    if asked.net in BUILT_IN_NETS:
-        slots = asked.slots or asked.rows
-        share = Share(slots, asked.rows, movers=1, threads=1)
-        return OpenedEvaluator(CPU.label, open_net(config, asked.net, CPU, share)[0])
-    devices = parse_gpus(asked.gpus)
+    if spec.net in BUILT_IN_NETS:
+        slots = spec.slots or spec.rows
+        share = Share(slots, spec.rows, movers=1, threads=1)
+        return OpenedEvaluator(CPU.label, open_net(config, spec.net, CPU, share)[0])
+    devices = parse_gpus(spec.gpus)
     if len(devices) > 1:
-        raise ConfigError(f"--gpus {asked.gpus}: a search is measured on one device at a time")
+        raise ConfigError(f"--gpus {spec.gpus}: a search is measured on one device at a time")
     device = devices[0]
     see_only(device)
-    network = load_or_create(asked.net, asked.seed)
+    network = load_or_create(spec.net, spec.seed)
     config = with_remembered_slots(config, network.config, [device])
     share = share_out(config, [device], ENDLESS)
-    backend, _ = open_network(config, network, asked.net, device, share)
+    backend, _ = open_network(config, network, spec.net, device, share)
     return OpenedEvaluator(device.label, backend, history_of(network.config.num_planes))

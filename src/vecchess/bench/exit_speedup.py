@@ -1,4 +1,4 @@
-"""What leaving early is worth: continuous and batch-synchronous batching against fixed T.
+"""The speedup by early exits: continuous and batch-synchronous batching against fixed T.
 
 Exit patterns of a chosen mean are made by a rule that looks at one number, the margin between the
 best two moves, so they come from real positions: ExitRule(min_steps=1, best_move_unchanged=False,
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vecchess.bench.agreement import unanswered
 from vecchess.bench.batching_engines import BatchSynchronous, Continuous, answer_all
-from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, race, ratio, step_ratio
+from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, ratio, step_ratio, time_in_turns
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
@@ -31,10 +31,10 @@ Margins = NDArray[np.int64]
 def exit_patterns(
     questions: Requests, open_with: OpenBackend, fixed: Sequence[Entrant], seconds: float
 ) -> list[dict[str, Any]]:
-    """A race for each mean number of steps, in ``seconds`` altogether.
+    """A timing for each mean number of steps, in ``seconds`` altogether.
 
-    fixed: engines at fixed T; the first is what is compared with, the last is slots that nobody
-    leaves, which cost what slots cost (it may be the same).
+    fixed: engines at fixed T; the first is the base of the ratios, the last is slots without exits
+    (it may be the same).
     """
     margins = measure_margins(questions, open_with)
     targets = [share * len(margins) for share in SHARES] if len(margins) > 1 else []
@@ -45,7 +45,7 @@ def exit_patterns(
 
 
 def measure_margins(questions: Requests, open_with: OpenBackend) -> Margins:
-    """Let everybody leave after 1, 2, ... T steps, and see how sure of its move each one is."""
+    """End all positions after 1, 2, ... T steps, and measure their margins."""
     rows: list[NDArray[np.int64]] = []
     while True:
         step = len(rows) + 1
@@ -68,7 +68,7 @@ def _margin(answered: Requests, steps: int) -> NDArray[np.int64]:
 
 
 def steps_at(margins: Margins, margin: int) -> NDArray[np.int64]:
-    """int64[R]: when each position leaves if ``policy_margin`` is ``margin``."""
+    """int64[R]: the step after which each position leaves if ``policy_margin`` is ``margin``."""
     sure = margins >= margin
     sure[-1] = True
     steps: NDArray[np.int64] = sure.argmax(axis=0) + 1
@@ -101,12 +101,12 @@ def _pattern(
     synchronous = BatchSynchronous("batch_synchronous", open_with(rule), unanswered(questions))
     for entrant in (continuous, synchronous):
         answer_all(entrant, questions.num_rows)
-    laps = race((*fixed, continuous, synchronous), seconds)
+    laps = time_in_turns((*fixed, continuous, synchronous), seconds)
     return _row(margin, laps, len(margins), fixed[0].name, fixed[-1].name)
 
 
 def _row(margin: int, laps: Laps, time_steps: int, fixed: str, slots: str) -> dict[str, Any]:
-    """``ideal`` is T / mean T; a share of it is what is left when both do as many steps/s."""
+    """``ideal`` is T / mean T; shares of it are ratios of time steps/s."""
     mean = mean_steps(laps["continuous"])
     return {
         "policy_margin": margin,

@@ -9,7 +9,7 @@ from vecchess.bench.exit_speedup import exit_patterns
 from vecchess.bench.inference_result import describe
 from vecchess.bench.machine_limits import measure_ceilings
 from vecchess.bench.own_entrants import EntrantSetup
-from vecchess.bench.paired_timing import race
+from vecchess.bench.paired_timing import time_in_turns
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.config.bench_settings import InferenceBench
@@ -42,7 +42,7 @@ def run(config: InferenceBench, open_others: OpenOthers | None = None) -> dict[s
     questions = random_requests(num, config.seed, history_of(net.config.num_planes))
     with _torch_set_up(threads):
         contest = open_contest(setup, net, questions, config.twin, open_others)
-        laps = race(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))
+        laps = time_in_turns(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))
         result = describe(contest, laps, _ceilings(contest))
         return result | {"exit_patterns": _patterns(contest, config.seconds * PATTERNS_SHARE)}
 

@@ -1,4 +1,4 @@
-"""How fast recorded games become batches: the loader, in this process and in one of its own."""
+"""``bench loader``: batches from recorded games, in this process and in a loader process."""
 
 import tempfile
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ SETTLE_BATCHES = 20
 def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> dict[str, Any]:
     """Play ``games`` in a temporary folder, then load batches of them; positions/s.
 
-    Games of 120 plies, a target of 15 moves on every ply. The loader in this process and one in a
-    process of its own take turns; ``cores`` > 0 keeps both, and whoever takes the batches, to so
-    many. Raises ConfigError for cores that are not there.
+    Games of 120 plies, a target of 15 moves on every ply. The loader in this process and one in
+    another process take turns; ``cores`` > 0 keeps both, and the consumer, to that number. Raises
+    ConfigError for more cores than there are.
     """
     keep_to_cores(cores)
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
@@ -44,15 +44,15 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
         num_shards = -(-games // SHARD_GAMES)
         for index, chosen in enumerate(np.array_split(np.arange(games), num_shards)):
             write_shard(Path(folder) / f"{index:06d}.npz", records.take(chosen))
-        shelf = GivenShards([Path(folder)])
-        plan = BatchSpec(num_shards, seed, 0, batch_size, mirror=True)
+        source = GivenShards([Path(folder)])
+        spec = BatchSpec(num_shards, seed, 0, batch_size, mirror=True)
         with (
-            LoaderPool(shelf, SharedBuffers(batch_size)) as here,
-            LoaderPool(shelf, SharedBuffers(batch_size, num_workers=1)) as there,
+            LoaderPool(source, SharedBuffers(batch_size)) as here,
+            LoaderPool(source, SharedBuffers(batch_size, num_workers=1)) as there,
         ):
-            positions = here.count(plan), there.count(plan)
+            positions = here.count(spec), there.count(spec)
             laps = [
-                [_lap(loader, plan, seconds / (2 * ROUNDS)) for loader in (here, there)]
+                [_lap(loader, spec, seconds / (2 * ROUNDS)) for loader in (here, there)]
                 for _ in range(ROUNDS)
             ]
     in_process, one_worker = (round(median(column)) for column in zip(*laps, strict=True))
@@ -91,9 +91,9 @@ def _play(games: int, seed: int) -> GameRecords:
     return play_games(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 
 
-def _lap(loader: LoaderPool, plan: BatchSpec, seconds: float) -> float:
-    """Positions/s for a while; the first batches of an iteration, made ahead, are not counted."""
-    batches = loader.batches(_endless(plan))
+def _lap(loader: LoaderPool, spec: BatchSpec, seconds: float) -> float:
+    """Positions/s over ``seconds``; the first batches, which are made ahead, are not counted."""
+    batches = loader.batches(_all_steps(spec))
     for _ in range(SETTLE_BATCHES):
         next(batches)
     made, start = 0, perf_counter()
@@ -102,6 +102,6 @@ def _lap(loader: LoaderPool, plan: BatchSpec, seconds: float) -> float:
     return made / spent
 
 
-def _endless(plan: BatchSpec) -> Iterator[BatchSpec]:
-    """The plans of all steps."""
-    return (replace(plan, step=step) for step in count())
+def _all_steps(spec: BatchSpec) -> Iterator[BatchSpec]:
+    """The specs of all steps."""
+    return (replace(spec, step=step) for step in count())

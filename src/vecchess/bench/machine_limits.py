@@ -1,4 +1,4 @@
-"""What this machine can do at most, measured: nothing here knows a network."""
+"""Measured upper limits of this machine, independent of networks."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ REPEATS = 5
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Operations and bytes per second; 0 for what the device is not used for.
+    """Operations and bytes per second; 0 for operations that the device is not used for.
 
     A multiply-accumulate counts as two operations, an addition as one, a copied byte as two (it is
     read and written).
@@ -28,14 +28,14 @@ class Ceilings:
     int8_ops_per_s: float
     """Dense int8 matrix product with int32 sums, ``torch._int_mm``."""
     fp32_ops_per_s: float
-    """Dense float32 matrix product, what the peers are made of."""
+    """Dense float32 matrix product, as peers use it."""
     int16_adds_per_s: float
-    """Additions of int16 vectors from the first-level cache, what event-driven kernels do."""
+    """Additions of int16 vectors from the first-level cache, as event-driven kernels use them."""
     bytes_per_s: float
     """Copying memory, read and write."""
 
     def highest(self, other: "Ceilings") -> "Ceilings":
-        """The higher of each: a ceiling measured while others use the machine is too low."""
+        """The higher of each: a limit measured on a busy machine is too low."""
         names = [field.name for field in fields(self)]
         return Ceilings(**{name: max(getattr(self, name), getattr(other, name)) for name in names})
 
@@ -45,7 +45,7 @@ class Ceilings:
 
 
 def measure_ceilings(device: str, threads: int) -> Ceilings:
-    """Of ``device`` ("cpu" or "cuda:<n>"); torch is set to ``threads`` threads already."""
+    """Limits of ``device`` ("cpu" or "cuda:<n>"); torch must be set to ``threads`` threads."""
     on_cpu = device == "cpu"
     size = 1024 if on_cpu else 8192
     ops = 2 * size**3

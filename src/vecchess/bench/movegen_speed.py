@@ -1,4 +1,4 @@
-"""``bench movegen``: random games to the end under all the rules, in plies/s."""
+"""``bench movegen``: plies/s of random games to the end under all rules."""
 
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
@@ -67,7 +67,7 @@ def _timed(games: int, threads: int, seed: int) -> tuple[Games, float]:
 
 
 def _play(games: int, threads: int, seed: int) -> Games:
-    """Ends and lengths of games 0 .. games - 1, shared out among threads."""
+    """Ends and lengths of games 0 .. games - 1, divided among threads."""
     shares = np.array_split(np.arange(games, dtype=np.int64), threads)
     starts = start_positions(len(shares[0]))
     with ThreadPoolExecutor(threads) as pool:

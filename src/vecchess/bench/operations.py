@@ -1,7 +1,7 @@
-"""What a network does for one position, counted: spikes, synaptic operations, multiplications.
+"""Counts of a network's work for one position: spikes, synaptic operations, multiplications.
 
 A synaptic operation is one spike arriving at one neuron: an accumulate. Spikes are counted where
-they are heard, so one at the edge of the board, which fewer squares hear, counts less.
+they arrive, so one at the edge of the board, which reaches fewer squares, counts less.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ COUNTED = 64
 """Positions that are counted."""
 ACCUMULATE_PJ = 0.9
 MULTIPLY_ACCUMULATE_PJ = 4.6
-"""Picojoule in 32-bit floating point at 45 nm (Horowitz, ISSCC 2014), as spiking papers use them.
-A proxy: it leaves out memory, membranes and the machine this runs on."""
+"""Picojoules in 32-bit floating point at 45 nm (Horowitz, ISSCC 2014), as papers on spiking
+networks use them. A proxy: it leaves out memory, membranes and the actual machine."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class LayerWork:
 
     name: str
     synaptic_ops: tuple[float, ...]
-    """Accumulates at each time step: inputs that are not 0 times the neurons that hear them. Far
+    """Accumulates at each time step: inputs that are not 0 times the neurons they reach. Far
     fewer at the first step, which starts from rest, than at later ones."""
     macs: int
     """Multiply-accumulates a step of the dense form, squares off the board included."""
     weight_bytes: int
     """int8 weights."""
     once: bool
-    """True for what is computed once a position, whatever the number of steps: one entry above."""
+    """Whether the layer is computed once a position: ``synaptic_ops`` then has one entry."""
 
     def times(self, steps: float) -> float:
-        """How often the layer is computed for a position that takes ``steps`` time steps."""
+        """Number of computations of the layer for a position that takes ``steps`` time steps."""
         return 1.0 if self.once else steps
 
     def accumulates(self, steps: float) -> float:
@@ -72,10 +72,10 @@ class Work:
 def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work:
     """Run the first ``num`` questions through the torch module, all T steps, and count."""
     module = from_integers(net).eval()
-    module.compiled = False  # so that every layer is called with the spikes it hears
-    heard: dict[str, NDArray[np.float64]] = {}
+    module.compiled = False  # so that every layer is called with its spikes
+    nonzero: dict[str, NDArray[np.float64]] = {}
     hooks = [
-        module.layer(name).register_forward_pre_hook(_counter(heard, name)) for name in net.layers
+        module.layer(name).register_forward_pre_hook(_counter(nonzero, name)) for name in net.layers
     ]
     planes = _input(module, questions.planes[:num])
     with torch.no_grad():
@@ -84,20 +84,22 @@ def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work
         hook.remove()
     names = neuron_layers(net.config)
     return Work(
-        tuple(_layer_work(net, name, heard[name] / len(questions.planes[:num])) for name in heard),
+        tuple(
+            _layer_work(net, name, nonzero[name] / len(questions.planes[:num])) for name in nonzero
+        ),
         {name: float(rate) for name, rate in zip(names, rates, strict=True)},
     )
 
 
 def energy_proxy(work: Work, steps: float) -> float:
-    """Nanojoule a position by the usual proxy, were every synaptic operation an accumulate."""
+    """Nanojoules a position by the usual proxy: every synaptic operation is an accumulate."""
     return work.synaptic_ops(steps) * ACCUMULATE_PJ / 1000
 
 
 def dense_energy_proxy(work: Work) -> float:
-    """Nanojoule a position of a network without spikes: dense products behind the binary planes.
+    """Nanojoules a position of a network without spikes: dense products after the binary planes.
 
-    The first layer hears bits, as that of the spiking network does, and is counted like it.
+    The input of the first layer is binary, as in the spiking network, and is counted like it.
     """
     first, *others = work.layers
     macs = sum(layer.macs for layer in others)
@@ -114,26 +116,26 @@ def _input(module: SpikingNet, planes: Any) -> Tensor:
     return torch.stack([unpack_planes(step) for step in coded])
 
 
-def _counter(heard: dict[str, NDArray[np.float64]], name: str) -> Any:
-    """A hook that counts how often an input that is not 0 is heard: float64[T], or [1] if once."""
+def _counter(nonzero: dict[str, NDArray[np.float64]], name: str) -> Any:
+    """A hook that counts the inputs that are not 0: float64[T], or [1] if computed once."""
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         assert isinstance(module, SynapseLayer)
         values = patches(inputs[0]) if module.wiring.taps == NUM_TAPS else inputs[0]
         by_step = values[None] if name == "stem" and values.dim() == 4 else values
-        heard[name] = (by_step != 0).flatten(1).sum(1).double().numpy()
+        nonzero[name] = (by_step != 0).flatten(1).sum(1).double().numpy()
 
     return count
 
 
-def _layer_work(net: IntegerNet, name: str, heard: NDArray[np.float64]) -> LayerWork:
-    """``heard``: inputs of a position that are not 0, at all squares, by time step."""
+def _layer_work(net: IntegerNet, name: str, nonzero: NDArray[np.float64]) -> LayerWork:
+    """``nonzero``: inputs of a position that are not 0, at all squares, by time step."""
     config = net.config
     outputs, inputs = layer_shapes(config)[name]
     on_board = name != "value.outcome" and not (name == "policy" and config.kind == "plain")
     return LayerWork(
         name=name,
-        synaptic_ops=tuple((heard * outputs).tolist()),
+        synaptic_ops=tuple((nonzero * outputs).tolist()),
         macs=(64 if on_board else 1) * outputs * inputs,
         weight_bytes=outputs * inputs,
         once=name == "stem" and not config.is_rate_coded,

@@ -1,7 +1,7 @@
-"""Several ways of doing the same work, timed in turns: what disturbs the machine disturbs all.
+"""Several entrants timed in turns, so that a disturbance of the machine affects all of them.
 
 A round gives every entrant one lap. Speeds are medians over rounds, ratios are taken within a
-round and then their median, so a machine that slows down half way through changes neither much.
+round and then their median, so a machine that slows down during the timing changes neither much.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 LEAST_ROUNDS = 5
 LAP_S = 0.2
-"""A lap: long enough to forget who ran before, short enough for many rounds."""
+"""Length of a lap: long against the effects of the entrant before, short for many rounds."""
 
 
 class Count(NamedTuple):
@@ -23,7 +23,7 @@ class Count(NamedTuple):
 
 
 class Entrant(Protocol):
-    """Answers positions for ever."""
+    """Answers positions without end."""
 
     @property
     def name(self) -> str:
@@ -31,13 +31,13 @@ class Entrant(Protocol):
         ...
 
     def turn(self) -> Count:
-        """Do the least amount of work that does not favour anybody: a batch, a few steps."""
+        """Do one unit of work that favours no entrant: a batch, a few steps."""
         ...
 
 
 @dataclass(frozen=True)
 class Lap:
-    """What one entrant did in one round."""
+    """Work and time of one entrant in one round."""
 
     positions: int
     steps: int
@@ -60,8 +60,8 @@ Laps = dict[str, list[Lap]]
 """Name -> a lap for each round."""
 
 
-def race(entrants: Sequence[Entrant], seconds: float) -> Laps:
-    """Rounds for about ``seconds``, five at the least; every lap is one turn at the least."""
+def time_in_turns(entrants: Sequence[Entrant], seconds: float) -> Laps:
+    """Time rounds for about ``seconds``, at least five; a lap has at least one turn."""
     laps: Laps = {entrant.name: [] for entrant in entrants}
     lap_s = min(LAP_S, seconds / LEAST_ROUNDS / len(entrants))
     rounds, start = 0, perf_counter()
@@ -88,7 +88,7 @@ def speed(laps: Sequence[Lap]) -> float:
 
 
 def mean_steps(laps: Sequence[Lap]) -> float:
-    """Time steps an answer took."""
+    """Mean time steps of an answer."""
     return sum(lap.steps for lap in laps) / sum(lap.positions for lap in laps)
 
 
@@ -99,15 +99,15 @@ def ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float:
 
 
 def step_ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float:
-    """As ``ratio``, of time steps/s: how many of them an answer takes plays no part."""
+    """As ``ratio``, of time steps/s, independent of the steps an answer takes."""
     pairs = zip(laps[one], laps[other], strict=True)
     return median(a.step_speed / b.step_speed for a, b in pairs)
 
 
 def core_share(laps: Laps) -> float:
-    """Processors used, of one: well below the number of threads when others use the machine too.
+    """Cores used: well below the number of threads where other processes use the machine.
 
-    Of work that keeps its threads busy; waiting for a GPU does not count.
+    For work that keeps its threads busy; waiting for a GPU does not count.
     """
     every = [lap for row in laps.values() for lap in row]
     return sum(lap.cpu_s for lap in every) / sum(lap.spent_s for lap in every)

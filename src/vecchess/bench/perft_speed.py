@@ -1,4 +1,4 @@
-"""``bench perft``: leaves a second of the move generator, beside Stockfish's in the same run."""
+"""``bench perft``: leaves/s of the move generator, compared with Stockfish in the same run."""
 
 import math
 import shutil
@@ -14,7 +14,7 @@ SCHEMA = 1
 _STOCKFISH_PLACES = ("/usr/games/stockfish", "/usr/local/bin/stockfish")
 
 
-class Yardstick(NamedTuple):
+class PerftCase(NamedTuple):
     """A position of chessprogramming.org's *Perft Results*, with the depth to time it at."""
 
     name: str
@@ -23,14 +23,14 @@ class Yardstick(NamedTuple):
 
 
 SIX = (
-    Yardstick("start", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6),
-    Yardstick(
+    PerftCase("start", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6),
+    PerftCase(
         "kiwipete", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5
     ),
-    Yardstick("position 3", "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 7),
-    Yardstick("position 4", "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", 5),
-    Yardstick("position 5", "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", 5),
-    Yardstick(
+    PerftCase("position 3", "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 7),
+    PerftCase("position 4", "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", 5),
+    PerftCase("position 5", "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", 5),
+    PerftCase(
         "position 6", "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10", 5
     ),
 )
@@ -41,15 +41,15 @@ def run(
 ) -> dict[str, Any]:
     """Time perft on one core: the six well-known positions, or one FEN at one depth.
 
-    Leaves are counted from move lists that are written. ``against="stockfish"`` runs its
+    Leaves are counted from complete move lists. ``against="stockfish"`` runs its
     ``go perft`` between ours, position by position. Returns nodes, nodes/s and a row for each
     position; nodes/s and ratio over several are geometric means. Raises ConfigError for a bad FEN
     or depth, an unknown opponent, or a Stockfish that is missing or counts differently.
     """
-    yardsticks = _yardsticks(fen, depth)
+    cases = _cases(fen, depth)
     opponent = _opponent(against)
-    perft(yardsticks[0].fen, 1)  # compile before the clock runs
-    rows = [_row(yardstick, opponent) for yardstick in yardsticks]
+    perft(cases[0].fen, 1)  # compile before the clock runs
+    rows = [_row(case, opponent) for case in cases]
     result = {
         "schema": SCHEMA,
         "nodes": sum(row["nodes"] for row in rows),
@@ -62,24 +62,23 @@ def run(
     return result
 
 
-def _yardsticks(fen: str | None, depth: int | None) -> list[Yardstick]:
+def _cases(fen: str | None, depth: int | None) -> list[PerftCase]:
     if depth is not None and depth < 1:
         raise ConfigError(f"perft depth must be at least 1, not {depth}")
-    chosen = SIX if fen is None else (Yardstick("given", fen, 5),)
-    return [yardstick._replace(depth=depth or yardstick.depth) for yardstick in chosen]
+    chosen = SIX if fen is None else (PerftCase("given", fen, 5),)
+    return [case._replace(depth=depth or case.depth) for case in chosen]
 
 
-def _row(yardstick: Yardstick, opponent: Path | None) -> dict[str, Any]:
+def _row(case: PerftCase, opponent: Path | None) -> dict[str, Any]:
     start = perf_counter()
-    nodes = perft(yardstick.fen, yardstick.depth)
+    nodes = perft(case.fen, case.depth)
     elapsed = perf_counter() - start
-    row = {**yardstick._asdict(), "nodes": nodes, "s": elapsed, "nodes_per_s": nodes / elapsed}
+    row = {**case._asdict(), "nodes": nodes, "s": elapsed, "nodes_per_s": nodes / elapsed}
     if opponent is not None:
-        theirs, elapsed = stockfish_perft(opponent, yardstick.fen, yardstick.depth)
+        theirs, elapsed = stockfish_perft(opponent, case.fen, case.depth)
         if theirs != nodes:
             raise ConfigError(
-                f"perft {yardstick.depth} of '{yardstick.fen}': {nodes} leaves here, "
-                f"{theirs} by {opponent}"
+                f"perft {case.depth} of '{case.fen}': {nodes} leaves here, {theirs} by {opponent}"
             )
         row["stockfish_nodes_per_s"] = theirs / elapsed
         row["ratio"] = row["nodes_per_s"] / row["stockfish_nodes_per_s"]
@@ -137,4 +136,4 @@ def _read_until(lines: Any, start: str) -> str:
     for line in lines:
         if line.startswith(start):
             return str(line)
-    raise ConfigError(f"stockfish stopped before it said '{start}'")
+    raise ConfigError(f"stockfish ended before it printed '{start}'")

@@ -1,4 +1,4 @@
-"""How fast the machine could answer at best: counted operations and bytes under its ceilings.
+"""The best possible speed of a network here: counted operations and bytes under the limits.
 
 A layer takes the longer of its arithmetic and its memory traffic (Williams, Waterman, Patterson,
 "Roofline", CACM 2009). Arithmetic is that of the better method: dense int8 products, or one int16
@@ -18,7 +18,7 @@ from vecchess.snn.topology import neuron_layers, stem_channels
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of memory a position and time step cannot do without."""
+    """Unavoidable bytes of memory traffic a position and time step."""
 
     weights: dict[str, float]
     """By layer, shared by the S positions of a batch."""
@@ -52,9 +52,9 @@ def membrane_bytes(net: IntegerNet) -> int:
 def least_seconds(
     work: Work, traffic: Traffic, ceilings: Ceilings, steps: float, in_slots: bool
 ) -> float:
-    """The shortest time a position of ``steps`` time steps could take, in s.
+    """The shortest possible time of a position of ``steps`` time steps, in s.
 
-    in_slots: whether state goes to memory and back at each step.
+    in_slots: whether state is written to memory and read back at each step.
     """
     total = 0.0
     for layer in work.layers:
@@ -67,7 +67,7 @@ def least_seconds(
 
 
 def _neurons_before(layer: str) -> str:
-    """The neuron layer whose state is charged to ``layer``; both heads hear one, policy pays."""
+    """The neuron layer whose state counts for ``layer``; that of both heads for the policy."""
     return "heads" if layer == "policy" else layer
 
 

@@ -1,4 +1,4 @@
-"""``bench search``: how fast trees are searched, and what they take, with any evaluator."""
+"""``bench search``: speed and memory of searches of many positions, with any evaluator."""
 
 import os
 from statistics import median
@@ -20,19 +20,19 @@ ROUNDS = 5
 
 
 def run(config: SearchBench) -> dict[str, Any]:
-    """Search in this process; returns the medians of what ``Course.lap`` tells, and ``memory``.
+    """Search in this process; returns the medians of ``MeasuredSearch.lap``, and ``memory``.
 
-    The same without the cache is under "without_cache". Trees of the constant network are flat,
-    because all its values are alike: beside it stands the one that counts men, "material".
-    Raises ConfigError for settings, NetworkError for a network that will not do.
+    The same without the cache is under "without_cache". Trees of the constant network are flat, as
+    all its values are equal: "material", which counts material, is measured beside it. Raises
+    ConfigError for settings, and NetworkError for a network, that cannot be measured.
     """
     keep_to_cores(config.cores)
-    first = open_evaluator(_asked(config, config.net))
+    first = open_evaluator(_spec(config, config.net))
     rows = {"": (first, config.cache_mb)}
     if config.cache_mb:
         rows["without_cache"] = (first, 0)
     if config.net == CONSTANT_NET:
-        rows[MATERIAL_NET] = (open_evaluator(_asked(config, MATERIAL_NET)), config.cache_mb)
+        rows[MATERIAL_NET] = (open_evaluator(_spec(config, MATERIAL_NET)), config.cache_mb)
     facts: dict[str, Any] = {
         "schema": SCHEMA,
         "device": first.device,
@@ -51,7 +51,7 @@ def run(config: SearchBench) -> dict[str, Any]:
     return facts
 
 
-def _asked(config: SearchBench, net: str) -> EvaluatorSpec:
+def _spec(config: SearchBench, net: str) -> EvaluatorSpec:
     return EvaluatorSpec(
         net=net,
         gpus=config.gpus,
@@ -66,18 +66,18 @@ def _asked(config: SearchBench, net: str) -> EvaluatorSpec:
 def _measure(
     config: SearchBench, evaluator: OpenedEvaluator, cache_mb: int, seconds: float
 ) -> dict[str, Any]:
-    course = Course(config, evaluator, cache_mb)
-    course.search_batch()  # compiles, and touches the memory
-    laps = [course.lap(seconds / ROUNDS) for _ in range(ROUNDS)]
+    search = MeasuredSearch(config, evaluator, cache_mb)
+    search.search_batch()  # compiles, and allocates the memory
+    laps = [search.lap(seconds / ROUNDS) for _ in range(ROUNDS)]
     middle = {name: median(lap[name] for lap in laps) for name in laps[0]}
-    return {name: _rounded(value) for name, value in middle.items()} | course.memory()
+    return {name: _rounded(value) for name, value in middle.items()} | search.memory()
 
 
 def _rounded(value: float) -> float:
     return round(value) if value >= 1000 else round(value, 4)
 
 
-class Course:
+class MeasuredSearch:
     """One search over batches of positions; each is new, and begins with an empty cache."""
 
     def __init__(self, config: SearchBench, evaluator: OpenedEvaluator, cache_mb: int) -> None:
@@ -111,7 +111,7 @@ class Course:
     def lap(self, seconds: float) -> dict[str, float]:
         """Search for ``seconds``, one batch at least; returns speeds, sizes of trees, shares.
 
-        Simulations are those below the root. The machinery is all that is not the evaluator.
+        Simulations are those below the root. The machinery is everything but the evaluator.
         """
         before, batches, simulations, spent = self._reading(), self._batches, 0, 0.0
         while spent < seconds:
@@ -134,7 +134,7 @@ class Course:
         }
 
     def memory(self) -> dict[str, Any]:
-        """Bytes of all pages that trees ever held, of what they may hold, and for each node.
+        """Bytes of all pages that trees have used, of those they may use, and for each node.
 
         A node with its edges takes ``node_bytes`` + edges_per_node * ``edge_bytes``; the rest of
         ``bytes_per_node`` is room at the ends of pages.

@@ -1,4 +1,4 @@
-"""How fast self-play is: the whole server, or its machinery with a constant network."""
+"""``bench throughput``: speed of self-play, or of its machinery with a constant network."""
 
 import os
 import tempfile
@@ -33,26 +33,26 @@ ROUNDS = 5
 SETTLE_S = 1.0
 SETTLE_PLIES = 600
 """With the constant network: plies a game before measuring. All games begin together, and late
-positions cost more than early ones, so both sides have to have mixed."""
+positions cost more than early ones, so games of all lengths have to be in progress."""
 
 
 def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
-    """Play for ``seconds`` and tell the speed; ``cores`` > 0 keeps this process to so many.
+    """Play for ``seconds`` and return speeds; ``cores`` > 0 keeps this process to that number.
 
     One device: in this process, nothing written. Several: real workers, shards in a temporary
-    folder. Raises ConfigError for devices or settings that will not do.
+    folder. Raises ConfigError for wrong devices or settings.
     """
     keep_to_cores(cores)
     devices = parse_gpus(config.gpus)
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
-        folder_of_run = RunFolder(Path(folder))
-        folder_of_run.create()
+        run_folder = RunFolder(Path(folder))
+        run_folder.create()
         network = configured_network(config)
-        net = store_configured_net(config, network, folder_of_run)
+        net = store_configured_net(config, network, run_folder)
         sizes = None if network is None else network.config
         config = with_remembered_slots(config, sizes, devices)
         if len(devices) > 1:
-            return _with_workers(config, net, devices, folder_of_run, seconds)
+            return _with_workers(config, net, devices, run_folder, seconds)
         return _in_process(config, net, devices[0], seconds)
 
 
@@ -75,7 +75,7 @@ def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float
     numbers.add([(0, ENDLESS)])
     server = build_server(config, net, device, share, numbers)
     server.start()
-    while server.engine.counters.positions < share.slots:  # compiles, where that is to be done
+    while server.engine.counters.positions < share.slots:  # compiles where necessary
         server.turn()
     _turn_for(server, SETTLE_S)
     facts: dict[str, Any] = {
@@ -109,7 +109,7 @@ def _turn_for(server: SelfplayServer, seconds: float) -> tuple[Message, Message,
 
 
 def _against_movers_alone(server: SelfplayServer, seconds: float) -> dict[str, Any]:
-    """The whole machinery, and in turn the same movers without queue, slots and engine."""
+    """The whole machinery, and in turns the same movers without queue, slots and engine."""
     whole, alone, loads = [], [], []
     mover = _lone_mover(server)
     plies = SETTLE_PLIES * server.requests.num_rows
@@ -132,7 +132,7 @@ def _against_movers_alone(server: SelfplayServer, seconds: float) -> dict[str, A
 
 
 def _lone_mover(server: SelfplayServer) -> Mover:
-    """A mover like the server's first, whose every answer is zero and there at once."""
+    """A mover like the server's first; its requests are answered with zeros."""
     num_games = len(server.movers[0].rows)
     requests = Requests.empty(num_games, server.requests.planes.shape[1])
     requests.steps[:] = 1
@@ -140,7 +140,7 @@ def _lone_mover(server: SelfplayServer) -> Mover:
 
 
 def _play_alone(mover: Mover, seconds: float) -> float:
-    """Plies/s of one mover whose every question is answered at once."""
+    """Plies/s of one mover whose requests are answered at once."""
     plies = mover.plies
     start = perf_counter()
     while (spent := perf_counter() - start) < seconds:
@@ -150,20 +150,20 @@ def _play_alone(mover: Mover, seconds: float) -> float:
 
 
 class _Deadline:
-    """Ends a campaign after so many seconds of play."""
+    """Ends self-play after a number of seconds of play."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._start = 0.0
 
-    def update(self, campaign: Supervisor) -> None:
-        if not self._start and all(w.stage == "playing" for w in campaign.workers.values()):
+    def update(self, games: Supervisor) -> None:
+        if not self._start and all(w.stage == "playing" for w in games.workers.values()):
             self._start = perf_counter()
         if self._start and perf_counter() - self._start > self._seconds:
-            campaign.stop("time")
+            games.stop("time")
 
     def note(self, line: str) -> None:
-        """Nobody reads."""
+        """Drop ``line``."""
 
 
 def _with_workers(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from vecchess.bench.paired_timing import Count, Laps, core_share, race, ratio, speed
+from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, speed, time_in_turns
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_planes
@@ -127,7 +127,7 @@ def run(config: TrainingBench, others: Mapping[str, MakeOther] | None = None) ->
         for learner in learners:
             for _ in range(WARM_UP):
                 learner.turn()
-        laps = race(learners, config.seconds)
+        laps = time_in_turns(learners, config.seconds)
         return _facts(config, learners, laps, list(others or {}))
     finally:
         torch.set_num_threads(threads)

@@ -1,12 +1,12 @@
 """Faults at named points of a process: where it is about to touch the files of a run.
 
-Python tells whoever asks what it is about to do (audit events, PEP 578), so nothing in vecchess
-knows of this. A fault is said in one line, by way of the environment, and heeded by
-``python -m vecchess_cli.tortured`` and the workers it starts:
+Python reports what it is about to do to audit hooks (PEP 578), so no other module of vecchess takes
+part. A fault is one line in an environment variable; ``python -m vecchess_cli.tortured`` and its
+workers install it:
 
     TORTURE_FAULT="kill at shard 3"     at the third shard that a process is about to write
-    "kill at any 57"                     at the 57th time that it touches a file of the run
-    "full at any 57 for 0.5"             from then on for so many seconds the disk has no room
+    "kill at any 57"                     at its 57th access to a file of the run
+    "full at any 57 for 0.5"             from that access on the disk is full for 0.5 s
 """
 
 import errno
@@ -34,7 +34,7 @@ POINTS = {
     "network": ("os.rename", re.compile(r"/nets/[^/]*$")),
     "any": ("", re.compile(r"/(games|inflight|live|nets)/|/[^/]*\.(jsonl?|toml)$|/\.lock$")),
 }
-"""What a process may be about to do: the audit event ("": each of them) and the file."""
+"""Point -> audit event ("": each of them) and file."""
 ACTIONS = {"kill", "full", "broken", "readonly"}
 _ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.EROFS}
 _EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.mkdir"}
@@ -43,7 +43,7 @@ _FAULT = re.compile(r"(\w+) at ([\w ]+?) (\d+)(?: for ([\d.]+))?")
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens when, and for how long."""
+    """What happens, at which point, and for how long."""
 
     action: str
     point: str
@@ -52,7 +52,7 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> "Fault":
-        """From its line; raises ConfigError for another."""
+        """Read a fault's line; raises ConfigError for another text."""
         match = _FAULT.fullmatch(text)
         if match is None or match[1] not in ACTIONS or match[2] not in POINTS:
             raise ConfigError(f'{VARIABLE}="{text}" is no fault, like "kill at shard 3"')
@@ -69,18 +69,18 @@ class Injector:
     def __init__(
         self, fault: Fault, folder: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``folder``: only what lies below it counts."""
+        """``folder``: only files below it count."""
         self._fault, self._folder, self._clock = fault, folder, clock
         self._event, self._file = POINTS[fault.point]
         self._seen = 0
         self._until = 0.0
 
     def install(self) -> None:
-        """From now on, for as long as the process lives."""
-        sys.addaudithook(self.hear)
+        """Install the hook for the rest of the process's life."""
+        sys.addaudithook(self.on_audit_event)
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """An audit event. Raises OSError where the disk is to refuse."""
+    def on_audit_event(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Handle an audit event. Raises OSError where the disk is to fail."""
         if event not in _EVENTS or (path := _path_of(event, arguments)) is None:
             return
         if not path.startswith(self._folder) or not _writes(event, arguments):
@@ -88,26 +88,26 @@ class Injector:
         if (not self._event or event == self._event) and self._file.search(path):
             self._seen += 1
             if self._seen == self._fault.number:
-                self._strike()
+                self._trigger()
         if self._clock() < self._until:
             number = _ERRORS[self._fault.action]
             raise OSError(number, os.strerror(number), path)
 
-    def _strike(self) -> None:
+    def _trigger(self) -> None:
         if self._fault.action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         self._until = self._clock() + self._fault.seconds
 
 
 def install_from_environment() -> None:
-    """Heed the fault that the environment tells of, "fault;folder", if there is one."""
+    """Install the fault of the environment variable, "fault;folder", if there is one."""
     text, _, folder = os.environ.get(VARIABLE, "").rpartition(";")
     if text:
         Injector(Fault.parse(text), folder).install()
 
 
 def _path_of(event: str, arguments: tuple[Any, ...]) -> str | None:
-    """The file that is written, or gets its name."""
+    """The file that is written or renamed to."""
     path = arguments[1 if event == "os.rename" else 0]
     return os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else None
 

@@ -1,4 +1,4 @@
-"""What holds of every run, whatever happened to it."""
+"""Conditions that hold for every run, under all faults."""
 
 from collections.abc import Iterator
 
@@ -12,22 +12,22 @@ from vecchess.store.stats import GameStats
 
 
 def broken_invariants(run: RunFolder, num_games: int, digest: str) -> list[str]:
-    """What is wrong with a run of the games 0 .. ``num_games`` that is complete; hopefully nothing.
+    """Violations in a complete run of the games 0 .. ``num_games``; empty where it is right.
 
-    digest: of the same games played in peace (``GameRecords.digest``).
+    digest: of the same games played without faults (``GameRecords.digest``).
     """
     try:
         manifest = run.manifest()
         found = [*_numbers(run, num_games), *_files(run, manifest), *_counts(manifest)]
         if run.records().digest() != digest:
-            found.append("the games are not those that are played in peace")
+            found.append("the games differ from those played without faults")
     except VecchessError as error:
         return [str(error)]
     return found
 
 
 def broken_in_progress(run: RunFolder, num_games: int) -> list[str]:
-    """What is wrong with a run that is not complete: fewer things have to hold."""
+    """Violations in a run that is not complete: fewer conditions have to hold."""
     try:
         manifest = run.manifest()
         numbers = np.concatenate(
@@ -39,7 +39,7 @@ def broken_in_progress(run: RunFolder, num_games: int) -> list[str]:
     if len(np.unique(numbers)) < len(numbers):
         found.append("a game is recorded twice")
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < num_games:
-        found.append("a game is recorded that nobody asked for")
+        found.append("a game is recorded that is not of the run")
     return found
 
 
@@ -59,7 +59,7 @@ def _files(run: RunFolder, manifest: Manifest) -> Iterator[str]:
             yield f"{path.name} is in no manifest"
     for path in sorted(run.path.rglob("*")):
         if path.name.startswith(PARTIAL_PREFIX) and path.parent != run.live:
-            yield f"{path} was half written, and left"
+            yield f"{path} is half written"
     if any(run.inflight.glob("*.npz")):
         yield "games in progress are saved, though all are recorded"
 

@@ -1,4 +1,4 @@
-"""The processes of a run that is tortured, and what is done to them. By Linux's /proc."""
+"""The processes of a run under torture, and faults of processes. By Linux's /proc."""
 
 import os
 import resource
@@ -27,47 +27,46 @@ class Victims:
 
 
 def kill(pid: int) -> None:
-    """End a process at whatever it is doing."""
+    """Kill a process at once."""
     _signal(pid, signal.SIGKILL)
 
 
 def end(victims: Victims) -> None:
-    """Kill what is left, be it paused or not, the supervisor first: it would replace workers."""
+    """Kill all, paused or not, the supervisor first: it would replace workers."""
     for pid in (victims.supervisor, *victims.workers):
         kill(pid)
 
 
 def pause(pid: int) -> None:
-    """Let a process do nothing until ``go_on``."""
+    """Stop a process until ``resume``."""
     _signal(pid, signal.SIGSTOP)
 
 
-def go_on(pid: int) -> None:
-    """Let a paused process go on."""
+def resume(pid: int) -> None:
+    """Continue a paused process."""
     _signal(pid, signal.SIGCONT)
 
 
 def slow(pid: int, seconds: float) -> None:
-    """For so long let a process go on for a tenth of the time only."""
+    """For ``seconds`` let a process run a tenth of the time only."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pause(pid)
         time.sleep(0.045)
-        go_on(pid)
+        resume(pid)
         time.sleep(0.005)
 
 
 def limit_files(pid: int, size: int) -> None:
-    """Let files of a process grow no longer than ``size`` bytes: writes are torn there, as on a
-    disk that becomes full. -1: as long as they like."""
+    """Limit files of a process to ``size`` bytes: writes are cut there, as on a disk that becomes
+    full. -1: no limit."""
     with suppress(ProcessLookupError):
         _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if size < 0 else size, hard))
 
 
 def starve(pid: int, spare_bytes: int) -> None:
-    """Let a process have no more than ``spare_bytes`` of address space beyond what it has. -1: all
-    it likes."""
+    """Limit the address space of a process to its present size and ``spare_bytes``; -1: none."""
     with suppress(ProcessLookupError, FileNotFoundError):
         _, hard = resource.prlimit(pid, resource.RLIMIT_AS)
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])

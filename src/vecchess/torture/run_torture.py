@@ -1,9 +1,9 @@
-"""Self-play under faults, for as long as wanted: ``vecchess doctor --torture MINUTES``.
+"""Self-play under faults, for a number of minutes: ``vecchess doctor --torture MINUTES``.
 
-Runs of three workers are killed, stopped, starved and robbed of their disk at random moments and at
-named points, and gone on with until they are complete. Then every game has to be there once, the
-same as it is played in peace. All choices follow from a seed, which is told; the moments do not
-quite: the machine has a say in them.
+Runs of three workers are killed, paused, starved of memory and of disk space at random moments and
+at named points, and resumed until they are complete. Then every game has to be recorded once, the
+same as without faults. All choices follow from a seed, which is reported; the moments also depend
+on the machine.
 """
 
 import json
@@ -33,24 +33,24 @@ from vecchess.torture.processes import Victims
 
 SCHEMA = 1
 LONGEST_S = 600.0
-"""A run that does not come to its end within so long has lost its way. After half of it there are
-no more faults."""
+"""A run that is not complete after this time has failed. After half of it there are no more
+faults."""
 EXIT_CODES = {0, 1, -signal.SIGKILL}
-"""Of a supervisor: complete, a disk that refuses (one line says so), killed."""
+"""Exit codes of a supervisor: complete, a disk error (reported in one line), killed."""
 FAULTS = {
-    "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill everybody": 1,
+    "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill all processes": 1,
     "pause a worker": 2, "pause the supervisor": 1, "slow a worker": 1, "no room": 2,
     "starve a worker": 1,
 }  # fmt: skip
-"""What may happen at a random moment, and how often against the others."""
+"""Faults at random moments, and their relative frequency."""
 TOTALS = ("runs", "starts", "games", "kills")
-"""What is counted beside the faults; "kills" are processes, of which some faults end several."""
+"""Counts besides the faults; "kills" are processes, of which some faults end several."""
 GAPS_S = (0.15, 0.5, 1.5)
-"""Mean times between faults, one of them for each start."""
+"""Mean times between faults; each start draws one."""
 SHARE_AT_POINTS = 0.3
 """Share of the starts with a fault at a named point."""
 SHARE_TAMPERED = 0.3
-"""Share of the restarts before which a file is damaged that anybody may lose."""
+"""Share of the restarts before which a file is damaged as a crash of the machine may do."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ SETTINGS = (
 
 
 class Torture:
-    """Cycle after cycle: a run is begun, tortured, completed and looked through."""
+    """Runs in turn: each is started, put under faults, completed and checked."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class Torture:
         self._broken: list[str] = []
 
     def run(self, minutes: float, kills: int | None = None) -> dict[str, Any]:
-        """Torture for so long, or until there were so many ``kills``, or a signal asks to stop.
+        """Run for ``minutes``, until ``kills`` processes were killed, or until a signal.
 
-        The report: what was counted, "faults" by name, what it was "stopped_by", "" by itself, and
-        what is "broken", hopefully nothing.
+        The report: the counts, "faults" by name, what it was "stopped_by" ("" by itself), and the
+        list of what is "broken".
         """
         start = time.monotonic()
         with (
@@ -133,7 +133,7 @@ class Torture:
         """One run, from its first start to the look at what is there."""
         setting = self._random.choice(self._settings)
         if setting.name not in self._digests:
-            self._digests[setting.name] = self._digest_in_peace(folder, setting)
+            self._digests[setting.name] = self._digest_without_faults(folder, setting)
         run = RunFolder(folder / f"run-{self._count['runs']}")
         start = time.monotonic()
         while not self._broken and not self._session(run, setting, start):
@@ -151,8 +151,8 @@ class Torture:
             self._broken.append(f"the run is kept in {kept}")
         shutil.rmtree(run.path, ignore_errors=True)
 
-    def _digest_in_peace(self, folder: Path, setting: Setting) -> str:
-        run = RunFolder(folder / f"peace-{setting.name}")
+    def _digest_without_faults(self, folder: Path, setting: Setting) -> str:
+        run = RunFolder(folder / f"quiet-{setting.name}")
         with tempfile.TemporaryFile("w+") as words:
             with _ended(self._start(run, setting, "", "cpu:1", words)) as supervisor:
                 code = supervisor.wait()
@@ -162,10 +162,10 @@ class Torture:
         return run.records().digest()
 
     def _session(self, run: RunFolder, setting: Setting, start: float) -> bool:
-        """One life of the supervisor of a run that began at ``start``; True where that is complete
-        then."""
+        """One start of the supervisor, of a run that began at ``start``; True where the run is
+        complete then."""
         is_late = time.monotonic() - start > self._longest_s / 2
-        calm = is_late or self._random.random() < 0.1  # somebody has to come to the end
+        calm = is_late or self._random.random() < 0.1  # some starts must come to the end
         fault = "" if is_late else self._fault_at_point()
         gap_s = self._random.choice(GAPS_S)
         starved = self._count["starve a worker"]
@@ -174,25 +174,25 @@ class Torture:
                 while supervisor.poll() is None:
                     time.sleep(self._random.expovariate(1 / gap_s))
                     if not calm and supervisor.poll() is None:
-                        self._strike(Victims.of(supervisor))
+                        self._inject(Victims.of(supervisor))
                     if time.monotonic() - start > self._longest_s:
                         self._broken.append(f"not complete after {self._longest_s:g} s")
                         break
             code = supervisor.wait()
             words.seek(0)
-            said = words.read()
+            stderr = words.read()
         self._count["starts"] += 1
-        # what a process without memory says is not in our hands
-        if num_tracebacks(said, code) and self._count["starve a worker"] == starved:
-            self._broken.append(f"a traceback: {said}")
+        # a process without memory may print a traceback
+        if num_tracebacks(stderr, code) and self._count["starve a worker"] == starved:
+            self._broken.append(f"a traceback: {stderr}")
         if code not in EXIT_CODES:
-            self._broken.append(f"exit code {code}: {said}")
+            self._broken.append(f"exit code {code}: {stderr}")
         return code == 0
 
     def _start(
         self, run: RunFolder, setting: Setting, fault: str, devices: str, words: TextIO
     ) -> subprocess.Popen[str]:
-        """A supervisor; what it has to say goes to the file ``words``."""
+        """Start a supervisor; its stderr goes to the file ``words``."""
         resume = ["--resume"] if run.is_there else []
         arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
         program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", "--quiet"]
@@ -217,13 +217,13 @@ class Torture:
         lasting = "" if action == "kill" else f" for {self._random.uniform(0.01, 2.0):.2f}"
         return f"{action} at {point} {number}{lasting}"
 
-    def _strike(self, victims: Victims) -> None:
-        """One fault at this moment."""
+    def _inject(self, victims: Victims) -> None:
+        """Inject one fault now."""
         what = self._random.choices(list(FAULTS), list(FAULTS.values()))[0]
         if not victims.workers and "worker" in what:
-            return  # they are still to come
+            return  # they have not started yet
         worker = self._random.choice(victims.workers) if victims.workers else victims.supervisor
-        everybody = (victims.supervisor, *victims.workers)
+        all_processes = (victims.supervisor, *victims.workers)
         moment = self._random.uniform(0.01, 2.0)
         self._count[what] += 1
         if what.startswith("kill"):
@@ -231,7 +231,7 @@ class Torture:
                 "kill a worker": (worker,),
                 "kill all workers": victims.workers,
                 "kill the supervisor": (victims.supervisor,),
-                "kill everybody": everybody,
+                "kill all processes": all_processes,
             }[what]
             self._count["kills"] += len(chosen)
             for pid in chosen:
@@ -240,15 +240,15 @@ class Torture:
             pid = worker if what == "pause a worker" else victims.supervisor
             processes.pause(pid)
             time.sleep(moment)
-            processes.go_on(pid)
+            processes.resume(pid)
         elif what == "slow a worker":
             processes.slow(worker, moment)
         elif what == "no room":
             size = self._random.choice((0, 100, 5000, 50_000))
-            for pid in everybody:
+            for pid in all_processes:
                 processes.limit_files(pid, size)
             time.sleep(moment)
-            for pid in everybody:
+            for pid in all_processes:
                 processes.limit_files(pid, -1)
         else:
             processes.starve(worker, 1 << 20)
@@ -256,12 +256,12 @@ class Torture:
             processes.starve(worker, -1)
 
     def _tamper(self, run: RunFolder) -> None:
-        """Damage what a crash of the machine may damage: the manifest's end, games in progress."""
+        """Damage a file as a crash of the machine may: the manifest's end, games in progress."""
         self._count["tampered"] += 1
         manifest = run.manifest().path
         saved = sorted(run.inflight.glob("[!.]*.npz"))
         if saved and self._random.random() < 0.7:
-            with suppress(FileNotFoundError):  # a worker that has lost its supervisor is at it too
+            with suppress(FileNotFoundError):  # a worker without supervisor may remove it
                 self._damage(self._random.choice(saved))
         elif manifest.exists():
             line = json.dumps({"schema": 1, "file": "torn"})
@@ -269,7 +269,7 @@ class Torture:
                 file.write(line[: self._random.randint(1, len(line))])
 
     def _damage(self, path: Path) -> None:
-        """Turn a bit of a file round, or lose its end."""
+        """Flip a bit of a file, or cut its end."""
         data = bytearray(path.read_bytes())
         if data and self._random.random() < 0.5:
             data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
@@ -280,7 +280,7 @@ class Torture:
 
 @contextmanager
 def _ended(supervisor: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """Nothing of a run is left after the block, also where somebody asks to stop."""
+    """Ends all processes of a run after the block, also after an exception."""
     try:
         yield supervisor
     finally:
@@ -289,15 +289,16 @@ def _ended(supervisor: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]
             supervisor.wait()
 
 
-def num_tracebacks(said: str, code: int) -> int:
-    """How many of vecchess a supervisor that ended with ``code``, and its workers, have said.
+def num_tracebacks(stderr: str, code: int) -> int:
+    """Number of tracebacks of vecchess in the stderr of a supervisor that ended with ``code``, and
+    of its workers.
 
-    A process that loses its supervisor before it has heard what it is to be says so in the words of
-    Python's multiprocessing, before anything of vecchess runs in it. Those do not count.
+    A spawned process that loses its supervisor before it has received its task prints a traceback
+    of Python's multiprocessing, before any code of vecchess runs in it. Those do not count.
     """
-    stillborn = said.count("reduction.pickle.load(from_parent)") if code == -signal.SIGKILL else 0
-    return said.count("Traceback") - stillborn
+    stillborn = stderr.count("reduction.pickle.load(from_parent)") if code == -signal.SIGKILL else 0
+    return stderr.count("Traceback") - stillborn
 
 
 def _last_line(words: TextIO) -> str:
-    return (words.read().strip().splitlines() or ["no word"])[-1]
+    return (words.read().strip().splitlines() or ["no output"])[-1]
