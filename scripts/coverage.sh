@@ -14,7 +14,7 @@ run() { "$python" -m coverage run -m pytest -q -p no:cacheprovider --timeout 120
 
 run --noconftest -p tests.plain.interpreted -m plain tests/chess tests/store tests/selfplay
 NUMBA_CACHE_DIR="$PWD/$folder/numba" run -m "not slow" tests/chess tests/plain
-NUMBA_CACHE_DIR="$PWD/$folder/numba" run tests/chess/test_kernels.py -k without_extensions
+NUMBA_CACHE_DIR="$PWD/$folder/numba" run tests/chess/test_bitboards.py -k without_extensions
 run -m "not slow" tests/store tests/selfplay tests/faults \
     tests/system/test_selfplay.py tests/system/test_search.py
 "$python" -m coverage combine -q

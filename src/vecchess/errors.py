@@ -1,13 +1,13 @@
-"""Errors a user can meet. The message says what is wrong, where, and what to do next."""
+"""Errors that users can meet. A message tells what is wrong, where, and what to do next."""
 
 import errno
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_MISTAKES = {
+_BAD_PLACE = {
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
     errno.ENAMETOOLONG, errno.ELOOP, errno.EEXIST,
 }  # fmt: skip
-"""What the system says of a place that was chosen badly."""
+"""Error numbers of a place that was chosen badly."""
 
 
 class VecchessError(Exception):
@@ -27,11 +27,11 @@ class DataError(VecchessError):
 
 
 class FileUnreadable(DataError):  # noqa: N818
-    """The system refuses a file: what it holds nobody knows, and the next time it may let us."""
+    """A file could not be read (I/O or permission). Its content is unknown; retrying may help."""
 
 
-class DiskFull(DataError):  # noqa: N818  (the name says what happened)
-    """There is no room on the disk; it may be tried again when there is."""
+class DiskFull(DataError):  # noqa: N818  (named after the event)
+    """The disk is full; writing may be tried again later."""
 
 
 class NetworkError(VecchessError):
@@ -41,7 +41,7 @@ class NetworkError(VecchessError):
 
 
 class DeviceError(VecchessError):
-    """A GPU ran out of memory, or failed. A process may have to be started anew to use it again."""
+    """A GPU ran out of memory, or failed. Only a new process may be able to use it again."""
 
     def __init__(self, message: str, out_of_memory: bool = False) -> None:
         """``out_of_memory``: fewer slots may help."""
@@ -49,7 +49,7 @@ class DeviceError(VecchessError):
         self.out_of_memory = out_of_memory
 
 
-class WorkerDied(VecchessError):  # noqa: N818  (the name says what happened)
+class WorkerDied(VecchessError):  # noqa: N818  (named after the event)
     """A worker process ended, or stopped answering, and could not be replaced."""
 
 
@@ -60,12 +60,12 @@ class RankLost(WorkerDied):
 def write_error(
     line: str, error: OSError, mistake: type[VecchessError] = DataError, advice: str = ""
 ) -> VecchessError:
-    """What to raise where the system refuses to write: DiskFull if that may pass, ``mistake`` where
-    it is the place that will not do, DataError else.
+    """The error of a failed write: DiskFull for a full disk, ``mistake`` for a bad place, else
+    DataError.
 
-    line: what was tried; the reason is put behind it. advice: what to do about the place.
+    line: what was tried, without the reason. advice: what to do about the place.
     """
-    if error.errno in _MISTAKES:
+    if error.errno in _BAD_PLACE:
         return mistake(f"{line}: {error.strerror}{advice and '; '}{advice}")
     kind = DiskFull if error.errno in _NO_ROOM else DataError
     return kind(f"{line}: {error.strerror}")

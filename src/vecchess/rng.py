@@ -1,7 +1,7 @@
-"""Random numbers by counter: the same triple gives the same number, whoever asks, in any order.
+"""Random numbers by counter: a triple always gives the same number, in any order of calls.
 
 Three rounds of the finaliser of splitmix64 (Steele, Lea, Flood 2014), each taking in one more
-word. There is no state, so games do not depend on each other or on who plays them.
+word. There is no state, so games depend neither on each other nor on the worker.
 """
 
 from typing import Any

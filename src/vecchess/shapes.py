@@ -1,13 +1,14 @@
-"""The letters every docstring uses, and the sizes that several packages share.
+"""The letters of all docstrings, and the sizes that several packages share.
 
     B  positions in a batch        T  time steps of the network     N  tree nodes
     S  slots of the network        L  legal moves of a position     E  tree edges
     G  games                       P  input planes                  W  workers
     R  request rows                C  channels
 
-The batch dimension comes first and is always there; a name ending in ``_unbatched`` marks the
-exceptions. A move is ``uint16``: from | to << 6 | promotion << 12, squares a1 = 0 ... h8 = 63 as
-the mover sees the board (the mover always plays up the board).
+The batch dimension comes first and is always there, but in the functions that kernels are made of
+(``jit.inline``, ``part`` and ``paste``): they take the address of one item. A move is ``uint16``:
+from | to << 6 | promotion << 12, squares a1 = 0 ... h8 = 63 as the mover sees the board (the mover
+always plays up the board).
 """
 
 NUM_SQUARES = 64

@@ -8,8 +8,7 @@ from tests.chess.walks import to_code
 from tests.kernels import exposed
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
-from vecchess.chess.planes import CLOCK_STEPS, NUM_PLANES, clock_level
+from vecchess.chess.planes import CLOCK_STEPS, MATERIAL_WEIGHTS, NUM_PLANES, clock_level
 from vecchess.chess.position import clock_of, colour_of, ply_of
 from vecchess.chess.rules import (
     FIFTY_MOVES_PLIES,

@@ -4,8 +4,7 @@ import pytest
 
 from tests.inference.questions import ask
 from vecchess.chess.fen import from_board
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
-from vecchess.chess.planes import NUM_PLANES, encode_planes
+from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests

@@ -22,13 +22,14 @@ import pytest
 MOST_CPU_S, MOST_S = 25, 900
 """Processor time, and time in all, after which an attempt is taken to have no end: two to four
 times what all tests take."""
-COMPILED = {"chess/bits.py", "chess/emit.py", "chess/hash.py", "chess/rays.py"}
-WORDS = "tests/plain/test_words.py"
+COMPILED = {f"chess/bitboards/{name}.py" for name in ("bits", "move_lists", "hash", "rays")}
+INSTRUCTIONS = "tests/plain/test_instructions.py"
 NEAREST = {
     "chess": {
         "action": "action", "directions": "action", "chess960": "fen", "fen": "fen",
-        "material": "rules", "past": "past", "pgn": "pgn", "planes": "past", "rules": "rules",
-        "sample": "kernels", "sliders": "kernels", "tables": "kernels", "uci": "uci",
+        "history": "history", "pgn": "pgn", "planes": "history", "rules": "rules",
+        "sample": "bitboards", "attacks": "bitboards", "tables": "bitboards",
+        "uci_moves": "uci_moves",
     },
     "store": {
         "disk": "disk", "inflight": "inflight", "manifest": "manifest", "metrics": "metrics",
@@ -39,7 +40,9 @@ NEAREST = {
 }  # fmt: skip
 """The test file for each source file, where it is not the first of ``ORDER``."""
 ORDER = {
-    "chess": ("differential", "perft", "action", "fen", "uci", "rules", "past", "kernels", "pgn"),
+    "chess": (
+        "movegen", "perft", "action", "fen", "uci_moves", "rules", "history", "bitboards", "pgn",
+    ),
     "store": (
         "records", "shards", "manifest", "npz", "disk", "targets", "replay", "inflight",
         "number_set", "run_folder", "status", "metrics",
@@ -58,7 +61,7 @@ def prepare() -> None:
 def tests_for(changed: str) -> list[list[str]]:
     """The arguments of pytest for a changed file, "chess/fen.py": of one run after the other."""
     if changed in COMPILED:
-        return [[WORDS]]
+        return [[INSTRUCTIONS]]
     part, stem = changed.split("/")[0], Path(changed).stem
     nearest = NEAREST[part].get(stem, ORDER[part][0])
     others = [name for name in ORDER[part] if name != nearest]

@@ -109,7 +109,7 @@ def _try_all(folder: Path, part: str, mutants: WorkDB) -> bool:
     """Try what has no result yet, and with other tests than last time what survived; False where
     tests fail on the sources as they are."""
     prepare()
-    for changed in (f"{part}/__init__.py", "chess/bits.py"):
+    for changed in (f"{part}/__init__.py", "chess/bitboards/bits.py"):
         if (noticed := attempt(folder, changed)) is not None:
             print(f"without a mutant: {noticed}, see {folder / 'attempt.log'}", file=sys.stderr)
             return False

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import settings
 from numba.core import config
 
-from tests.plain import words
+from tests.plain import instructions
 
 if "vecchess.jit" in sys.modules:
     raise ImportError("tests.plain.interpreted has to be loaded before vecchess: with -p")
@@ -33,22 +33,22 @@ def _replace(module: Any, plain: dict[str, Any]) -> None:
 
 
 def _install() -> None:
-    """Each module's words, before a module above it takes them."""
-    _replace(bits, words.BITS)
+    """Replace the intrinsics of each module, before a module above it imports them."""
+    _replace(bits, instructions.BITS)
     from vecchess.chess.bitboards import hash as hashing
     from vecchess.chess.bitboards import rays
 
-    rays.slider_attacks, rays.king_rays = words.slider_attacks, words.king_rays
-    hashing.hash_words = words.hash_words(hashing._FIRST, hashing._SECOND)
+    rays.slider_attacks, rays.king_rays = instructions.slider_attacks, instructions.king_rays
+    hashing.hash_words = instructions.hash_words(hashing._FIRST, hashing._SECOND)
     from vecchess.chess.bitboards import move_lists as emit
 
     emit.emit8 = emit.emit16 = emit._emit_in_fours
     from vecchess.search.kernels import atomic
 
-    _replace(atomic, words.ATOMIC)
+    _replace(atomic, instructions.ATOMIC)
     from vecchess import memory_layout
 
-    memory_layout.Record.__new__ = lambda cls, address: words.PlainRecord(  # type: ignore
+    memory_layout.Record.__new__ = lambda cls, address: instructions.PlainRecord(  # type: ignore
         address, memory_layout.Pointer(cls)
     )
 

@@ -19,8 +19,7 @@ import chess.engine
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.search.epd import FOLDER, epd_line
-from tests.search.facts import (
+from tests.search.board_facts import (
     can_stay_ahead,
     material,
     mating_moves,
@@ -28,7 +27,8 @@ from tests.search.facts import (
     repeating_moves,
     stalemating_moves,
 )
-from tests.search.sources import about_to_repeat, play
+from tests.search.epd import FOLDER, epd_line
+from tests.search.position_sources import about_to_repeat, play
 
 SEED = 4
 STOCKFISH = "/usr/games/stockfish"

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.search.table import POLICY_SCALE, VALUE_SCALE, answer
+from tests.search.table_backend import POLICY_SCALE, VALUE_SCALE, answer
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves

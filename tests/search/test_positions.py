@@ -5,8 +5,7 @@ from collections import Counter
 import chess
 import pytest
 
-from tests.search.epd import FOLDER, epd_line, read_epd
-from tests.search.facts import (
+from tests.search.board_facts import (
     can_stay_ahead,
     material,
     mating_moves,
@@ -14,6 +13,7 @@ from tests.search.facts import (
     repeating_moves,
     stalemating_moves,
 )
+from tests.search.epd import FOLDER, epd_line, read_epd
 
 LEAST = {
     "mate_in_1": 200,

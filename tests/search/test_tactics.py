@@ -7,7 +7,7 @@ import pytest
 from tests.search.epd import read_epd
 from vecchess.analysis.parse_position import position_after
 from vecchess.chess.action import actions_to_moves
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin import MaterialBackend

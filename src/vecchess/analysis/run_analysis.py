@@ -23,7 +23,7 @@ from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree_limits import TreeLimits
+from vecchess.search.tree_memory import TreeLimits
 
 SIMS_A_LANE, MOST_LANES = 100, 32
 _MARK = "analyse-{}.compiled"

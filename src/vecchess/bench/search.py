@@ -13,7 +13,7 @@ from vecchess.chess.sample import random_games
 from vecchess.config import CONSTANT_NET, MATERIAL_NET, TreeConfig
 from vecchess.config.bench_settings import SearchBench
 from vecchess.search.batch_search import BatchSearch
-from vecchess.search.tree_limits import EDGE_BYTES, NODE_BYTES
+from vecchess.search.tree_memory import EDGE_BYTES, NODE_BYTES
 
 SCHEMA = 1
 ROUNDS = 5

@@ -1,0 +1,16 @@
+"""The rules of chess, in kernels: positions, moves, histories, and the network's input planes.
+
+- ``position`` a position: eight ``uint64``, always seen by the side to move; its keys
+- ``movegen`` all legal moves
+- ``make`` making a move
+- ``rules`` when a game is over; histories of keys, for repetitions
+- ``history`` the last positions of a game, for networks with history planes
+- ``planes`` input planes of the network; piece values
+- ``action`` AlphaZero's action code, to moves and back
+- ``game_cursor`` recorded games, played through ply by ply
+- ``fen``, ``pgn``, ``uci_moves`` notations, through python-chess
+- ``chess960`` start positions
+- ``sample`` random games and positions
+- ``perft`` counts of the leaves of the tree of moves
+- ``bitboards`` loads, stores, bit instructions, lookup tables and attacks
+"""

@@ -1,7 +1,7 @@
 """AlphaZero's action code, ``plane * 64 + from``, mover's view, to moves and back.
 
-The 73 planes are drawn in ``directions.py``. Castling is king takes own rook, hence a queen-like
-plane; so is promotion to a queen, which only the position can tell from another move.
+The 73 planes are drawn in ``bitboards/directions.py``. Castling is king takes own rook, hence a
+queen-like plane; so is promotion to a queen, which only the position can tell from another move.
 """
 
 from typing import Any
@@ -84,7 +84,7 @@ def actions_to_moves(positions: Positions, actions: ArrayLike) -> NDArray[np.uin
     """The move each action means: ``uint64[G, 8], uint16[G] -> uint16[G]``, mover's view.
 
     Raises ValueError for an action out of range or that leaves the board; whether the move is
-    legal is not looked at.
+    legal is not checked.
     """
     positions = checked(positions)
     given = np.ascontiguousarray(actions, dtype=np.uint16)

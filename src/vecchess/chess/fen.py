@@ -1,4 +1,4 @@
-"""FEN in and out, by way of python-chess: standard, X-FEN and Shredder-FEN, Chess960 included."""
+"""FEN in and out, through python-chess: standard, X-FEN and Shredder-FEN, Chess960 included."""
 
 from collections.abc import Iterable
 
@@ -28,7 +28,7 @@ from vecchess.shapes import POSITION_WORDS
 _MAX_PLY = 0xFFFFFFFF
 _LONGEST = 200
 """Characters of a FEN; 90 or so are the most that one needs."""
-_FAULTS = {
+_REASONS = {
     chess.STATUS_NO_WHITE_KING: "White has no king",
     chess.STATUS_NO_BLACK_KING: "Black has no king",
     chess.STATUS_TOO_MANY_KINGS: "a side has more than one king",
@@ -61,8 +61,8 @@ def parse(fen: str) -> chess.Board:
     """The FEN as a Chess960-aware board. Raises ConfigError, see ``from_fens``."""
     board = read_fen(fen)
     status = board.status()
-    for fault, reason in _FAULTS.items():
-        if status & fault:
+    for flag, reason in _REASONS.items():
+        if status & flag:
             raise ConfigError(f"bad FEN '{fen}': {reason}")
     for colour, name in ((chess.WHITE, "White"), (chess.BLACK, "Black")):
         if not _from_promotions(board, colour):
@@ -73,8 +73,8 @@ def parse(fen: str) -> chess.Board:
 
 
 def read_fen(fen: str) -> chess.Board:
-    """What a FEN says, be it a position that can be played from or not. Raises ConfigError where
-    it is no FEN."""
+    """The board of a FEN, also where no game could go on from it. Raises ConfigError for a text
+    that is no FEN."""
     if len(fen) > _LONGEST:
         raise ConfigError(f"bad FEN '{fen[:40]} ...': it has {len(fen)} characters")
     try:
@@ -112,7 +112,7 @@ def from_board(board: chess.Board) -> NDArray[np.uint64]:
 def to_board(position: NDArray[np.uint64], chess960: bool = True) -> chess.Board:
     """A python-chess board of one position, ``uint64[8]``, with an empty move stack.
 
-    ``chess960`` only says how that board writes castling: as king takes rook, or as e1g1.
+    ``chess960`` only decides how that board writes castling: as king takes rook, or as e1g1.
     """
     words = [int(word) for word in position]
     counters = words[COUNTERS]

@@ -1,10 +1,10 @@
-"""The last positions of a game: what a network with history planes sees besides the newest.
+"""The last positions of a game, for networks with history planes.
 
     past    uint64[8, 8]    the position of ply p of the game in row p % 8, in its own mover's
                             view; zero where the game has no such position
 
-Plies are those that the positions count themselves, so a game may begin at any. A position is noted
-when a move leaves it; a ring of eight needs no shifting for it.
+Plies are those in the positions, so a game may begin at any. A position is added when a move
+leaves it, to a ring of eight, which needs no shifting.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from vecchess.jit import inline
 from vecchess.shapes import POSITION_WORDS
 
 MOST_POSITIONS = 8
-"""Positions that a network may see, the newest among them."""
+"""Most positions that a network sees, the newest included."""
 PAST_WORDS = MOST_POSITIONS * POSITION_WORDS
 PAST_BYTES = 8 * PAST_WORDS
 
@@ -50,14 +50,14 @@ def checked_past(past: Pasts, num_games: int) -> Pasts:
 
 
 def push_positions(positions: Positions, past: Pasts, games: NDArray[np.int64]) -> None:
-    """Note ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``."""
+    """Add ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``."""
     plies = (positions[:, -1] >> _U(PLY_SHIFT)) % _U(MOST_POSITIONS)
     past[games, plies.astype(np.int64)] = positions
 
 
 @inline
 def push_position(position: Any, past: Any) -> None:
-    """Note the position that a move is about to leave in the past at address ``past``."""
+    """Add the position that a move is about to leave to the past at address ``past``."""
     copy_position(position, _row(past, ply_of(position)))
 
 

@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.bitboards.attacks import danger, en_passant_takers, pawn_attacks
+from vecchess.chess.bitboards.attacks import (
+    bishop_attacks,
+    danger,
+    en_passant_takers,
+    pawn_attacks,
+    rook_attacks,
+)
 from vecchess.chess.bitboards.bits import load, store16, tz
 from vecchess.chess.bitboards.move_lists import EMIT_SLACK, emit8, emit16
 from vecchess.chess.bitboards.rays import king_rays
-from vecchess.chess.bitboards.sliders import bishop_attacks, rook_attacks
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -38,12 +43,12 @@ from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES
 
 MOVE_BUFFER = 256
-"""Items a move list needs room for: 218 moves, and what ``emit`` writes past the end."""
+"""Capacity of a move list: 218 moves, and the items that ``emit16`` writes past the end."""
 _ANY_BOARD = 64 * 27 + EMIT_SLACK
 """Room for the moves of boards that no game leads to, so that they can be refused."""
 _U = np.uint64
 _ZERO, _ONE, _ALL = _U(0), _U(1), _U(2**64 - 1)
-_STEP, _PAWN_STEP = _U(64), _U(65)  # the factors of ``to``, see emit.py
+_STEP, _PAWN_STEP = _U(64), _U(65)  # the factors of ``to``, see ``move_lists``
 _NOT_A, _NOT_H = ~FILE_A, ~FILE_H
 
 
@@ -213,14 +218,11 @@ def _generate(
     positions = checked(positions)
     num_moves = np.zeros(len(positions), dtype=np.int32)
     checks = np.zeros(len(positions), dtype=np.bool_)
-    tables, first, buffer = (
-        lookup.address(),
-        positions.ctypes.data,
-        np.empty(_ANY_BOARD, np.uint16),
-    )
+    buffer = np.empty(_ANY_BOARD, np.uint16)
     bad = _legal_moves(
-        tables, first, len(positions), buffer.ctypes.data, buffer, moves, num_moves, checks
-    )
+        lookup.address(), positions.ctypes.data, len(positions), buffer.ctypes.data, buffer, moves,
+        num_moves, checks,
+    )  # fmt: skip
     if bad >= 0:
         raise ValueError(f"position {bad} has {num_moves[bad]} moves, more than {MAX_MOVES}")
     return num_moves, checks

@@ -1,4 +1,4 @@
-"""Games in PGN, by way of python-chess."""
+"""Games in PGN, through python-chess."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,8 +15,8 @@ RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 
 
 def start_board(start: NDArray[np.uint64], chess960: bool = False) -> chess.Board:
-    """The position a game begins with, uint64[8]; Chess960's where that is wanted, or castling
-    needs it."""
+    """The board of a start position, uint64[8]; Chess960's where that is requested, or castling
+    rights need it."""
     board = to_board(start)
     board.chess960 = chess960 or board.has_chess960_castling_rights()
     return board
@@ -28,10 +28,10 @@ def to_pgn(
     moves: NDArray[np.uint16],
     comments: Sequence[str] = (),
 ) -> chess.pgn.Game:
-    """A game from ``board`` on, which is left as it was, as python-chess keeps it.
+    """A game from ``board`` on, which is not changed, as python-chess keeps it.
 
-    moves: uint16[plies], mover's view. comments: what stands after so many moves, from 0 to all
-    of them; none where there are none.
+    moves: uint16[plies], mover's view. comments: after so many moves each, from 0 to all of them,
+    or empty.
     """
     game, board = chess.pgn.Game(dict(tags)), board.copy()
     if board.chess960 or board.fen() != chess.STARTING_FEN:

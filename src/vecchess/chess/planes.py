@@ -1,4 +1,4 @@
-"""What the network sees: planes of 64 bits, all binary, from the mover's view, colour-blind.
+"""Input planes of the network: 64 bits each, from the mover's view, without colours.
 
 The newest position has 25 of them:
 
@@ -60,6 +60,14 @@ NUM_PLANES = 25
 EARLIER_PLANES = 12
 """Of each position before it."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)
+MEN = (1, 3, 3, 5, 9, 0)
+"""Piece values in pawns: pawn, knight, bishop, rook, queen, king."""
+
+MATERIAL_WEIGHTS = np.zeros(NUM_PLANES, np.int32)
+"""``int32[P]``: own men above 0, theirs below, planes of other things 0; mover's view."""
+MATERIAL_WEIGHTS[:6] = MEN
+MATERIAL_WEIGHTS[6:12] = np.negative(MEN)
+MATERIAL_WEIGHTS.flags.writeable = False
 _U = np.uint64
 _ZERO, _ALL = _U(0), _U(2**64 - 1)
 
@@ -87,7 +95,7 @@ def history_of(num_planes: int) -> int:
 
 @inline
 def history_length(num_planes: Any) -> Any:
-    """``history_of`` for kernels, ``int64``, where the number is known to be right."""
+    """``history_of`` for kernels, ``int64``, without a check."""
     return np.int64((num_planes - NUM_PLANES) // EARLIER_PLANES + 1)
 
 
@@ -117,7 +125,7 @@ def write_planes(position: Any, repetitions: Any, in_check: Any, planes: Any) ->
 def write_past_planes(position: Any, past: Any, history: Any, planes: Any) -> None:
     """Write the planes of the ``history`` - 1 positions before ``position``, which follow its own.
 
-    ``past``: address of the positions, see ``past.py``; ``planes``: of the newest one's planes.
+    ``past``: address of the positions, see ``history.py``; ``planes``: of the newest one's planes.
     """
     for plies in range(1, history):
         earlier = earlier_position(position, past, plies)
@@ -177,9 +185,9 @@ def encode_planes(
     """Input planes of positions, ``uint64[B, 8] -> uint64[B, P]``, mover's view.
 
     ``repetitions``: earlier occurrences of each position in its game, ``int[B]`` or one for all.
-    ``past``: ``uint64[B, 8, 8]`` the positions before (``past.py``), None for none; ``history``: H
-    of them are seen, the newest included. Bit ``s`` of a plane is square ``s``. Raises ValueError
-    for wrong shapes and for a history that is none.
+    ``past``: ``uint64[B, 8, 8]`` the positions before (``history.py``), None for none; ``history``:
+    H, the newest included. Bit ``s`` of a plane is square ``s``. Raises ValueError for wrong shapes
+    and for a history outside 1 .. 8.
     """
     positions = checked(positions)
     num = len(positions)

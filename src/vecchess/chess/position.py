@@ -77,7 +77,7 @@ def board_key(position: Any) -> Any:
 
 @inline
 def position_key(position: Any) -> Any:
-    """Key of the position as repetition knows it: men, side to move, castling, en passant."""
+    """Key of the position for repetition: men, side to move, castling, en passant."""
     return hash_words(position, _U(1 << COLOUR_SHIFT))
 
 

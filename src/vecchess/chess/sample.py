@@ -83,20 +83,20 @@ def random_positions(num: int, seed: int) -> Positions:
 
 def random_games(num: int, seed: int) -> tuple[Positions, Pasts]:
     """The positions of ``random_positions``, and those before each: ``uint64[num, 8, 8]``."""
-    found: list[Positions] = [start_positions(0)]
-    before: list[Pasts] = [no_past(0)]
+    sampled: list[Positions] = [start_positions(0)]
+    pasts: list[Pasts] = [no_past(0)]
     number, wanted = 0, num
     while wanted > 0:
         numbers, past = np.arange(number, number + wanted, dtype=np.int64), no_past(wanted)
         starts = start_positions(wanted)
         positions, codes, _ = play_random(starts, numbers, seed, _SAMPLED_PLIES, past)
-        found.append(positions[codes == _ONGOING])
-        before.append(past[codes == _ONGOING])
-        number, wanted = number + wanted, wanted - len(found[-1])
-    return np.concatenate(found), np.concatenate(before)
+        sampled.append(positions[codes == _ONGOING])
+        pasts.append(past[codes == _ONGOING])
+        number, wanted = number + wanted, wanted - len(sampled[-1])
+    return np.concatenate(sampled), np.concatenate(pasts)
 
 
 def random_planes(num: int, seed: int, history: int = 1) -> NDArray[np.uint64]:
-    """``uint64[num, P]``: what a network that sees ``history`` positions sees of random games."""
+    """``uint64[num, P]``: planes of random games, for a network that sees ``history`` positions."""
     positions, past = random_games(num, seed)
     return encode_planes(positions, past=past, history=history)

@@ -1,4 +1,4 @@
-"""Moves as UCI writes them, to and from the mover's view."""
+"""Moves in UCI notation, to and from the mover's view."""
 
 from functools import cache
 

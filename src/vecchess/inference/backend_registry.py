@@ -3,7 +3,7 @@
 from inspect import signature
 from typing import NamedTuple
 
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.config import CONSTANT_NET
 from vecchess.config.backend import BACKENDS, is_factory, parse_factory
 from vecchess.errors import ConfigError

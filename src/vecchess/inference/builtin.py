@@ -47,7 +47,7 @@ class MaterialBackend(ConstantBackend):
     """Answers every position after one time step: uniform policy, outcome by the balance.
 
     The balance is the number of bits of each plane times the plane's weight, see
-    ``chess/piece_values.py``. Accumulators are balance, 0, -balance for win, draw, loss. In pawns
+    ``chess/planes.py``. Accumulators are balance, 0, -balance for win, draw, loss. In pawns
     the expected score, win + draw / 2, is then
 
         balance    0      1      3      5      9     -9

@@ -21,7 +21,7 @@ from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.search.tree.layout import DecisionRecord
-from vecchess.search.tree_limits import TreeLimits
+from vecchess.search.tree_memory import TreeLimits
 from vecchess.shapes import POSITION_WORDS
 
 StepCallback = Callable[["BatchSearch"], bool]

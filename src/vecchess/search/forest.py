@@ -21,8 +21,7 @@ from vecchess.search.kernels.sampling import LOG2_E
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree import layout
 from vecchess.search.tree.layout import EdgeRecord, ForestRecord, LaneRecord, NodeRecord, TreeRecord
-from vecchess.search.tree_limits import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits
-from vecchess.search.tree_memory import aligned_zeros
+from vecchess.search.tree_memory import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits, aligned_zeros
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
 Records = NDArray[np.void]

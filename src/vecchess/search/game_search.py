@@ -28,7 +28,7 @@ from vecchess.search.principal_variations import root_visits
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import ACTION_MASK, pack_words, word_actions, word_priors
 from vecchess.search.tree.layout import NO_NODE, PROVEN, DecisionRecord
-from vecchess.search.tree_limits import TreeLimits
+from vecchess.search.tree_memory import TreeLimits
 from vecchess.shapes import POSITION_WORDS
 
 STRIDE = 1024

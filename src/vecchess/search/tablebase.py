@@ -20,7 +20,7 @@ class Tablebase:
     """The Syzygy files of a folder. Used by one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder; raises ConfigError where it holds no tables."""
+        """Open the folder; raises ConfigError where it has no tables."""
         if not folder.is_dir():
             raise ConfigError(f"syzygy: there is no folder {folder}")
         self._tables = chess.syzygy.Tablebase()

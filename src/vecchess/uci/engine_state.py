@@ -13,8 +13,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree_limits import TreeLimits
-from vecchess.search.tree_memory import MEGABYTE, machine_bytes
+from vecchess.search.tree_memory import MEGABYTE, TreeLimits, machine_bytes
 from vecchess.uci.uci_board import UciGame, to_move
 
 CPU_LANES, GPU_LANES = 32, 256

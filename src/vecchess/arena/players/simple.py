@@ -7,8 +7,7 @@ from vecchess.arena.player_protocol import ImmediatePlayer, draw_below
 from vecchess.chess.history import Pasts
 from vecchess.chess.make import make
 from vecchess.chess.movegen import count_moves, legal_moves
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
-from vecchess.chess.planes import encode_planes
+from vecchess.chess.planes import MATERIAL_WEIGHTS, encode_planes
 from vecchess.errors import ConfigError
 from vecchess.search.kernels.alpha_beta import minimax
 from vecchess.shapes import MAX_MOVES

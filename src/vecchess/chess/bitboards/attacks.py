@@ -1,19 +1,52 @@
-"""Squares under attack, and the one capture whose legality needs a look at the whole board."""
+"""Attacked squares, and the legality of en passant, which depends on the whole board.
+
+Attacks of a rook or bishop come from a table indexed by PEXT, or from arithmetic without BMI2.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.bitboards.bits import load, tz
+from vecchess.chess.bitboards.bits import has_bmi2, load, msb, pext, tz
 from vecchess.chess.bitboards.rays import slider_attacks
-from vecchess.chess.bitboards.sliders import bishop_attacks, rook_attacks
 from vecchess.chess.position import FILE_A, FILE_H
 from vecchess.jit import inline
 
 _U = np.uint64
-_ZERO, _ONE = _U(0), _U(1)
+_ZERO, _ONE, _TWO = _U(0), _U(1), _U(2)
 _NOT_A, _NOT_H = ~FILE_A, ~FILE_H
+
+
+@inline
+def rook_attacks(tables: Any, square: Any, occupied: Any) -> Any:
+    """``uint64``: squares a rook attacks, the first man in each direction included."""
+    if has_bmi2():
+        entry = lookup.SLIDERS + np.int64(square) * 4
+        packed = pext(occupied, load(tables, entry))
+        return load(tables, np.int64(load(tables, entry + 1) + packed))
+    return _line(tables, square, occupied, 0) | _line(tables, square, occupied, 1)
+
+
+@inline
+def bishop_attacks(tables: Any, square: Any, occupied: Any) -> Any:
+    """``uint64``: squares a bishop attacks, the first man in each direction included."""
+    if has_bmi2():
+        entry = lookup.SLIDERS + np.int64(square) * 4
+        packed = pext(occupied, load(tables, entry + 2))
+        return load(tables, np.int64(load(tables, entry + 3) + packed))
+    return _line(tables, square, occupied, 2) | _line(tables, square, occupied, 3)
+
+
+@inline
+def _line(tables: Any, square: Any, occupied: Any, lane: Any) -> Any:
+    """Obstruction difference (chessprogramming.org): both ways along a line in one subtraction."""
+    entry = lookup.RAYS + np.int64(square) * 8 + lane
+    climbing, falling = load(tables, entry), load(tables, entry + 4)
+    above = climbing & occupied
+    lowest_above = above & (~above + _ONE)
+    highest_below = msb((falling & occupied) | _ONE)
+    return (climbing | falling) & (_TWO * lowest_above - highest_below)
 
 
 @inline
@@ -56,7 +89,7 @@ def en_passant_takers(
 ) -> Any:  # fmt: skip
     """The mover's pawns that may take en passant on ``square`` (a bit) and leave no slider's check.
 
-    Other checks cannot be: before the two-step the king was not attacked, and the taken pawn goes.
+    There can be no other checks: before the two-step the king was not attacked, and the pawn goes.
     """
     takers = their_pawn_attacks(square) & pawns
     legal = _ZERO

@@ -1,8 +1,8 @@
 """Machine words: loads and stores at an address, and the few bit instructions numba lacks.
 
-Everything here is an ``@intrinsic``: LLVM IR, inlined where it is used. An address is any integer
-that holds one; kernels take addresses because an array argument costs seven registers and its
-descriptor an extra load on every access. Nobody checks bounds, so only kernels may use this.
+Everything here is an ``@intrinsic``: LLVM IR, inlined where it is used. An address is an integer;
+kernels take addresses because an array argument costs seven registers and its descriptor an extra
+load on every access. Bounds are not checked, so only kernels may use this.
 """
 
 from collections.abc import Callable

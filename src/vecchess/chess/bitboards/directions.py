@@ -1,4 +1,4 @@
-"""The 73 ways a man can go: AlphaZero's move planes as steps on the board, mover's view.
+"""AlphaZero's 73 move planes as steps on the board, mover's view.
 
 plane    0 .. 55   queen-like, 7 * direction + distance - 1      7 0 1
         56 .. 63   knight, clockwise from north-north-east       6 . 2   directions

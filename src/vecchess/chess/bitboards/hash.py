@@ -1,4 +1,4 @@
-"""The hash behind position keys: computed from the words, so there is nothing to keep in step.
+"""The hash of position keys: computed from the words, so no state has to be updated with moves.
 
 Each word is mixed by multiply, shift, multiply with its own constants, and the mixes are summed.
 As one vector that takes 2 to 3 ns; a Zobrist update that has to find the men on its two squares

@@ -15,7 +15,7 @@ from vecchess.chess.bitboards.bits import I16, I64, U64, call, instruction, popc
 from vecchess.jit import cpu_has, inline
 
 EMIT_SLACK = 16
-"""Items that may be written past the end of the list, and mean nothing."""
+"""Items that may be written past the end of the list, without meaning."""
 _BYTE = ir.IntType(8)
 
 

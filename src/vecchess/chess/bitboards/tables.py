@@ -29,7 +29,7 @@ Words = NDArray[np.uint64]
 
 def address() -> int:
     """Address of the block: the first argument of most kernels. Valid in this process only."""
-    with _LOCK:  # two threads would build two blocks, and the cache let one go while in use
+    with _LOCK:  # two threads would build two blocks, and the cache drop one that is in use
         return int(_block().ctypes.data)
 
 

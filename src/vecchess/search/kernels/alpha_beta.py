@@ -1,8 +1,8 @@
 """Minimax by material: alpha-beta to a fixed depth in plies, and nothing else.
 
-What many first chess programs are: no quiescence, so the last capture of a line is never answered,
-no table, no knowledge of repetitions. Captures and promotions are tried first, which saves time
-and changes no score. For players of known, modest strength; networks are searched by ``batch``.
+As many first chess programs: no quiescence, so the last capture of a line is never answered, no
+transposition table, no repetitions. Captures and promotions are tried first, which saves time and
+changes no score. For players of known, modest strength; networks play by ``batch_search``.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load_u16, popcount
 from vecchess.chess.make import make_move_into
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
-from vecchess.chess.piece_values import MEN
+from vecchess.chess.planes import MEN
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -32,13 +32,13 @@ from vecchess.jit import inline, kernel, part
 from vecchess.shapes import POSITION_WORDS
 
 MATE = 1000
-"""Worth of a mate at once; a ply later it is worth 1 less. All men are worth far less."""
+"""Score of a mate at once; a ply later it is 1 less. All men are worth far less."""
 NO_SCORE = -2 * MATE
 """Below all scores: of places without a move."""
 _ALPHA, _BETA, _BEST, _COUNT, _CURSOR = range(5)
-_FIELDS = 5
-_BYTES_OF_POSITION = POSITION_WORDS * 8
-_BYTES_OF_MOVES = MOVE_BUFFER * 2
+_FRAME_FIELDS = 5
+_POSITION_BYTES = POSITION_WORDS * 8
+_MOVES_BYTES = MOVE_BUFFER * 2
 _PAWN, _KNIGHT, _BISHOP, _ROOK, _QUEEN = MEN[:5]
 _U = np.uint64
 _ZERO, _ONE = _U(0), _U(1)
@@ -50,7 +50,7 @@ def minimax(
     """All moves of each position with their scores: ``uint64[K, 8] ->`` moves uint16[K, 218],
     numbers of them int32[K] and scores int32[K, 218].
 
-    Scores are for who moves, in pawns ``depth`` plies on, the move itself counted: mate is
+    Scores are the mover's, in pawns ``depth`` plies on, the move itself counted: mate is
     ``MATE`` less the plies before it, stalemate 0. They are exact for every move that is best;
     others may have more than they deserve, but less than the best. ``NO_SCORE`` where there is no
     move. Raises ValueError for a depth below 1.
@@ -62,7 +62,7 @@ def minimax(
     scores = np.full(moves.shape, NO_SCORE, np.int32)
     boards = np.zeros((depth + 1, POSITION_WORDS), np.uint64)
     lists = np.zeros((depth + 1, MOVE_BUFFER), np.uint16)
-    frames = np.zeros((depth, _FIELDS), np.int64)
+    frames = np.zeros((depth, _FRAME_FIELDS), np.int64)
     _score_all(
         lookup.address(), positions.ctypes.data, boards.ctypes.data, lists.ctypes.data, frames,
         depth, scores,
@@ -73,7 +73,7 @@ def minimax(
 @kernel
 def _score_all(tables, positions, boards, lists, frames, depth, scores):  # type: ignore[no-untyped-def]
     for index in range(len(scores)):
-        copy_position(positions + index * _BYTES_OF_POSITION, boards)
+        copy_position(positions + index * _POSITION_BYTES, boards)
         _score_moves(tables, boards, lists, frames, depth, scores, index)
 
 
@@ -88,20 +88,20 @@ def _score_moves(tables, boards, lists, frames, depth, scores, index):  # type: 
         if cursor == 2 * count or alpha >= beta:
             level -= 1
             if level >= 0:
-                _hear(frames, level, -frames[level + 1, _BEST], scores, index)
+                _update(frames, level, -frames[level + 1, _BEST], scores, index)
             continue
         frames[level, _CURSOR] = cursor + 1
-        board = boards + level * _BYTES_OF_POSITION
-        move = load_u16(lists + level * _BYTES_OF_MOVES, cursor % count)
+        board = boards + level * _POSITION_BYTES
+        move = load_u16(lists + level * _MOVES_BYTES, cursor % count)
         if _is_quiet(board, move) != (cursor >= count):
             continue
-        after = board + _BYTES_OF_POSITION
+        after = board + _POSITION_BYTES
         make_move_into(tables, board, after, move)
-        packed = generate_moves(tables, after, lists + (level + 1) * _BYTES_OF_MOVES)
+        packed = generate_moves(tables, after, lists + (level + 1) * _MOVES_BYTES)
         if packed & 0xFFFF == 0:
-            _hear(frames, level, MATE - level - 1 if packed >> 16 else 0, scores, index)
+            _update(frames, level, MATE - level - 1 if packed >> 16 else 0, scores, index)
         elif level + 1 == depth:
-            _hear(frames, level, -_balance(after), scores, index)
+            _update(frames, level, -_balance(after), scores, index)
         else:
             level += 1
             _open(frames, level, packed & 0xFFFF, -beta, -alpha)
@@ -109,26 +109,26 @@ def _score_moves(tables, boards, lists, frames, depth, scores, index):  # type: 
 
 @inline
 def _open(frames: Any, level: Any, count: Any, alpha: Any, beta: Any) -> None:
-    """Begin with the moves of a position. They are gone through twice, loud ones first."""
+    """Begin with the moves of a position. They are tried in two passes, captures and such first."""
     frames[level, _ALPHA], frames[level, _BETA] = alpha, beta
     frames[level, _BEST], frames[level, _COUNT], frames[level, _CURSOR] = NO_SCORE, count, 0
 
 
 @inline
-def _hear(frames: Any, level: Any, score: Any, scores: Any, index: Any) -> None:
-    """Take note of what the last move of a ply is worth to who made it."""
+def _update(frames: Any, level: Any, score: Any, scores: Any, index: Any) -> None:
+    """Update a ply with the score of its last move, for the side that made it."""
     best = max(frames[level, _BEST], score)
     frames[level, _BEST] = best
     if level == 0:
         scores[index, (frames[0, _CURSOR] - 1) % frames[0, _COUNT]] = score
-        best -= 1  # so that what equals the best is exact, and can be drawn from
+        best -= 1  # so that scores equal to the best are exact, and a move can be drawn from them
     frames[level, _ALPHA] = max(frames[level, _ALPHA], best)
 
 
 @inline
 def _is_quiet(board: Any, move: Any) -> Any:
-    """True for a move that neither takes nor promotes. A move to where a pawn could be taken en
-    passant counts as loud, whoever makes it."""
+    """True for a move that neither takes nor promotes. Any man's move to the en-passant square
+    counts as a capture."""
     occupied = load(board, PAWNS) | load(board, KNIGHTS) | load(board, DIAGONAL)
     occupied |= load(board, ORTHOGONAL) | load(board, KINGS)
     targets = (occupied & ~load(board, OWN)) | (load(board, CASTLING) & RANK_6)

@@ -1,8 +1,8 @@
-"""What threads share: one lock word that nobody waits for, and words read without holding it.
+"""Memory shared by threads: a lock word without waiting, and words read without holding the lock.
 
-Like ``chess/bits.py`` these are ``@intrinsic``: LLVM IR, inlined, at addresses nobody checks.
-Everything between ``try_lock`` and ``unlock`` of the same word is seen in whole, or not at all,
-by the next who takes the lock.
+Like ``chess.bitboards.bits`` these are ``@intrinsic``: LLVM IR, inlined, without checks of
+addresses. All writes between ``try_lock`` and ``unlock`` are visible to the next thread that takes
+the lock.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ def try_lock(typing: Any, address: Any) -> Any:
 
 @instruction
 def unlock(typing: Any, address: Any) -> Any:
-    """``unlock(address)``: only by who holds the lock."""
+    """``unlock(address)``: only for the thread that holds the lock."""
     if not isinstance(address, types.Integer):
         return None
 
@@ -73,7 +73,7 @@ def store_shared(typing: Any, address: Any, value: Any) -> Any:
 
 @instruction
 def prefetch(typing: Any, address: Any) -> Any:
-    """``prefetch(address)``: have the cache line at hand soon."""
+    """``prefetch(address)``: start to load the cache line."""
     if not isinstance(address, types.Integer):
         return None
 

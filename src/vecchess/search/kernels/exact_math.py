@@ -2,8 +2,8 @@
 
 A C library's ``log`` and ``exp`` differ between versions in the last place, and then so would
 games from the same seed. These use exact-rounded operations only: the exponent is split off in
-the bits, what is left goes through a Taylor series. Error below 1 unit in the last place; some
-5 ns each.
+the bits, the rest goes through a Taylor series. Error below 1 unit in the last place; some 5 ns
+each.
 """
 
 from typing import Any

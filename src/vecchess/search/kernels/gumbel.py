@@ -156,7 +156,7 @@ def select_improved(forest, node):  # type: ignore[no-untyped-def]
 def halving_table(considered: int, sims: int, width: int) -> NDArray[np.int32]:
     """Considered visits by number of candidates and simulation, int32[considered + 1, width].
 
-    Each round gives every candidate as many visits, then the better half goes on; two go on to
+    Each round gives every candidate as many visits, then the better half remains; two remain to
     the end. The sequence is mctx's.
     """
     table = np.zeros((considered + 1, width), np.int32)

@@ -1,6 +1,6 @@
-"""Mate in one, seen before the network is asked: whoever has it needs no opinion.
+"""Mates in one, found before an evaluation is requested: such a position needs none.
 
-Only moves that may give check are tried, which few moves of a position are.
+Only moves that may give check are tried, few of a position's moves.
 """
 
 from typing import Any
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.attacks import bishop_attacks, rook_attacks
 from vecchess.chess.bitboards.bits import load, load_u16, tz
-from vecchess.chess.bitboards.sliders import bishop_attacks, rook_attacks
 from vecchess.chess.make import make_move_into
 from vecchess.chess.movegen import generate_moves
 from vecchess.chess.position import (
@@ -28,7 +28,7 @@ from vecchess.jit import inline, part
 
 NO_MOVE = -1
 _MATED = 1 << 16
-"""What move generation says of a position in check without moves."""
+"""The result of move generation for a position in check without moves."""
 _U = np.uint64
 _ZERO, _ONE = _U(0), _U(1)
 
@@ -37,7 +37,7 @@ _ZERO, _ONE = _U(0), _U(1)
 def mating_move(tables, board, moves, count, trial_board, trial_moves):  # type: ignore[no-untyped-def]
     """The first of ``count`` legal moves at the address ``moves`` that mates; NO_MOVE if none.
 
-    ``trial_board`` (uint64[8]) and ``trial_moves`` (uint16[256]) are room to try moves in.
+    ``trial_board`` (uint64[8]) and ``trial_moves`` (uint16[256]) are scratch memory.
     """
     own, pawns, knights = load(board, OWN), load(board, PAWNS), load(board, KNIGHTS)
     diagonal, orthogonal = load(board, DIAGONAL), load(board, ORTHOGONAL)

@@ -1,7 +1,7 @@
 """Noise at the root of a search: Gumbel and gamma numbers by counter, the same on every machine.
 
-A draw is named by seed, game number and counter (``rng.py``), so it does not depend on what else
-was drawn. Dirichlet noise is gamma numbers divided by their sum.
+A draw depends on seed, game number and counter (``rng.py``) alone, not on other draws.
+Dirichlet noise is gamma numbers divided by their sum.
 """
 
 import math
@@ -59,7 +59,7 @@ def _gamma_from_1(alpha: Any, seed: Any, number: Any, counter: Any) -> Any:
     """A gamma number of shape ``alpha`` >= 1, from the counters after the first.
 
     A proposal takes three: two for Marsaglia's polar method (a normal number x), one to accept it
-    by. 1 in 4 is refused, so all 85 are refused never; the last one would be taken.
+    by. 1 in 4 is refused, so it never happens that all 85 are; the last one would be taken.
     """
     d = alpha - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)

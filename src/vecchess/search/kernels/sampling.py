@@ -1,7 +1,7 @@
-"""Drawing a move from the policy, in numbers that come out the same on every machine.
+"""Drawing a move from the policy, with the same result on every machine.
 
 Accumulators become weights out of 2**24 by a fixed polynomial for 2**x in float32, whose every
-operation is IEEE exact-rounded; from there on everything is integers. No libm, no fused
+operation is IEEE exact-rounded; all after that is in integers. No libm, no fused
 multiply-add, no order of summation that matters.
 """
 
@@ -63,10 +63,10 @@ def write_softmax_weights(accumulators: Any, count: Any, scale: Any, weights: An
 
 @paste
 def _weigh_first_best(accumulators: Any, count: Any, best: Any, weights: Any) -> Any:
-    found = False
+    is_found = False
     for i in range(count):
-        first = load_i32(accumulators, i) == best and not found
-        found = found or first
+        first = load_i32(accumulators, i) == best and not is_found
+        is_found = is_found or first
         store_i32(weights, i, np.int64(first))
     return np.uint32(1)
 

@@ -17,7 +17,7 @@ from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree_limits import TreeLimits
+from vecchess.search.tree_memory import TreeLimits
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import make_rules
 from vecchess.selfplay.games.mover import Mover

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.search.samples import pasts, samples
-from tests.search.table import TableBackend
+from tests.search.table_backend import TableBackend
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
 from vecchess.chess.position import Positions

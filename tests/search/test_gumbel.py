@@ -12,7 +12,7 @@ from tests.search import scalar_gumbel
 from tests.search.exact_numbers import gumbel_number
 from tests.search.samples import samples
 from tests.search.scalar_tree import UNIT, Edge, Node, Question, Tree
-from tests.search.table import TableBackend
+from tests.search.table_backend import TableBackend
 from vecchess.config import TreeConfig
 from vecchess.search.batch_search import BatchSearch
 from vecchess.shapes import MAX_MOVES

@@ -1,4 +1,4 @@
-"""Words of ``bits``, ``rays``, ``hash`` and ``emit``: compiled and interpreted they are alike."""
+"""The intrinsics of ``bits``, ``rays``, ``hash``, ``move_lists``: compiled as interpreted."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from tests.plain import words
+from tests.plain import instructions
 from vecchess.chess.bitboards import bits, rays, tables
 from vecchess.chess.bitboards import hash as hashing
 from vecchess.chess.bitboards.move_lists import EMIT_SLACK, _emit_in_fours, emit8, emit16
@@ -40,17 +40,17 @@ def test_words_are_counted_and_turned_alike() -> None:
     masks, out = WORDS[::-1].copy(), np.zeros((len(WORDS), 5), _U)
     compiled(WORDS, masks, out)
     for word, mask, row in zip(WORDS, masks, out.tolist(), strict=True):
-        packed = words.pext(word, mask) if cpu_has("bmi2") else 0
+        packed = instructions.pext(word, mask) if cpu_has("bmi2") else 0
         assert row == [
-            words.trailing_zeros(word), words.popcount(word), words.bswap(word),
-            words.msb(word | _U(1)), packed,
+            instructions.trailing_zeros(word), instructions.popcount(word),
+            instructions.bswap(word), instructions.msb(word | _U(1)), packed,
         ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in ITEMS if name.startswith("load")])
 def test_items_are_read_alike(name: str) -> None:
     """By a narrow index without a sign, whose last values look negative."""
-    function, plain = getattr(bits, name), words.BITS[name]
+    function, plain = getattr(bits, name), instructions.BITS[name]
     items = WORDS.view(ITEMS[name])[:255] if name in INTEGERS else RNG.normal(size=255)
     items = items.astype(ITEMS[name])
 
@@ -68,7 +68,7 @@ def test_items_are_read_alike(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in ITEMS if name.startswith("store")])
 def test_items_are_written_alike(name: str) -> None:
     """By a narrow index with a sign, from behind the first item on."""
-    function, plain = getattr(bits, name), words.BITS[name]
+    function, plain = getattr(bits, name), instructions.BITS[name]
     given = WORDS[-120:] if name in INTEGERS else RNG.normal(size=120)
     expected = given.astype(ITEMS[name])
 
@@ -127,9 +127,9 @@ def test_rays_are_followed_alike() -> None:
     attacks, found = np.zeros(len(boards), _U), np.zeros((len(boards), 4), _U)
     compiled(_U(tables.address()), boards, attacks, found)
     for i, (men, own, straight, slant) in enumerate(boards):
-        assert attacks[i] == words.slider_attacks(straight, slant, ~men)
+        assert attacks[i] == instructions.slider_attacks(straight, slant, ~men)
         address = tables.address() + (tables.RAYS + 8 * (i % 64)) * 8
-        expected = words.king_rays(address, men, own, straight & ~own, slant & ~own)
+        expected = instructions.king_rays(address, men, own, straight & ~own, slant & ~own)
         assert found[i].tolist() == list(expected)
     assert (found != 0).any(axis=0).all()
 
@@ -139,7 +139,7 @@ def test_hashes_are_alike() -> None:
     def compiled(address: Any, last: Any) -> Any:
         return hashing.hash_words(address, last)
 
-    plain = words.hash_words(hashing._FIRST, hashing._SECOND)
+    plain = instructions.hash_words(hashing._FIRST, hashing._SECOND)
     boards = RNG.integers(0, 2**64, (30, 8), dtype=np.uint64)
     for row in boards:
         for last in (0, 1 << 63, 2**64 - 1):

@@ -1,8 +1,8 @@
-"""What ``chess.bits``, ``rays``, ``hash``, ``emit`` and ``search.atomic`` say in LLVM's language.
+"""The intrinsics of ``bits``, ``rays``, ``hash`` and ``atomic``, and records, in plain Python.
 
 numba's intrinsics exist in compiled code only. With these in their place, kernels can be run by the
 interpreter, line by line: that is how their coverage is measured and how mutants of them are tried
-in a second. ``test_words.py`` compares each with the compiled one.
+in a second. ``test_instructions.py`` compares each with the compiled one.
 """
 
 import ctypes
@@ -200,7 +200,7 @@ BITS = {
     "has_bmi2": has_bmi2,
     "pext": pext,
 }
-"""What stands in ``vecchess.chess.bitboards.bits``, by name."""
+"""Functions of ``vecchess.chess.bitboards.bits``, by name."""
 
 _TAKING = Lock()
 
@@ -236,4 +236,4 @@ ATOMIC = {
     "store_shared": store_shared,
     "prefetch": prefetch,
 }
-"""What stands in ``vecchess.search.kernels.atomic``."""
+"""Functions of ``vecchess.search.kernels.atomic``, by name."""

@@ -6,14 +6,14 @@ import pytest
 
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import from_board
-from vecchess.chess.piece_values import MATERIAL_WEIGHTS
+from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.game_search import STALE, GameSearch
 from vecchess.search.principal_variations import best_lines
 from vecchess.search.tree.edge_word import pack_words, word_actions, word_priors
-from vecchess.search.tree_limits import TreeLimits
+from vecchess.search.tree_memory import TreeLimits
 from vecchess.shapes import MAX_MOVES
 
 CONFIG = TreeConfig(search="puct")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.search import scalar_gumbel, scalar_puct
 from tests.search.samples import cornered, pasts, samples
 from tests.search.scalar_tree import Question, Result
-from tests.search.table import TableBackend
+from tests.search.table_backend import TableBackend
 from vecchess.chess.fen import to_fens
 from vecchess.config import TreeConfig
 from vecchess.search.batch_search import BatchSearch

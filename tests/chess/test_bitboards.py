@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.kernels import size
-from vecchess.chess.bitboards import sliders, tables
+from vecchess.chess.bitboards import attacks, tables
 from vecchess.chess.bitboards.move_lists import _emit_in_fours, emit16
 from vecchess.chess.bitboards.rays import slider_attacks
 from vecchess.chess.chess960 import start_positions
@@ -32,10 +32,10 @@ ALL = chess.BB_ALL
 def _attacks(block, squares, occupied, out):  # type: ignore[no-untyped-def]
     for i in range(len(squares)):
         square, men = squares[i], occupied[i]
-        out[i, 0] = sliders.rook_attacks(block, square, men)
-        out[i, 1] = sliders.bishop_attacks(block, square, men)
-        out[i, 2] = sliders._line(block, square, men, 0) | sliders._line(block, square, men, 1)
-        out[i, 3] = sliders._line(block, square, men, 2) | sliders._line(block, square, men, 3)
+        out[i, 0] = attacks.rook_attacks(block, square, men)
+        out[i, 1] = attacks.bishop_attacks(block, square, men)
+        out[i, 2] = attacks._line(block, square, men, 0) | attacks._line(block, square, men, 1)
+        out[i, 3] = attacks._line(block, square, men, 2) | attacks._line(block, square, men, 3)
         bit = np.uint64(1) << np.uint64(square)
         out[i, 4] = slider_attacks(bit, np.uint64(0), ~men)
         out[i, 5] = slider_attacks(np.uint64(0), bit, ~men)
@@ -109,10 +109,10 @@ def test_a_processor_without_extensions_counts_the_same(tmp_path: Path) -> None:
 @pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="compiled code knows its processor")
 def test_without_bmi2_sliders_reach_as_far(monkeypatch: pytest.MonkeyPatch) -> None:
     block, places = tables.address(), RNG.integers(0, 64, 200)
-    kinds = (sliders.rook_attacks, sliders.bishop_attacks)
+    kinds = (attacks.rook_attacks, attacks.bishop_attacks)
     boards = RNG.integers(0, 2**64, 200, dtype=np.uint64)
     tabled = [f(block, s, men) for f in kinds for s, men in zip(places, boards, strict=True)]
-    monkeypatch.setattr(sliders, "has_bmi2", lambda: False)
+    monkeypatch.setattr(attacks, "has_bmi2", lambda: False)
     found = [f(block, s, men) for f in kinds for s, men in zip(places, boards, strict=True)]
     assert found == tabled
 
