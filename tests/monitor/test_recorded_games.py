@@ -43,10 +43,10 @@ def test_recorded_games_are_told_as_they_were_played(chess960: bool, tmp_path: P
         assert game.result == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[known.result]
         assert (game.is_live, game.worker, game.seat) == (False, None, -1)
         white = [s for s in game.white_score[::2] if s is not None]
-        mover = (known.balance[::2][known.judged[::2]] + 1) / 2
+        mover = (known.balance[::2][known.evaluated[::2]] + 1) / 2
         assert white == pytest.approx(mover.tolist(), abs=1e-4)
         black = [s for s in game.white_score[1::2] if s is not None]
-        other = (1 - known.balance[1::2][known.judged[1::2]]) / 2
+        other = (1 - known.balance[1::2][known.evaluated[1::2]]) / 2
         assert black == pytest.approx(other.tolist(), abs=1e-4)
 
 

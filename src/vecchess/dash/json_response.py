@@ -1,4 +1,4 @@
-"""An answer in JSON, whatever text is in it."""
+"""JSON answers with any text."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ from starlette.responses import JSONResponse
 
 
 class SafeJSONResponse(JSONResponse):
-    """Plain values. Names of files may hold bytes that are no text in UTF-8: these become question
-    marks, or one such name would hide all others."""
+    """Plain values as JSON. Bytes of file names that are not UTF-8 become question marks, so that
+    one such name does not make the whole answer fail."""
 
     def render(self, content: Any) -> bytes:
         """As JSON."""

@@ -1,7 +1,7 @@
-"""Games of a run as people see them: recorded actions decoded to moves in UCI and SAN.
+"""Games of a run decoded for people: recorded actions as moves in UCI and SAN.
 
-Plain Python, so that no kernel has to be compiled. The moves of a game that goes on are kept, and
-only new ones are decoded.
+Plain Python, so that no kernel has to be compiled. The moves of a game in progress are kept,
+and only new ones are decoded.
 """
 
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ from vecchess.store.records import VALUE_UNIT, GameRecords
 class DecodedGame:
     """A game that is being played, or one that is recorded.
 
-    Lists over plies speak of the position before the ply; ``win`` and ``draw`` are the mover's,
-    out of 511, as recorded (``store/records.py``), and mean nothing where ``white_score`` is None.
+    Entries of lists over plies are of the position before the ply; ``win`` and ``draw`` are the
+    mover's, out of 511, as recorded (``store/records.py``), and void where ``white_score`` is None.
     """
 
     number: int
-    """In its run."""
+    """Number in its run."""
     machine: int
-    """Who plays it, or played it; 0 is the first."""
+    """Machine that plays or played it; 0 is the first."""
     worker: int | None
-    """Index on that machine; None for recorded games, which do not say."""
+    """Worker of that machine; None for recorded games, where it is not known."""
     seat: int
     """Its place among those that the worker shows; -1 for recorded games."""
     start_fen: str
@@ -42,7 +42,7 @@ class DecodedGame:
     """Castling is king takes rook where ``chess960``, else a step of two."""
     sans: list[str]
     white_score: list[float | None]
-    """White's expected score, 0 to 1; None where nobody judged the position."""
+    """White's expected score, 0 to 1; None where the position was not evaluated."""
     win: list[int]
     draw: list[int]
     steps: list[int]
@@ -50,12 +50,12 @@ class DecodedGame:
     visits: list[int]
     """Simulations of the search; 0 where there was none."""
     result: str
-    """ "1-0", "0-1", "1/2-1/2", or "*" of a game that goes on."""
+    """ "1-0", "0-1", "1/2-1/2", or "*" of a game in progress."""
     termination: str
     """``chess.rules.Termination`` in lower case: "checkmate", "ongoing", ..."""
     is_live: bool
     net: str
-    """Who chose the last moves: sha256 of a network, or the name of another judge."""
+    """What chose the last moves: sha256 of a network, or the name of another player."""
     chess960: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,12 +80,12 @@ class DecodedMoves:
         self.sans: list[str] = []
         self._actions: list[int] = []
 
-    def is_begun_by(self, actions: list[int]) -> bool:
-        """Whether a game of these actions begins with the moves known."""
+    def is_prefix_of(self, actions: list[int]) -> bool:
+        """Whether ``actions`` begin with the actions decoded so far."""
         return actions[: len(self._actions)] == self._actions
 
     def extend(self, actions: list[int]) -> None:
-        """Decode all after those known. Raises DataError at one that is not legal."""
+        """Decode the actions after those decoded so far. Raises DataError at an illegal one."""
         for action in actions[len(self._actions) :]:
             move = action_to_chess_move(self.board, action)
             if move is None:
@@ -97,26 +97,26 @@ class DecodedMoves:
 
 
 class WorkerGames:
-    """The games that one worker shows; a row's moves are kept while its game goes on."""
+    """Decodes the games that one worker shows; the moves of a game are kept between calls."""
 
     def __init__(self, machine: int, worker: int | None) -> None:
-        """Nobody sits here yet."""
+        """No game yet."""
         self._machine, self._worker = machine, worker
-        self._known: dict[int, DecodedMoves] = {}
+        self._moves: dict[int, DecodedMoves] = {}
 
     def games(self, records: GameRecords, chess960: bool) -> Iterator[DecodedGame]:
         """The games of ``records``, row by row; those with moves that are not legal are left out,
-        for a reader may be older than what it reads."""
+        for the file may come from another version."""
         known: dict[int, DecodedMoves] = {}
         for row, number in enumerate(records.numbers.tolist()):
             try:
-                moves = _decoded(self._known.get(number), records, row, chess960)
+                moves = _decoded(self._moves.get(number), records, row, chess960)
                 game = decode_game(records, row, moves, self._machine, self._worker)
             except DataError:
                 continue
             known[number] = moves
             yield game
-        self._known = known
+        self._moves = known
 
 
 def read_game(records: GameRecords, row: int, chess960: bool, machine: int) -> DecodedGame:
@@ -136,8 +136,8 @@ def decode_game(
     steps, visits = records.steps[plies].tolist(), records.visits[plies].tolist()
     score = (win + draw / 2) / VALUE_UNIT
     black_first = " b " in moves.start_fen
-    mine = score.copy()
-    mine[1 - black_first :: 2] = 1 - score[1 - black_first :: 2]
+    white = score.copy()
+    white[1 - black_first :: 2] = 1 - score[1 - black_first :: 2]
     judged = (records.steps[plies] > 0) | (records.visits[plies] > 0)
     spans = slice(int(records.span_offsets[row]), int(records.span_offsets[row + 1]))
     nets = records.span_net[spans]
@@ -152,7 +152,7 @@ def decode_game(
         sans=list(moves.sans),
         white_score=[
             round(value, 4) if known else None
-            for value, known in zip(mine.tolist(), judged.tolist(), strict=True)
+            for value, known in zip(white.tolist(), judged.tolist(), strict=True)
         ],
         win=win.tolist(),
         draw=draw.tolist(),
@@ -176,10 +176,10 @@ def _termination(records: GameRecords, row: int) -> Termination:
 def _decoded(
     known: DecodedMoves | None, records: GameRecords, row: int, chess960: bool
 ) -> DecodedMoves:
-    """The moves of game ``row``, going on from those ``known``. Raises DataError."""
+    """The moves of game ``row``, continuing ``known``. Raises DataError."""
     plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
     actions = records.action[plies].tolist()
-    if known is None or not known.is_begun_by(actions):
+    if known is None or not known.is_prefix_of(actions):
         known = DecodedMoves(records.start[row], chess960)
     known.extend(actions)
     return known

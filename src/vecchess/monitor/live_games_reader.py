@@ -1,4 +1,4 @@
-"""The games that a machine is playing: ``live/<worker>.npz``, a shard of some of them each."""
+"""Reads the games in progress of a machine: ``live/<worker>.npz``, a shard of some of them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,20 +10,20 @@ from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.store.shard import read_shard
 
 MOST_GAMES, MOST_PLIES = 256, 1 << 15
-"""Of a file: workers show 16 games. Decoding a ply takes 0.1 ms."""
+"""Limits of one file: workers show 16 games, and decoding a ply takes 0.1 ms."""
 
 
 class LiveGamesReader:
-    """The tables of one machine. A file is read again only when it was replaced."""
+    """The games in progress of one machine. A file is read again only when it was replaced."""
 
     def __init__(self, folder: Path, machine: int) -> None:
-        """Nothing is read before ``games``; the folder need not exist."""
+        """Nothing is read before ``games`` is called; the folder need not exist."""
         self._folder, self._machine = folder, machine
         self._tables: dict[str, WorkerGames] = {}
         self._read: dict[str, tuple[Stamp, list[DecodedGame]]] = {}
 
     def games(self, chess960: bool) -> list[DecodedGame]:
-        """All games shown now, worker by worker; what cannot be read is left out."""
+        """All games shown now, worker by worker; unreadable files are left out."""
         files = sorted(self._files())
         names = {file.name for file in files}
         for known in (self._tables, self._read):

@@ -1,4 +1,4 @@
-"""A file that grows line by line, read once: what is new since the last look, in blocks."""
+"""Reads a file that grows line by line: the lines that are new since the last read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,15 +9,15 @@ from vecchess.safe_parse import open_regular
 
 BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
-"""What has no end by then is no line of ours, and what follows it is not read."""
+"""A longer line is not one of ours; nothing after it is read."""
 MARK_BYTES = 96
-"""So much before the end of what was read has to be there still, or the file is another one."""
+"""Bytes before the end of the part read that have to be unchanged, or the file is another one."""
 
 
 class LogTail:
-    """Whole lines of a file. A last line without an end is left alone: it may be in the writing.
+    """Whole lines of a file. A last line without an end is not read: it may be incomplete.
 
-    The file is read, not mapped: reading a mapped file that somebody cuts kills the process.
+    The file is read, not mapped: reading a mapped file that is truncated kills the process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,17 +32,17 @@ class LogTail:
         """Bytes read so far: the end of a line."""
         return self._end
 
-    def is_new(self) -> bool:
-        """Whether the file is another one than was read, cut or replaced: then its lines are to be
-        forgotten, and ``blocks`` begins at the start."""
+    def was_replaced(self) -> bool:
+        """Whether the file was truncated or replaced since the last read: then its earlier lines
+        are void, and ``blocks`` begins at the start."""
         found = stamp(self.path)
-        if found == self._seen or (found is not None and self._goes_on(found)):
+        if found == self._seen or (found is not None and self._is_continued(found)):
             return False
         had_lines, self._end, self._mark = self._end > 0, 0, b""
         return had_lines
 
     def blocks(self) -> Iterator[tuple[int, memoryview]]:
-        """(place in the file, whole lines) of what was not read yet, some megabytes at a time."""
+        """(offset in the file, whole lines) of the part not read yet, some megabytes at a time."""
         found = stamp(self.path)
         if found in (None, self._seen):
             return
@@ -58,8 +58,8 @@ class LogTail:
         except OSError:
             return
 
-    def _goes_on(self, found: Stamp) -> bool:
-        """Whether what was read is still where it was."""
+    def _is_continued(self, found: Stamp) -> bool:
+        """Whether the part read is unchanged."""
         if self._seen is None or found[2] != self._seen[2] or found[1] < self._end:
             return False
         return self._is_marked()

@@ -1,4 +1,4 @@
-"""The manifest of a run that goes on: shards and counts, a line read once."""
+"""Reads the manifest of a run in progress: shards and counts, each line once."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from vecchess.store.stats import GameStats
 
 
 class ManifestTail:
-    """What is recorded in one ``games`` folder. Lines that are damaged are left out."""
+    """The shards of one ``games`` folder and their counts. Damaged lines are left out."""
 
     def __init__(self, folder: Path) -> None:
         """Nothing is read before ``refresh``; the folder need not exist."""
@@ -21,7 +21,7 @@ class ManifestTail:
 
     def refresh(self) -> bool:
         """Read the lines that are new; returns whether anything changed."""
-        changed = self._tail.is_new()
+        changed = self._tail.was_replaced()
         if changed:
             self.entries, self.stats = [], GameStats()
         for _, block in self._tail.blocks():

@@ -22,7 +22,7 @@ from vecchess.store.stats import GameStats
 
 
 class MachineReader:
-    """What machine ``number`` says, plays and has recorded."""
+    """Status, games in progress and recorded games of machine ``number``."""
 
     def __init__(self, folder: Path, number: int) -> None:
         """Nothing is read before ``refresh``."""
@@ -33,12 +33,12 @@ class MachineReader:
         self.recorded = RecordedGames(self.manifest, number)
 
     def refresh(self) -> bool:
-        """Read what is new; returns whether there was anything."""
+        """Read changes; returns whether there were any."""
         return any([self.status.refresh(), self.manifest.refresh()])
 
 
 def find_machines(path: Path, known: list[MachineReader]) -> list[MachineReader]:
-    """The machines of the run at ``path``: those ``known``, then those that came since."""
+    """The machines of the run at ``path``: ``known`` ones, then new ones."""
     machines = known or [MachineReader(path, 0)]
     while (folder := path / "machines" / str(len(machines))).is_dir():
         machines = [*machines, MachineReader(folder, len(machines))]
@@ -50,10 +50,10 @@ HISTORY = Path("eval") / "history.json"
 
 
 class RunView:
-    """A run, kept up to date by ``refresh``. What cannot be read is left out, never raised."""
+    """A run, kept up to date by ``refresh``. Unreadable files are left out, never raised."""
 
     def __init__(self, path: Path) -> None:
-        """Look into ``path`` and read what is there. Raises ConfigError where there is no run."""
+        """Read the run at ``path``. Raises ConfigError where there is none."""
         RunFolder.existing(path)
         self.path, self.name = path, encodable(path.resolve().name)
         self.series = Series(path / METRICS_FILE)
@@ -66,8 +66,8 @@ class RunView:
         self.refresh()
 
     def refresh(self) -> bool:
-        """Read what is new since the last call; returns whether anything is. That a run falls
-        silent is news as well."""
+        """Read changes since the last call; returns whether there were any, such as that the run
+        stopped writing its status."""
         before, known = self.status, len(self._machines)
         self._machines = find_machines(self.path, self._machines)
         changed = [machine.refresh() for machine in self._machines]
@@ -77,8 +77,8 @@ class RunView:
             self.path, statuses, self.config, self.stats, self._changed_unix()
         )
         after = self.status
-        turned = (before.state, before.is_over) != (after.state, after.is_over)
-        return any(changed) or turned or known != len(self._machines)
+        has_new_state = (before.state, before.is_over) != (after.state, after.is_over)
+        return any(changed) or has_new_state or known != len(self._machines)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class RunView:
         return self._history.value
 
     def _shown(self) -> list[DecodedGame]:
-        """What workers show: games in progress, and some that ended just now."""
+        """Games that workers show: those in progress, and some that ended just now."""
         return [game for one in self._machines for game in one.boards.games(self._chess960)]
 
     @property
@@ -141,7 +141,7 @@ class RunView:
         return bool(isinstance(game, dict) and game.get("chess960"))
 
     def _changed_unix(self) -> float:
-        """When anything in the folder last did, as far as we look."""
+        """Time of the newest change in the folder's main files."""
         names = ("config.toml", METRICS_FILE, "status.json", "games", "nets")
         return max((_mtime(self.path / name) for name in names), default=0.0)
 

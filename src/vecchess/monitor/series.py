@@ -1,10 +1,10 @@
-"""The lines of ``metrics.jsonl``: counted by kind, found by place, parsed only where asked for.
+"""Reads ``metrics.jsonl``: lines are indexed by kind and place, and parsed only when wanted.
 
     {"schema": 1, "kind": "learn", "iteration": 3, ...
     |<----- 23 bytes ----->|<- the kind, and a quote
 
-A million lines are opened by looking at these few bytes of each. Samples are taken at distances
-that are powers of two, so that most stay the same while a file grows, and are parsed once.
+Indexing reads these few bytes of a line, so that files of a million lines open quickly. Samples are
+taken at distances that are powers of two, so that most stay the same while a file grows.
 """
 
 from array import array
@@ -23,7 +23,7 @@ PREFIX = b'{"schema": 1, "kind": "'
 HEAD_BYTES = 40
 """Prefix, kind and its quote: as many as the head of every line has."""
 MOST_KINDS = 64
-"""Lines of more kinds are none of ours, and looking for each would take the square of the file."""
+"""Further kinds are ignored: indexing takes time in proportion to their number."""
 NUM_REMEMBERED = 16
 """Samples of so many (kind, most) are kept."""
 
@@ -41,8 +41,7 @@ _PREFIX_MASK, _PREFIX_WORDS = _words(PREFIX)
 
 
 class Series:
-    """Everything a run measured, as far as it is whole. Lines that are handed out are shared: they
-    are to be read, not changed."""
+    """The measurements of a run. Returned lines are shared and must not be changed."""
 
     def __init__(self, path: Path) -> None:
         """Nothing is read before ``refresh``; the file need not exist."""
@@ -51,8 +50,8 @@ class Series:
         self._parsed: OrderedDict[tuple[str, int], dict[int, Line]] = OrderedDict()
 
     def refresh(self) -> bool:
-        """Find the lines that are new; returns whether anything changed."""
-        changed = self._tail.is_new()
+        """Index new lines; returns whether anything changed."""
+        changed = self._tail.was_replaced()
         if changed:
             self._places.clear()
             self._parsed.clear()
@@ -111,7 +110,7 @@ class Series:
             starts, heads = starts[~same], heads[~same]
 
     def _read(self, kind: str, chosen: list[int]) -> dict[int, Line]:
-        """Parse the lines of these numbers, as far as they are what they were found to be."""
+        """Parse the lines of these numbers; those that changed since are left out."""
         if not chosen:
             return {}
         found, places = {}, self._places[kind]

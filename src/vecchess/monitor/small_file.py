@@ -1,4 +1,4 @@
-"""A small file that is replaced now and then: read again only when it changed."""
+"""Reads a small file that is replaced now and then, again only when it changed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What changes when a file does: time, size, identity; None where it is not there."""
+    """Time, size and inode of a file, which change when it does; None where it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -20,7 +20,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 class SmallFile(Generic[T]):
-    """The value of a file, as ``parse`` makes it of its bytes."""
+    """The parsed value of a file."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from vecchess.report.svg import NUM_COLOURS, line_chart
 
 COMPARED = ("loss", "top1", "spikes", "score", "elo", "speed", "steps", "length", "results")
 FIRST_CURVE = {"results": "draws"}
-"""The curve that is compared where it is not the first."""
+"""The curve to compare where it is not the first."""
 
 
 def comparison_html(views: Sequence[RunView], names: Sequence[str]) -> str:

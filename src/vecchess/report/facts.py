@@ -1,4 +1,4 @@
-"""What a run was: settings that are not the defaults, network, devices, times, in words."""
+"""Facts about a run as text: state, times, devices, network, settings that are not defaults."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,9 +19,10 @@ Fact = tuple[str, str]
 
 
 def facts(view: RunView) -> list[Fact]:
-    """Names and values, what matters most first; those that are not known are left out."""
+    """Names and values, the most important first; unknown ones are left out."""
     now, stats = view.status, view.stats
     seconds = duration_s(view)
+    rate = f"{stats.games / seconds:,.2f}" if seconds and stats.games else ""
     found = [
         ("state", state_words(view)),
         ("began", _date(began_unix(view))),
@@ -36,14 +37,14 @@ def facts(view: RunView) -> list[Fact]:
         ("mean length", f"{stats.mean_length:.1f} plies" if stats.games else ""),
         ("time steps", f"{stats.mean_time_steps:.2f} a position" if stats.time_steps else ""),
         ("simulations", f"{stats.mean_visits:,.1f} a search" if stats.searched_plies else ""),
-        ("games a second", f"{stats.games / seconds:,.2f}" if seconds and stats.games else ""),
+        ("games a second, start included", rate),
         ("workers replaced", f"{now.restarts:,}" if now.restarts else ""),
     ]
     return [(name, value) for name, value in found if value]
 
 
 def state_words(view: RunView) -> str:
-    """How it ended, or how far it is."""
+    """The reason for the end, or state and progress."""
     now = view.status
     if now.is_over:
         return now.why
@@ -52,12 +53,12 @@ def state_words(view: RunView) -> str:
 
 
 def began_unix(view: RunView) -> float:
-    """The start as far as it is known; 0 where it is not."""
+    """Time of the start; 0 where unknown."""
     return view.status.started_unix or min(_times(view), default=0.0)
 
 
 def duration_s(view: RunView) -> float:
-    """From the start to the last word; 0 where that is not known."""
+    """Seconds from the start to the last status; 0 where unknown."""
     times = list(_times(view))
     return view.status.seconds or (max(times) - min(times) if times else 0.0)
 
@@ -82,7 +83,7 @@ def _defaults(config: dict[str, Any]) -> dict[str, Any]:
         needed = {key: config[key] for key in ("objective", "data") if key in config}
         usual = TrainConfig.model_validate(needed).model_dump(mode="json", exclude_none=True)
         return usual | {"objective": TrainConfig().objective, "data": []}
-    except ValidationError:  # of another version: then all of it is worth telling
+    except ValidationError:  # of another version: then all settings are shown
         return {}
 
 
@@ -101,7 +102,7 @@ def _words(value: Any) -> str:
 
 
 def _network(view: RunView) -> str:
-    """The newest network's name, and what it is made of where its file is there."""
+    """The newest network's name, and its size where the file can be read."""
     networks = view.networks()
     if not networks:
         return view.status.net or str(view.config.get("net", ""))

@@ -1,4 +1,4 @@
-"""The parts of a report on one run, as HTML. Whatever comes from a run is escaped."""
+"""The parts of a report on one run, as HTML. Text from a run is escaped."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC
@@ -97,7 +97,7 @@ def _bottleneck(view: RunView) -> str:
 
 
 def _games(stats: GameStats) -> str:
-    """Results, why games ended, lengths, time steps."""
+    """Results, reasons for ends, lengths, time steps."""
     if not stats.games:
         return "<p>No game is recorded.</p>"
     results = shares_bar(
@@ -111,7 +111,7 @@ def _games(stats: GameStats) -> str:
 
 
 def _endings(stats: GameStats) -> str:
-    """Why games ended: a table with bars, what draws first."""
+    """Reasons for ends as a table with bars, those of draws first."""
     most = max(stats.terminations.values(), default=0) or 1
     rows = []
     for name, count in sorted(

@@ -4,7 +4,7 @@
 | high |                         |   A picture is WIDTH x HEIGHT units and as wide as its place.
 |      |      __/--              |   Text is HTML's size at a width of 440 pixels.
 |  low |_____/_______            |
-|       first     last    what   |
+|       first     last    unit   |
 +--------------------------------+
 """
 

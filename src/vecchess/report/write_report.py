@@ -1,4 +1,4 @@
-"""From run folders to one HTML file that needs nothing else: what ``vecchess report`` does."""
+"""Writes the report on runs, one HTML file that needs no other."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

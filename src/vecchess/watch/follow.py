@@ -7,7 +7,7 @@ from vecchess.monitor.run_view import RunView
 from vecchess.store.run_folder import RunFolder
 
 RUNS = Path("runs")
-"""Where runs are written unless somebody says otherwise."""
+"""Folder of runs by default."""
 
 
 def newest_run(runs: Path = RUNS) -> Path | None:
@@ -24,8 +24,8 @@ def newest_run(runs: Path = RUNS) -> Path | None:
 
 
 class RunFollower:
-    """Holds a view of the run that is watched. Without a name it waits for a run to begin, and goes
-    over to a newer one once the one it watches is over."""
+    """Holds the view of the watched run. Without a name it waits for a run to begin, and switches
+    to a newer one once the watched run is over."""
 
     def __init__(self, named: Path | None, runs: Path = RUNS) -> None:
         """Raises ConfigError where ``named`` is no run."""
@@ -47,6 +47,6 @@ class RunFollower:
             return False
         try:
             self.view = RunView(newest)
-        except ConfigError:  # it went away this moment
+        except ConfigError:  # deleted meanwhile
             return False
         return True

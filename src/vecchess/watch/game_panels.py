@@ -1,4 +1,4 @@
-"""What came of the games, in bars and figures."""
+"""Results, ends and lengths of games, in bars and figures."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def results(view: RunView, width: int) -> Text:
-    """How games went: the newest generation's where there is one, else all."""
+    """Results of the newest generation where there is one, else of all games."""
     now = view.status.stats if view.status.stats.games else view.stats
     if not now.games:
-        return Text("no game is finished yet", style=QUIET)
+        return Text(_none_yet(view), style=QUIET)
     text = outcome_bar(now, width).append("\n")
     text.append_text(_ended(now, 2 * width)).append("\n")
     lengths = {int(length): count for length, count in now.lengths.items()}
@@ -24,6 +24,13 @@ def results(view: RunView, width: int) -> Text:
             ("lengths ", QUIET), (_sparkline(lengths, 32), LIVE), f"  mean {now.mean_length:.0f}"
         )
     )
+
+
+def _none_yet(view: RunView) -> str:
+    """Why there are no results, though games may be finished."""
+    if not view.status.games:
+        return "no game is finished yet"
+    return f"{view.status.games:,} games are finished; results follow when they are recorded"
 
 
 def outcome_bar(stats: GameStats, width: int) -> Text:
@@ -49,16 +56,16 @@ def outcome_bar(stats: GameStats, width: int) -> Text:
 
 
 def _ended(stats: GameStats, width: int) -> Text:
-    """Why games ended, the commonest first, as many as fit into about so many characters."""
-    told, left = "", width - 16
+    """Reasons for ends, the commonest first, as many as fit into ``width`` characters."""
+    shown, left = "", width - 16
     for name, count in sorted(stats.terminations.items(), key=lambda item: -item[1]):
-        reason = f"{', ' if told else ''}{name.replace('_', ' ')} {count:,}"
+        reason = f"{', ' if shown else ''}{name.replace('_', ' ')} {count:,}"
         left -= len(reason)
         if left < 0:
-            told += ", ..."
+            shown += ", ..."
             break
-        told += reason
-    return Text.assemble(("ended by ", QUIET), told)
+        shown += reason
+    return Text.assemble(("ended by ", QUIET), shown)
 
 
 def _sparkline(counts: dict[int, int], width: int) -> str:
@@ -71,7 +78,7 @@ def _sparkline(counts: dict[int, int], width: int) -> str:
 
 
 def histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text:
-    """Counts as bars of text, one a line."""
+    """Counts as bars, one a line."""
     text = Text(f"{title}\n", style=QUIET)
     total, most = sum(counts.values()) or 1, max(counts.values(), default=0) or 1
     for key, count in sorted(counts.items()):
@@ -82,10 +89,10 @@ def histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text
 
 
 def games_page(view: RunView, width: int) -> Text:
-    """All that is known of the games that are recorded."""
+    """All counts of the recorded games."""
     stats, room = view.stats, max(min(width - 40, 80), 8)
     if not stats.games:
-        return Text("no game is recorded yet", style=QUIET)
+        return Text(_none_yet(view), style=QUIET)
     reasons = sorted(stats.terminations.items(), key=lambda item: -item[1])
     names = [name.replace("_", " ") for name, _ in reasons]
     text = Text.assemble((f"{stats.games:,} games recorded, {stats.plies:,} plies\n\n", "bold"))

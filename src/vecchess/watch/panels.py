@@ -1,4 +1,4 @@
-"""What stands in the parts of the screen, as rich renders it."""
+"""The panels of the screen, as rich text."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from vecchess.watch.plain_lines import LOSSES, match_line
 
 
 def headline(view: RunView, width: int, is_paused: bool) -> Text:
-    """Which run it is, and its state, at both ends of a line."""
+    """Name and facts of the run on the left of a line, its state on the right."""
     now = view.status
     mark = "■" if now.is_over else "●"
     right = Text(f"{mark} {now.state}", style=f"bold {STATE_STYLE.get(now.state, QUIET)}")
@@ -32,7 +32,7 @@ def headline(view: RunView, width: int, is_paused: bool) -> Text:
 
 
 def progress(now: RunStatus, width: int) -> Text:
-    """How far the stage is, with a bar as long as there is room for."""
+    """Progress of the stage, with a bar as long as there is room for."""
     words = []
     if now.iterations:
         words.append(f"iteration {now.iteration} of {now.iterations}")
@@ -57,23 +57,23 @@ def progress(now: RunStatus, width: int) -> Text:
 
 
 def learning(now: RunStatus) -> Text:
-    """The updates that are being made."""
-    told = now.learning
+    """Updates, speed and losses of a network that learns."""
+    values = now.learning
     text = Text.assemble(
         ("learning  ", LIVE),
-        f"update {number(told, 'step'):,.0f} of {number(told, 'steps'):,.0f}  ",
-        f"{number(told, 'samples_per_s'):,.0f} samples/s\n\n",
+        f"update {number(values, 'step'):,.0f} of {number(values, 'steps'):,.0f}  ",
+        f"{number(values, 'samples_per_s'):,.0f} samples/s\n\n",
     )
     for name, key in (*LOSSES, ("entropy", "entropy"), ("lr", "lr")):
-        if key in told:
-            text.append(f"{name} ", style=QUIET).append(f"{number(told, key):.3g}   ")
+        if key in values:
+            text.append(f"{name} ", style=QUIET).append(f"{number(values, key):.3g}   ")
     return text
 
 
 def waiting(now: RunStatus) -> Text:
-    """What is done while nothing is played or learnt."""
+    """The activity while nothing is played or learnt."""
     words = {
-        "starting": "network, kernels and workers are made ready",
+        "starting": "network, kernels and workers are being prepared",
         "evaluating": "the newest network plays matches",
     }.get(now.state, now.why)
     return Text.assemble((now.state, STATE_STYLE.get(now.state, QUIET)), f"  {words}")
@@ -91,7 +91,7 @@ def ending(now: RunStatus) -> Text:
 
 
 def bottleneck(now: RunStatus) -> Text:
-    """What limits the speed, and what to do."""
+    """The stage that limits the speed, and advice."""
     found = now.bottleneck
     if found.slowest == "learning":
         return Text("learning: no games are played meanwhile", style=QUIET)
@@ -107,7 +107,7 @@ def bottleneck(now: RunStatus) -> Text:
 
 
 def totals(view: RunView) -> Text:
-    """What a run that is over came to."""
+    """Totals of a run that is over."""
     now, stats = view.status, view.stats
     lines = [f"{stats.games:,} games recorded, {stats.plies:,} plies"]
     if stats.games:
@@ -121,13 +121,13 @@ def totals(view: RunView) -> Text:
 
 
 def notes(now: RunStatus) -> Text:
-    """What happened, the newest last."""
+    """Notes, the newest last."""
     lines = [_note(note) for note in now.notes]
     return Text("\n").join(lines) if lines else Text("nothing out of the ordinary", style=QUIET)
 
 
 def newest_note(now: RunStatus) -> Text:
-    """The last of them, in a line."""
+    """The newest note, in a line."""
     return _note(now.notes[-1]) if now.notes else Text()
 
 

@@ -1,4 +1,4 @@
-"""A run as plain lines, for logs, pipes and terminals that can do no better."""
+"""A run as plain lines, for logs, pipes and simple terminals."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from vecchess.runtime.reporting import ReportLine, as_clock
 from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5
-"""So often a run is looked at; lines are said less often."""
+"""Seconds between two reads of a run; lines are printed less often."""
 EXIT_DONE, EXIT_NOT_DONE = 0, 3
 LOSSES = (
     ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("top-1", "top1"),
@@ -22,7 +22,7 @@ LOSSES = (
 
 
 def watch_lines(follower: RunFollower, interval_s: float, report_line: ReportLine) -> int:
-    """Say where the run stands every ``interval_s`` seconds, and what happens meanwhile, until it
+    """Print the status every ``interval_s`` seconds, and notes and matches meanwhile, until the run
     is over; returns 0 where it was done, 3 where it ended otherwise."""
     news, due, has_waited = _News(), 0.0, False
     while True:
@@ -32,10 +32,10 @@ def watch_lines(follower: RunFollower, interval_s: float, report_line: ReportLin
             report_line(f"no run in {follower.runs} yet: waiting for one")
             has_waited = True
         if view is not None:
-            for line in news.of(view):
+            for line in news.lines(view):
                 report_line(line)
             if view.status.is_over:
-                return _say_the_end(view, report_line)
+                return _print_end(view, report_line)
             if time.monotonic() >= due:
                 report_line(status_line(view.status))
                 due = time.monotonic() + interval_s
@@ -43,7 +43,7 @@ def watch_lines(follower: RunFollower, interval_s: float, report_line: ReportLin
 
 
 def status_line(now: RunStatus) -> str:
-    """Where a run stands."""
+    """The status of a run in a line."""
     parts = [f"{as_clock(now.seconds):>8}"]
     if now.iterations:
         parts.append(f"[{now.iteration}/{now.iterations}]")
@@ -64,15 +64,15 @@ def status_line(now: RunStatus) -> str:
 
 
 class _News:
-    """What happened since the last look: another run, notes, matches."""
+    """Lines on what happened since the last call: another run, notes, matches."""
 
     def __init__(self) -> None:
         self._path: Any = None
         self._noted = 0.0
         self._matched = 0
 
-    def of(self, view: RunView) -> Iterator[str]:
-        """Lines about it, each once."""
+    def lines(self, view: RunView) -> Iterator[str]:
+        """The new lines, each once."""
         matches = view.series.kinds.get("eval", 0)
         if view.path != self._path:
             self._path, self._noted, self._matched = view.path, 0.0, matches
@@ -89,7 +89,7 @@ class _News:
 
 
 def match_line(match: dict[str, Any]) -> str:
-    """How a match for progress ended."""
+    """The result of a match for progress in a line."""
     found = interval_of(match, "score")
     interval = f" [{found[0]:.1%}, {found[1]:.1%}]" if found else ""
     return (
@@ -98,7 +98,7 @@ def match_line(match: dict[str, Any]) -> str:
     )
 
 
-def _say_the_end(view: RunView, report_line: ReportLine) -> int:
+def _print_end(view: RunView, report_line: ReportLine) -> int:
     now, stats = view.status, view.stats
     report_line(f"{view.path}: {now.why}")
     if stats.games:
@@ -127,4 +127,5 @@ def _load(load: dict[str, Any]) -> Iterator[str]:
     yield f"fill {number(load, 'batch_fill'):.0%}"
     yield f"network {number(load, 'device_busy'):.0%}"
     yield f"movers {number(load, 'mover_busy'):.0%}"
-    yield f"{number(load, 'mean_time_steps'):.2f} steps"
+    if steps := number(load, "mean_time_steps"):
+        yield f"{steps:.2f} steps"

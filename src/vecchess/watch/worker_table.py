@@ -1,4 +1,4 @@
-"""Workers, a line for each."""
+"""The table of workers."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from vecchess.watch.palette import QUIET
 
 
 def workers(now: RunStatus, width: int) -> Table:
-    """A line for all together, which is to be seen however many there are, and one for each."""
+    """A line for all workers together, above all others, and one for each."""
     has_gpu = any(isinstance(one.get("gpu"), dict) for one in now.workers)
     searches = number(now.load, "sims_per_s") > 0
     table = Table(box=None, pad_edge=False, header_style=QUIET, padding=(0, 1, 0, 0), expand=True)
@@ -47,7 +47,7 @@ def _figures(load: Any, searches: bool) -> list[str]:
     return [
         f"{number(load, 'plies_per_s'):,.0f}",
         *([f"{number(load, 'sims_per_s'):,.0f}"] if searches else []),
-        f"{number(load, 'mean_time_steps'):.2f}",
+        f"{steps:.2f}" if (steps := number(load, "mean_time_steps")) else "-",
         f"{number(load, 'batch_fill'):.0%}",
         f"{number(load, 'device_busy'):.0%}",
         f"{number(load, 'mover_busy'):.0%}",

@@ -261,7 +261,7 @@ def test_an_engine_that_cannot_start_says_why(table: Table) -> None:
 
 
 def test_requests_are_limited(table: Table) -> None:
-    seats = [table.service.seat() for _ in range(MOST_REQUESTS)]
+    seats = [table.service.request_slot() for _ in range(MOST_REQUESTS)]
     for seat in seats:
         seat.__enter__()
     try:

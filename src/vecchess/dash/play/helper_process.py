@@ -1,4 +1,4 @@
-"""Processes of the play page: their command, their place below all other work, and their errors."""
+"""Processes of the play page: command, priority, errors, and the time until idle ones end."""
 
 import asyncio
 import os
@@ -13,12 +13,12 @@ NICENESS = 10
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
-class HelperFailed(VecchessError):  # noqa: N818  (the name says what happened)
-    """A process of the play page ended or fell silent; the next request starts a new one."""
+class HelperFailed(VecchessError):  # noqa: N818
+    """A process of the play page ended or hangs; the next request starts a new one."""
 
 
-class Busy(VecchessError):  # noqa: N818  (the name says what is the matter)
-    """All there may be at a time is in use."""
+class Busy(VecchessError):  # noqa: N818
+    """The limit of engines or requests is reached."""
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
@@ -32,16 +32,16 @@ def popen_options() -> dict[str, Any]:
 
 
 def lower_priority(pid: int) -> None:
-    """Let the process run when others leave time to; threads it starts from now on as well."""
+    """Lower the priority of a process, and of threads that it starts from now on."""
     with suppress(OSError):  # it may be gone already
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
 
 
 class IdleTimer:
-    """Calls ``end`` once nothing was done for so many seconds."""
+    """Calls ``end`` after ``idle_s`` seconds without use."""
 
     def __init__(self, idle_s: float, end: Callable[[], object]) -> None:
-        """It does not run yet."""
+        """Not started yet."""
         self._idle_s, self._end = idle_s, end
         self._handle: asyncio.TimerHandle | None = None
 
@@ -51,7 +51,7 @@ class IdleTimer:
         self._handle = asyncio.get_running_loop().call_later(self._idle_s, self._end)
 
     def stop(self) -> None:
-        """Do not call: something is being done."""
+        """Stop counting: the process is in use."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -1,4 +1,4 @@
-"""The networks of the runs that are shown, for people to play against."""
+"""Lists the networks of the runs."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +11,6 @@ def networks(reader: RunReader) -> dict[str, Path]:
     found = []
     for run, view in reader.registry.views().items():
         for place, path in enumerate(view.networks()):
-            with suppress(OSError):  # it went while we looked
+            with suppress(OSError):  # deleted meanwhile
                 found.append((path.stat().st_mtime, place, f"{run}/{path.stem}", path))
     return {name: path for _, _, name, path in sorted(found, reverse=True)}

@@ -1,4 +1,4 @@
-"""What the play page may ask: the shape of each body."""
+"""Parses the requests of the play page: one model for each body."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from vecchess.safe_parse import clip_line
 
 MOST_BYTES = 1 << 16
 BODY_S = 10.0
-"""So long a body may take to come."""
+"""Seconds within which a body has to arrive."""
 MOST_SIMS, MOST_ANALYSIS_SIMS = 1000, 20_000
 
 Text = Annotated[str, Field(max_length=120)]
@@ -22,7 +22,7 @@ Move = Annotated[str, Field(max_length=8)]
 
 
 class RequestRefused(VecchessError):  # noqa: N818  (the name says what happened)
-    """A request that is not looked into; ``status`` is HTTP's."""
+    """A request that is refused unread; ``status`` is that of HTTP."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class TextRequest(BaseModel):
 
 
 class PgnRequest(GameRequest):
-    """A game to be written, who played it, and how it ended where the board does not say."""
+    """A game to write as PGN: its players, and its end where the board does not show it."""
 
     white: Text = "?"
     black: Text = "?"
@@ -59,7 +59,7 @@ class PgnRequest(GameRequest):
 
 
 class NetworkRequest(GameRequest):
-    """A place in a game, and a network by name."""
+    """A position of a game, and a network by name."""
 
     network: str = Field(max_length=300)
 
@@ -88,7 +88,7 @@ async def read_request(request: Request, model: type[RequestModel]) -> RequestMo
             body = await _body(request)
         return model.model_validate_json(body)
     except TimeoutError:
-        raise RequestRefused(408, f"nothing came for {BODY_S:g} s: ask again") from None
+        raise RequestRefused(408, f"no whole request within {BODY_S:g} s: try again") from None
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the body"
@@ -96,20 +96,19 @@ async def read_request(request: Request, model: type[RequestModel]) -> RequestMo
 
 
 async def _body(request: Request) -> bytes:
-    """All of it, which is never more than ``MOST_BYTES``."""
+    """The whole body, of ``MOST_BYTES`` at most."""
     body = bytearray()
     try:
         async for part in request.stream():
             body += part
             if len(body) > MOST_BYTES:
-                raise RequestRefused(413, f"that is too long: {MOST_BYTES // 1024} KiB is the most")
+                raise RequestRefused(413, f"the request is longer than {MOST_BYTES // 1024} KiB")
     except ClientDisconnect:
-        raise RequestRefused(400, "the body ends before it is whole") from None
+        raise RequestRefused(400, "the request ended early") from None
     return bytes(body)
 
 
 def _check_type(headers: Mapping[str, str]) -> None:
-    """Raise Refused for anything but JSON: a page of another site that the guard does not know for
-    one can send a form at most."""
+    """Raise RequestRefused for anything but JSON: pages of other sites can send forms at most."""
     if headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-        raise RequestRefused(415, "only application/json is taken here")
+        raise RequestRefused(415, "the body has to be application/json")

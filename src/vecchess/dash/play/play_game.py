@@ -1,7 +1,7 @@
-"""A game on the play page: what its moves have led to, and its text, read and written.
+"""A game on the play page: its facts, and its text, read and written.
 
-The page keeps the game and sends all of it with each request, so the server remembers none: taking
-back is leaving moves out, and a page goes on after either side was started anew.
+The page keeps the game and sends all of it with each request; the server is stateless. Taking back
+is leaving moves out, and a game continues after the server or the page was restarted.
 """
 
 import io
@@ -18,7 +18,7 @@ from vecchess.uci.parse_command import STARTPOS, Position
 from vecchess.uci.uci_board import UciGame, set_up
 
 MOST_PLIES = 1200
-"""Of a game here; what is longer is refused."""
+"""Plies of a game at most."""
 FIFTY_MOVES_PLIES = 100
 DRAWN, WON, LOST = "1/2-1/2", "1-0", "0-1"
 
@@ -26,7 +26,7 @@ DRAWN, WON, LOST = "1/2-1/2", "1-0", "0-1"
 def read_game(start: str, moves: Sequence[str]) -> UciGame:
     """The game of UCI moves, castling either way, from the FEN ``start`` or "startpos".
 
-    Raises ConfigError for a FEN that no game can go on from, a move that is not legal, and a game
+    Raises ConfigError for a FEN without a legal move, a move that is not legal, and a game
     that is too long.
     """
     if len(moves) > MOST_PLIES:
@@ -38,7 +38,7 @@ def read_game(start: str, moves: Sequence[str]) -> UciGame:
 
 
 def with_typed(game: UciGame, text: str) -> list[str]:
-    """The moves with one more as people type it, SAN or UCI; ConfigError where it is none."""
+    """The moves and a typed one, in SAN or UCI; ConfigError where it is not legal."""
     board, words = game.board, text.strip()
     for parse in (board.parse_san, board.parse_uci):
         try:
@@ -60,7 +60,7 @@ def uci_moves(game: UciGame) -> list[str]:
 
 
 def game_facts(game: UciGame) -> dict[str, Any]:
-    """All that a page shows of a game, ready for JSON."""
+    """The facts of a game that the page shows, as plain values."""
     board, plies = game.start.copy(), [_ply(game.start, None, None)]
     for move in game.moves:
         uci, san = _uci(game, board, move), board.san(move)
@@ -77,7 +77,7 @@ def game_facts(game: UciGame) -> dict[str, Any]:
 
 
 def outcome_of(board: chess.Board) -> dict[str, Any] | None:
-    """Result and reason where the game is over, draws being claimed; None where it goes on.
+    """Result and reason where the game is over, draws being claimed; None where it is not.
 
     ``can_go_on``: whether there is a legal move all the same. The order is python-chess's.
     """
@@ -145,7 +145,7 @@ def _ply(board: chess.Board, uci: str | None, san: str | None) -> dict[str, Any]
 
 
 def _targets(board: chess.Board) -> dict[str, list[str]]:
-    """Where each man may go; the king on the rook's square, and two squares aside, to castle."""
+    """Target squares of each piece; to castle the rook's square, and the one two squares aside."""
     targets: dict[str, list[str]] = {}
     for move in board.legal_moves:
         goals = targets.setdefault(chess.square_name(move.from_square), [])

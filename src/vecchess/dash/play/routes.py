@@ -1,15 +1,15 @@
-"""The play page's part of the server: the only one that may be posted to.
+"""Routes of the play page, the only ones that take POST.
 
-    GET  ""           what there is to play against
-    POST "/position"  a game, or one with a move that was typed       -> where it has come to
-    POST "/read"      a FEN, a PGN, the number of a Chess960 position -> the game
+    GET  ""           networks, strengths and limits to choose from
+    POST "/position"  a game, and a typed move if there is one        -> facts of the game
+    POST "/read"      a FEN, a PGN, the number of a Chess960 position -> facts of the game
     POST "/pgn"       a game                                          -> its PGN
-    POST "/spikes"    a network and a place in a game                 -> what its neurons do
+    POST "/spikes"    a network and a position of a game              -> spikes and values
     POST "/move"      a network and a game                            -> events: its move
-    POST "/analyse"   a network and a place in a game                 -> events: its best lines
+    POST "/analyse"   a network and a position of a game              -> events: its best lines
 
-Events are server-sent ones, each a JSON object; hanging up stops what they tell of. Whatever goes
-wrong is {"error": "one line"}.
+Events are server-sent, each a JSON object; closing the connection ends the work. An error is
+{"error": "one line"}.
 """
 
 import json
@@ -43,19 +43,19 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def routes(service: PlayService) -> list[Route]:
-    """Routes below the place where they are mounted; ``service`` is the caller's to close."""
+    """Routes relative to their mount; the caller closes ``service``."""
 
     async def offer(request: Request) -> Response:
         return SafeJSONResponse(await service.offer(), headers=NO_STORE)
 
     return [
         Route("/", offer, methods=["GET"]),
-        _post("/position", _answering(service, GameRequest, service.position)),
-        _post("/read", _answering(service, TextRequest, service.read)),
-        _post("/pgn", _answering(service, PgnRequest, service.pgn)),
-        _post("/spikes", _answering(service, NetworkRequest, service.look)),
-        _post("/move", _telling(service, MoveRequest, service.move)),
-        _post("/analyse", _telling(service, AnalysisRequest, service.analyse)),
+        _post("/position", _json_endpoint(service, GameRequest, service.position)),
+        _post("/read", _json_endpoint(service, TextRequest, service.read)),
+        _post("/pgn", _json_endpoint(service, PgnRequest, service.pgn)),
+        _post("/spikes", _json_endpoint(service, NetworkRequest, service.spike_trace)),
+        _post("/move", _event_endpoint(service, MoveRequest, service.move)),
+        _post("/analyse", _event_endpoint(service, AnalysisRequest, service.analyse)),
     ]
 
 
@@ -63,17 +63,17 @@ def _post(path: str, endpoint: Endpoint) -> Route:
     return Route(path, endpoint, methods=["POST"])
 
 
-def _answering(
+def _json_endpoint(
     service: PlayService,
     model: type[RequestModel],
     work: Callable[[RequestModel], Awaitable[dict[str, Any]]],
 ) -> Endpoint:
-    """An endpoint that answers once."""
+    """An endpoint with one answer."""
 
     async def endpoint(request: Request) -> Response:
         try:
             asked = await read_request(request, model)
-            with service.seat():
+            with service.request_slot():
                 return SafeJSONResponse(await work(asked), headers=NO_STORE)
         except VecchessError as error:
             return _failure(error)
@@ -81,18 +81,18 @@ def _answering(
     return endpoint
 
 
-def _telling(
+def _event_endpoint(
     service: PlayService,
     model: type[RequestModel],
     work: Callable[[RequestModel], AsyncIterator[dict[str, Any]]],
 ) -> Endpoint:
-    """An endpoint that answers with events."""
+    """An endpoint with a stream of events."""
 
     async def events(asked: RequestModel) -> AsyncIterator[str]:
         try:
-            with service.seat():
-                async with aclosing(work(asked)) as told:  # type: ignore[type-var]
-                    async for event in told:
+            with service.request_slot():
+                async with aclosing(work(asked)) as answers:  # type: ignore[type-var]
+                    async for event in answers:
                         yield _event(event)
         except VecchessError as error:
             yield _event({"error": _line(error)})

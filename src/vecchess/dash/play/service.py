@@ -1,4 +1,4 @@
-"""What the play page's requests are answered with: games, engines, a look into networks."""
+"""Answers the requests of the play page: games, moves, analyses, spikes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -36,7 +36,7 @@ from vecchess.errors import ConfigError
 from vecchess.uci.uci_board import UciGame
 
 MOST_REQUESTS = 16
-"""That may be open at a time."""
+"""Requests that may be open at a time."""
 SIMS = (0, 16, 64, 256, 1000)
 RATINGS = (700, 900, 1100, 1300)
 NO_NEURONS = {
@@ -45,14 +45,14 @@ NO_NEURONS = {
 }
 
 Networks = Callable[[], Awaitable[Mapping[str, Path]]]
-"""Finds the networks there are, by name, the newest first."""
+"""Finds the networks, by name, the newest first."""
 
 
 class PlayService:
-    """Answers requests. It writes nothing on disk."""
+    """Answers requests. Writes nothing on disk."""
 
     def __init__(self, networks: Networks, idle_s: float = IDLE_S) -> None:
-        """``idle_s``: processes that nobody used for so long are ended."""
+        """``idle_s``: seconds after which an unused process is ended."""
         self._networks, self._open = networks, 0
         compiling = asyncio.Lock()
         self.engines = EnginePool(compiling, idle_s)
@@ -64,10 +64,10 @@ class PlayService:
         await self.spikes.close()
 
     @contextmanager
-    def seat(self) -> Iterator[None]:
-        """For one request; raises Busy where there are too many."""
+    def request_slot(self) -> Iterator[None]:
+        """Count one request; raises Busy above the limit."""
         if self._open >= MOST_REQUESTS:
-            raise Busy(f"{MOST_REQUESTS} requests are being answered: try again shortly")
+            raise Busy(f"{MOST_REQUESTS} requests are open already: try again shortly")
         self._open += 1
         try:
             yield
@@ -75,7 +75,7 @@ class PlayService:
             self._open -= 1
 
     async def offer(self) -> dict[str, Any]:
-        """What there is to play against."""
+        """Networks, strengths and limits to choose from."""
         return {
             "schema": 1,
             "networks": [*await self._networks(), MATERIAL_NET],
@@ -86,7 +86,7 @@ class PlayService:
         }
 
     async def position(self, asked: GameRequest) -> dict[str, Any]:
-        """Where the game has come to; raises ConfigError, as all that follow."""
+        """The facts of a game; raises ConfigError, as all methods below."""
         return await run_in_threadpool(_position, asked)
 
     async def read(self, asked: TextRequest) -> dict[str, Any]:
@@ -97,13 +97,13 @@ class PlayService:
         """A game as text."""
         return {"pgn": await run_in_threadpool(_pgn, asked)}
 
-    async def look(self, asked: NetworkRequest) -> dict[str, Any]:
-        """What the network's neurons do at the place; also raises HelperFailed."""
+    async def spike_trace(self, asked: NetworkRequest) -> dict[str, Any]:
+        """The network's spikes at the position; also raises HelperFailed."""
         net = await self._net(asked.network)
-        await run_in_threadpool(_place, asked)
+        await run_in_threadpool(_game_with_moves, asked)
         if net == MATERIAL_NET:
             return {"line": NO_NEURONS[net], "layers": [], "values": [], "policy": []}
-        seen = await self.spikes.ask(net, asked.start, asked.moves)
+        seen = await self.spikes.trace(net, asked.start, asked.moves)
         return seen | {"line": NO_NEURONS.get(seen.pop("neuron"), "")}
 
     async def move(self, asked: MoveRequest) -> AsyncIterator[dict[str, Any]]:
@@ -112,7 +112,7 @@ class PlayService:
         Also raises HelperFailed and Busy.
         """
         net = await self._net(asked.network)
-        game = await run_in_threadpool(_place, asked)
+        game = await run_in_threadpool(_game_with_moves, asked)
         if outcome_of(game.board) is not None:
             raise ConfigError("the game is over")
         if net not in self.engines.running:
@@ -124,9 +124,9 @@ class PlayService:
         yield {"game": await run_in_threadpool(_position, after), "line": line}
 
     async def analyse(self, asked: AnalysisRequest) -> AsyncIterator[dict[str, Any]]:
-        """The network's best lines, again and again while it thinks; as ``move`` else."""
+        """The network's best lines, repeatedly while it searches; otherwise as ``move``."""
         net = await self._net(asked.network)
-        game = await run_in_threadpool(_place, asked)
+        game = await run_in_threadpool(_game_with_moves, asked)
         if net not in self.engines.running:
             yield {"state": "starting"}
         async with self.engines.lend(net) as engine:
@@ -135,7 +135,7 @@ class PlayService:
         yield {"state": "done"}
 
     async def _net(self, name: str) -> str:
-        """What the engine is told to load; names are looked up, never opened."""
+        """The file of the network ``name``, or "material": names are looked up, never opened."""
         if name == MATERIAL_NET:
             return name
         try:
@@ -172,8 +172,8 @@ def _pgn(asked: PgnRequest) -> str:
     return write_pgn(game, tags)
 
 
-def _place(asked: GameRequest) -> UciGame:
-    """The game, where there is a move to think about."""
+def _game_with_moves(asked: GameRequest) -> UciGame:
+    """The game; raises ConfigError where no move is legal."""
     game = read_game(asked.start, asked.moves)
     if not any(game.board.generate_legal_moves()):
         raise ConfigError("the game is over: there is no legal move")

@@ -1,4 +1,4 @@
-"""The process that looks into networks (``observer``), from outside."""
+"""The client of the process that traces the spikes of networks, ``spike_process``."""
 
 import asyncio
 import json
@@ -22,10 +22,10 @@ MOST_BYTES = 1 << 24
 
 
 class SpikeClient:
-    """Asks the process, one question after the other; starts it, and ends it when it is idle."""
+    """Sends requests to the process one at a time; starts it, and ends it when idle."""
 
     def __init__(self, compiling: asyncio.Lock, idle_s: float = IDLE_S) -> None:
-        """``compiling``: held by whoever may compile, since numba's cache takes one writer."""
+        """``compiling``: held while a process compiles, since numba's cache takes one writer."""
         self._compiling = compiling
         self._lock = asyncio.Lock()
         self._timer = IdleTimer(idle_s, self.kill)
@@ -36,17 +36,17 @@ class SpikeClient:
         """Of the process, None while there is none."""
         return None if self._process is None else self._process.pid
 
-    async def ask(self, net: str, start: str, moves: Sequence[str]) -> dict[str, Any]:
-        """``observer.observe`` of a network file at a place in a game.
+    async def trace(self, net: str, start: str, moves: Sequence[str]) -> dict[str, Any]:
+        """The trace (``spike_process.observe``) of a network file at a place in a game.
 
         Raises ConfigError for what the process refuses, HelperFailed where it ended.
         """
         async with self._lock:
             self._timer.stop()
             try:
-                question = {"net": net, "start": start, "moves": list(moves)}
-                answer = await self._answer(json.dumps(question).encode() + b"\n")
-            except BaseException:  # whatever it answers later is no answer to the next question
+                request = {"net": net, "start": start, "moves": list(moves)}
+                answer = await self._answer(json.dumps(request).encode() + b"\n")
+            except BaseException:  # a late answer must not be taken for that to the next request
                 self.kill()
                 raise
             self._timer.start()
@@ -69,19 +69,19 @@ class SpikeClient:
         if process is not None:
             await process.wait()
 
-    async def _answer(self, question: bytes) -> dict[str, Any]:
+    async def _answer(self, request: bytes) -> dict[str, Any]:
         try:
             if self._process is not None and self._process.returncode is None:
-                line = await asyncio.wait_for(self._exchange(question), ANSWER_S)
+                line = await asyncio.wait_for(self._exchange(request), ANSWER_S)
             else:
                 async with self._compiling:
                     await self._start()
-                    line = await asyncio.wait_for(self._exchange(question), ANSWER_S)
+                    line = await asyncio.wait_for(self._exchange(request), ANSWER_S)
             found: dict[str, Any] = json.loads(line)
         except (OSError, ValueError):  # it ended: the pipe is broken, or nothing came
-            raise HelperFailed("the process that looks into networks ended: ask again") from None
+            raise HelperFailed("the process that traces spikes ended: try again") from None
         except TimeoutError:
-            raise HelperFailed("the process that looks into networks does not answer") from None
+            raise HelperFailed("the process that traces spikes does not answer") from None
         return found
 
     async def _start(self) -> None:
@@ -94,10 +94,10 @@ class SpikeClient:
         )
         lower_priority(self._process.pid)
 
-    async def _exchange(self, question: bytes) -> bytes:
+    async def _exchange(self, request: bytes) -> bytes:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(question)
+        self._process.stdin.write(request)
         await self._process.stdin.drain()
         return await self._process.stdout.readline()

@@ -1,9 +1,9 @@
-"""A process that looks into networks: a question a line on stdin, an answer a line on stdout.
+"""A process that traces the spikes of networks: requests on stdin, answers on stdout, in lines.
 
     {"net": file, "start": FEN or "startpos", "moves": [UCI, ...]}
     {"seen": {...}} or {"error": "one line"}
 
-It ends with stdin. torch lives here, so that the server needs none.
+It ends with stdin. torch is imported here, so that the server needs none.
 """
 
 import json
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
-    """What the network file ``net`` does after ``moves``, ready for JSON.
+    """Spikes, values and first choices of the network file ``net`` after ``moves``, plain values.
 
     Squares are the board's own, a1 = 0; values are White's. Raises ConfigError where there is no
     move to choose, NetworkError for a file that is none.
@@ -96,7 +96,7 @@ def _value(outlook: list[float], turn: chess.Color) -> dict[str, float]:
 
 
 def _top_moves(seen: "SpikeTrace", question: "Requests", game: "UciGame") -> list[dict[str, Any]]:
-    """The likeliest moves at the step at which the position leaves."""
+    """The likeliest moves at the time step at which the position exits."""
     from vecchess.chess.action import actions_to_moves
     from vecchess.chess.fen import from_board
     from vecchess.chess.uci_moves import to_chess_move

@@ -1,0 +1,11 @@
+"""The web application.
+
+- ``asgi_app`` routes and middleware
+- ``address`` the listening socket, its URL and token
+- ``access_control`` refuses requests by host, method, origin and token
+- ``api`` JSON that pages read
+- ``topics`` topics that pages subscribe to
+- ``event_hub`` publishes changes of topics as server-sent events
+- ``slow_client_timeout`` closes connections that stop sending or reading
+- ``assets`` the built pages
+"""
