@@ -131,7 +131,7 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     with (
         patch("vecchess.selfplay.supervisor.worker_pool.WorkerHandle", handle),
         StatusWriter(run, "selfplay") as status,
-        ThroughputLog(run, status.note) as loads,
+        ThroughputLog(run, status.add_note) as loads,
         Supervisor(config, run, devices, StatusWatcher(watcher, status, loads.keep)) as campaign,
     ):
         return campaign.play(CONSTANT_NET, range(ENDLESS)).restarts

@@ -108,7 +108,7 @@ def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str
         return [f"not one clear line: {said}"]
     if code == 0:
         return broken_invariants(run, GAMES, digest)
-    found = broken_in_progress(run, GAMES) if run.is_there else []
+    found = broken_in_progress(run, GAMES) if run.has_begun else []
     code, said = _finished(_start(run, ""))
     if code != 0:
         return [*found, f"it does not go on: {said}"]
@@ -116,7 +116,7 @@ def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str
 
 
 def _start(run: RunFolder, fault: str) -> subprocess.Popen[str]:
-    resume = ["--resume"] if run.is_there else []
+    resume = ["--resume"] if run.has_begun else []
     program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", *FLAGS, *resume]
     return subprocess.Popen(
         [*program, f"--run-dir={run.path}", "--quiet"],

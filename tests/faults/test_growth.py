@@ -85,7 +85,7 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     config = CONFIG.model_copy(update={"shard_games": 1, "shard_interval_s": 0.01})
     with (
         StatusWriter(run, "selfplay") as status,
-        ThroughputLog(run, status.note) as loads,
+        ThroughputLog(run, status.add_note) as loads,
         Supervisor(config, run, [CPU], StatusWatcher(Notes(), status, loads.keep)) as campaign,
     ):
 

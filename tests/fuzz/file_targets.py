@@ -133,7 +133,7 @@ def use_manifest(path: Path) -> None:
     json.dumps(stats, ensure_ascii=False).encode()
     for shard in found.shards:
         assert shard.path.parent == path.parent
-        assert shard.aside.parent == path.parent
+        assert shard.set_aside_path.parent == path.parent
 
 
 @cache

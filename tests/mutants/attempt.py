@@ -32,10 +32,10 @@ NEAREST = {
         "uci_moves": "uci_moves",
     },
     "store": {
-        "disk": "disk", "inflight": "inflight", "manifest": "manifest", "metrics": "metrics",
-        "npz": "npz", "number_set": "number_set", "replay": "replay", "run_folder": "run_folder",
-        "shard": "shards", "source": "source", "starts": "shards", "stats": "records",
-        "status": "status", "targets": "targets", "tensorboard_file": "metrics",
+        "id_set": "id_set", "inflight": "inflight", "manifest": "manifest", "metrics": "metrics",
+        "npz": "npz", "replay_positions": "replay_positions", "run_folder": "run_folder",
+        "shard": "shard", "sources": "sources", "stats": "records", "status_file": "status_file",
+        "targets": "targets",
     },
 }  # fmt: skip
 """The test file for each source file, where it is not the first of ``ORDER``."""
@@ -44,11 +44,11 @@ ORDER = {
         "movegen", "perft", "action", "fen", "uci_moves", "rules", "history", "bitboards", "pgn",
     ),
     "store": (
-        "records", "shards", "manifest", "npz", "disk", "targets", "replay", "inflight",
-        "number_set", "run_folder", "status", "metrics",
+        "records", "shard", "manifest", "npz", "targets", "replay_positions", "inflight",
+        "id_set", "run_folder", "status_file", "metrics",
     ),
 }  # fmt: skip
-"""``test_source`` imports torch: it is run for its own file only."""
+"""``test_sources`` imports torch: it is run for its own file only."""
 
 
 def prepare() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from bench.fake_device import FAKE
 
-from tests.store.test_shards import shard
+from tests.store.games import shard
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
 from vecchess.runtime.devices import CPU, Device, Share, share_out

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.store.test_shards import shard
+from tests.store.games import shard
 from vecchess.errors import DataError
 from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
 from vecchess.selfplay.supervisor.game_ledger import GameLedger

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
 import chess
@@ -15,7 +16,10 @@ from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import chess960_positions
 from vecchess.chess.fen import from_board
 from vecchess.shapes import TARGET_UNIT
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import PLY_COLUMNS, GameRecords, empty_search_columns
+from vecchess.store.shard import write_shard
+from vecchess.store.stats import GameStats
 
 
 def made_up(
@@ -111,3 +115,9 @@ def _last_boards(seed: int, plies: int) -> Iterator[chess.Board]:
             last = board.copy()
         if last.move_stack:
             yield last
+
+
+def shard(folder: Path, name: str, numbers: list[int]) -> ShardEntry:
+    """The manifest entry of a new shard with made-up games of these numbers."""
+    records = made_up(numbers, seed=sum(numbers))
+    return ShardEntry(name, write_shard(folder / name, records), GameStats.of(records))

@@ -255,7 +255,7 @@ def test_what_the_system_refuses_for_now_is_kept(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     with monkeypatch.context() as patch:
-        patch.setattr(shard, "regular", refuse)
+        patch.setattr(shard, "open_regular", refuse)
         folder.drop(lambda numbers: False, ("4",))
         folder.survey(("4",))
         assert folder.holding([(0, 100)]) == []

@@ -75,7 +75,7 @@ def test_only_the_shards_of_the_named_worker_are_looked_at(tmp_path: Path) -> No
 def test_a_shard_is_read_by_its_sum_or_said_to_be_aside(tmp_path: Path) -> None:
     sha256 = write(tmp_path, "a.npz", [3])
     shard = ShardFile(tmp_path / "a.npz", sha256)
-    assert shard.aside == tmp_path / "a.npz.set-aside"
+    assert shard.set_aside_path == tmp_path / "a.npz.set-aside"
     assert shard.read().numbers.tolist() == [3]
     assert ShardFile(tmp_path / "a.npz").read().numbers.tolist() == [3]
     with pytest.raises(DataError, match="its sha256 differs"):
@@ -84,7 +84,7 @@ def test_a_shard_is_read_by_its_sum_or_said_to_be_aside(tmp_path: Path) -> None:
     (tmp_path / "b.npz.set-aside").write_bytes(b"")
     with pytest.raises(DataError, match="not a readable shard"):
         ShardFile(tmp_path / "b.npz").read()  # it is there, whatever was set aside
-    (tmp_path / "a.npz").rename(shard.aside)
+    (tmp_path / "a.npz").rename(shard.set_aside_path)
     with pytest.raises(DataError, match=r"a\.npz was set aside, for it could not be read"):
         shard.read()
     with pytest.raises(DataError, match=r"cannot read .*c\.npz: No such file"):
@@ -110,5 +110,5 @@ def test_entries_are_kept_with_all_that_they_say(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"schema {schema}; this vecchess reads 1"):
             ShardEntry.from_dict(entry.to_dict() | {"schema": schema})
     for sha256 in ("0" * 63, "0" * 65, "g" * 64, "A" * 64):
-        with pytest.raises(ValueError, match="its sha256 is none"):
+        with pytest.raises(ValueError, match="its sha256 is not one"):
             ShardEntry.from_dict(entry.to_dict() | {"sha256": sha256})

@@ -9,8 +9,7 @@ import pytest
 
 from vecchess.errors import DataError
 from vecchess.monitor.series import Series
-from vecchess.store.metrics import MetricsLog, is_plotted, read_metrics, scalars
-from vecchess.store.tensorboard_file import TensorboardFile
+from vecchess.store.metrics import MetricsLog, TensorboardFile, is_plotted, read_metrics, scalars
 
 pytestmark = pytest.mark.plain
 

@@ -185,8 +185,8 @@ def test_every_game_is_counted_by_its_end_length_and_answers() -> None:
         ({"target_action": 4672}, "an action code is not below 4672"),
         ({"result": 2}, "a game's number or result is none"),
         ({"numbers": -1}, "a game's number or result is none"),
-        ({"span_net": 2}, "a span names a network that is not listed"),
-        ({"span_net": -1}, "a span names a network that is not listed"),
+        ({"span_net": 2}, "a span refers to a network that is not listed"),
+        ({"span_net": -1}, "a span refers to a network that is not listed"),
     ],
 )
 def test_values_of_no_game_are_refused(fault: dict[str, int], reason: str) -> None:

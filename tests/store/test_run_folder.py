@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 def test_making_one_touches_nothing(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "one")
-    assert not run.is_there
+    assert not run.has_begun
     assert list(tmp_path.iterdir()) == []
     names = {name: path.name for name, path in vars(run).items()}
     assert names == {
@@ -45,7 +45,7 @@ def test_it_is_there_once_it_has_settings(run: RunFolder) -> None:
     run.config.write_text("")
     with pytest.raises(ConfigError, match=f"it has runs, such as {run.path}"):
         RunFolder.existing(run.path.parent)
-    assert run.is_there
+    assert run.has_begun
     assert RunFolder.existing(run.path).path == run.path
 
 
@@ -65,7 +65,7 @@ def test_a_place_that_cannot_be_looked_into_is_named(
 
     monkeypatch.setattr(Path, "is_file", refuse)
     with pytest.raises(ConfigError, match=r"cannot look into .*: Permission denied"):
-        RunFolder(tmp_path).is_there  # noqa: B018
+        RunFolder(tmp_path).has_begun  # noqa: B018
 
 
 def test_only_one_writes(run: RunFolder) -> None:

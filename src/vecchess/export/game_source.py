@@ -96,7 +96,7 @@ def parse_numbers(text: str) -> range:
 
 def _played_with(run: RunFolder) -> tuple[int | None, bool]:
     """The seed of a run and whether it plays Chess960; None and False where there is no run."""
-    if not run.is_there:
+    if not run.has_begun:
         return None, False
     known = PlayConfig.model_fields
     stored = {key: value for key, value in read_toml(run.config).items() if key in known}

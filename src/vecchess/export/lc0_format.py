@@ -42,7 +42,7 @@ it out: nothing is to be learnt from it."""
 ADJUDICATED = 1 << 5
 """Bit of ``invariance_info``: the game did not end on the board."""
 LENGTH_EXCEEDED = 1 << 4
-"""Bit of ``invariance_info``: nor by anybody's judgement, it was too long."""
+"""Bit of ``invariance_info``: nor by adjudication: it was too long."""
 
 RECORD = np.dtype(
     [

@@ -69,7 +69,7 @@ class RecordedGames:
 def existing_run(path: Path) -> RunFolder:
     """The run at ``path``. Raises ConfigError where there is none, or games of others."""
     run = RunFolder(path)
-    if not run.is_there and (path / MANIFEST_NAME).is_file() and Manifest(path).entries:
+    if not run.has_begun and (path / MANIFEST_NAME).is_file() and Manifest(path).entries:
         raise ConfigError(f"{path} holds games of others: there is no network to play them again")
     return RunFolder.existing(path)
 

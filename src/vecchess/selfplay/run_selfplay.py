@@ -73,7 +73,7 @@ def play_run(
         settled = with_remembered_slots(config, sizes, devices)
         with (
             watcher_for(console, quiet) as watcher,
-            ThroughputLog(run, status.note) as loads,
+            ThroughputLog(run, status.add_note) as loads,
             Supervisor(
                 settled, run, devices, StatusWatcher(watcher, status, loads.keep), stops
             ) as campaign,
@@ -101,7 +101,7 @@ def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFo
         _refuse_other_games(config, run)
         return run
     run = RunFolder(run_dir or Path("runs") / f"selfplay-{datetime.now():%Y%m%d-%H%M%S}")
-    if run.is_there:
+    if run.has_begun:
         raise ConfigError(f"{run.path} holds a run already: add --resume, or choose another folder")
     run.create()
     return run

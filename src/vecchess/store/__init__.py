@@ -1,0 +1,16 @@
+"""Recorded games and measurements of a run on disk, and the arrays that they become in memory.
+
+run_folder        the folder of a run: paths, lock, small files
+records           finished games as arrays, ``GameRecords``
+shard             files of finished games
+npz               arrays from untrusted npz files
+manifest          the list of a run's shards
+stats             sums over finished games: results, lengths, terminations
+sources           games in a place that a user names: run, folder or shard
+replay_positions  positions and moves of recorded games, by playing them again
+targets           recorded policy targets, mapped onto legal moves
+inflight          games in progress, saved to be resumed
+id_set            sets and ranges of game numbers
+metrics           ``metrics.jsonl`` and TensorBoard
+status_file       ``status.json``, the state of a run
+"""

@@ -1,4 +1,4 @@
-"""A set of game numbers: one byte a number, in pages, so that it may begin anywhere."""
+"""A set of game numbers: one byte a number, in pages, so that it may begin at any number."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,14 @@ Range = tuple[int, int]
 
 
 class NumberSet:
-    """Numbers >= 0. Memory goes with the stretches that are in use, not with how high they lie."""
+    """A set of numbers >= 0. Memory grows with the pages in use, not with the largest number."""
 
     def __init__(self) -> None:
         """Empty."""
         self._pages: dict[int, NDArray[np.bool_]] = {}
 
     def add(self, numbers: Numbers) -> None:
-        """Put ``numbers``, int64[K], in."""
+        """Add ``numbers``, int64[K]."""
         for page in np.unique(numbers // PAGE).tolist():
             bits = self._pages.setdefault(page, np.zeros(PAGE, np.bool_))
             bits[numbers[numbers // PAGE == page] % PAGE] = True
@@ -30,7 +30,7 @@ class NumberSet:
         )
 
     def missing(self, ranges: list[Range]) -> list[Range]:
-        """What of half-open ``ranges`` is not in, as ascending half-open ranges."""
+        """The parts of half-open ``ranges`` that are not in, as ascending half-open ranges."""
         found: list[Range] = []
         for first, end in sorted(ranges):
             at = first

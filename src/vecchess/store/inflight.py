@@ -1,9 +1,9 @@
-"""Games in progress, saved so that they go on after their worker, or the whole run, is gone.
+"""Games in progress, saved so that they can be resumed after their worker, or the run, has ended.
 
 inflight/<worker>.npz is a shard (``store/shard.py``) of unfinished games with two columns more. A
 worker replaces its file at intervals and when it ends. Seed, settings and network decide a game
-from its first move to its last, so whatever is saved of a number is the beginning of the same game:
-an old file does no harm, of two the longer beginning is taken, and what is recorded counts alone.
+from its first move to its last, so all that is saved of a number is a beginning of the same game:
+an old file does no harm, the longer of two beginnings is taken, and recorded games come first.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -87,7 +87,7 @@ def read_saved(path: Path) -> SavedGames:
 
 
 def _is_sound(records: GameRecords) -> bool:
-    """Whether every ply fits the logs that it is to be put back into."""
+    """Whether every ply can be put back into a log."""
     values = records.win.astype(np.int64) + records.draw
     return bool(
         (values <= VALUE_UNIT).all()
@@ -97,7 +97,7 @@ def _is_sound(records: GameRecords) -> bool:
 
 
 class InflightFolder:
-    """The files of workers that are gone, which their run's parent looks after."""
+    """The files of workers that have ended, managed by the run's parent."""
 
     def __init__(self, path: Path) -> None:
         """Nothing is read before ``survey``; the folder need not exist."""
@@ -106,9 +106,9 @@ class InflightFolder:
         self._lengths: dict[str, Numbers] = {}
 
     def survey(self, alive: Collection[str]) -> None:
-        """See which files there are, but for those of the workers named ``alive``.
+        """Read which games are saved, except by the workers named ``alive``.
 
-        What cannot be read is nobody's loss: its games are played from the start.
+        Files that cannot be read are skipped: their games are played from the start.
         """
         self._numbers, self._lengths = {}, {}
         for path in self._files(alive):
@@ -126,7 +126,7 @@ class InflightFolder:
         return int(is_within(np.unique(_joined(self._numbers)), ranges).sum())
 
     def num_plies(self, ranges: list[Range]) -> int:
-        """How far the games out of half-open ``ranges`` have come together."""
+        """Plies saved of the games out of half-open ``ranges``."""
         numbers, lengths = _joined(self._numbers), _joined(self._lengths)
         order = np.lexsort((lengths, numbers))
         is_longest = np.diff(numbers[order], append=-1) != 0
@@ -134,9 +134,9 @@ class InflightFolder:
         return int(lengths[longest][is_within(numbers[longest], ranges)].sum())
 
     def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
-        """Remove the files none of whose games is needed any more, and what was half written.
+        """Remove the files none of whose games is needed any more, and partial files.
 
-        What the system does not let us read stays: it may hold what is needed.
+        Files that the system does not let us read stay: their games may be needed.
         """
         for path in self._files(alive):
             with suppress(OSError, FileUnreadable):
@@ -153,7 +153,7 @@ class InflightFolder:
 def read_saved_games(
     folder: Path, names: list[str], ranges: list[Range], net: str, report_line: ReportLine
 ) -> SavedGames | None:
-    """What the files ``names`` of ``folder`` hold of games out of ``ranges``, each number once.
+    """The games out of ``ranges`` in the files ``names`` of ``folder``, each number once.
 
     ``net``: sha256 of the network that plays; beginnings by another are left out, and so are files
     that cannot be read: these are reported. None where nothing is left.
@@ -175,8 +175,8 @@ def _wanted(saved: SavedGames, ranges: list[Range], net: str) -> SavedGames:
 
 
 def _beginnings_in(path: Path) -> Iterator[tuple[Numbers, Numbers]]:
-    """The numbers of a file's games, and their plies; nothing where it is damaged, or was half
-    written."""
+    """The numbers of a file's games, and their plies; nothing where it is damaged or
+    partial."""
     if path.name.startswith(PARTIAL_PREFIX):
         return
     try:

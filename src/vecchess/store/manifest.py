@@ -1,7 +1,7 @@
 """The manifest: one line a shard, written by the run's parent alone. What it lists is recorded.
 
-A shard without a line was written by a worker whose report got lost. It is adopted if none of
-its games is recorded, and set aside otherwise: every game counts exactly once.
+A shard without a line was written by a worker whose message got lost. It is adopted if none of its
+games is recorded, and set aside otherwise: every game counts exactly once.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class ShardEntry:
                 "a shard's name must not leave its folder: it is a word that ends in .npz"
             )
         if not _SHA256.fullmatch(sha256):
-            raise ValueError("its sha256 is none")
+            raise ValueError("its sha256 is not one")
         return cls(file, sha256, GameStats.from_dict(values["stats"]))
 
 
@@ -82,7 +82,7 @@ class Manifest:
         """Bytes after the last line that was appended: all of it whole lines."""
 
     def append(self, entry: ShardEntry) -> None:
-        """Record a shard, durably. Raises DataError where the disk refuses."""
+        """Record a shard, durably. Raises DataError where writing fails."""
         line = (json.dumps(entry.to_dict()) + "\n").encode()
         with _refusals(self.path):
             if not self.path.exists() or self.path.stat().st_size != self._size:
@@ -93,7 +93,7 @@ class Manifest:
 
     @property
     def shards(self) -> list[ShardFile]:
-        """What is listed, in that order."""
+        """The listed shards, in that order."""
         return [ShardFile(self.folder / entry.file, entry.sha256) for entry in self.entries]
 
     def adopt(
@@ -102,10 +102,10 @@ class Manifest:
         """Record shards that have no line yet, of all workers or of the one named by ``prefix``.
 
         Yields each of them once it is recorded, with the numbers of its games.
-        ``is_recorded(numbers)`` tells whether any of these games (int64[K]) counts already: what
-        was yielded does. Files that hold such a game or cannot be read are set aside under another
-        name, partial files are removed. Raises DataError where the disk refuses; what is left is
-        there for the next time.
+        ``is_recorded(numbers)``: whether any of these games (int64[K]) counts already, those
+        yielded before included. Files that hold such a game or cannot be read are set aside under
+        another name, partial files are removed. Raises DataError where writing fails; the others
+        can be adopted later.
         """
         known = {entry.file for entry in self.entries}
         for partial in self.folder.glob(f"{PARTIAL_PREFIX}{prefix}*"):
@@ -123,7 +123,7 @@ class Manifest:
                 yield found
 
     def _read(self) -> Iterator[ShardEntry]:
-        """The whole lines; readers leave a torn last one alone: it may be in the writing."""
+        """The whole lines; a torn last one is skipped, for it may be being written."""
         if not self.path.exists():
             return
         try:
@@ -142,7 +142,7 @@ class Manifest:
 
 @contextmanager
 def _refusals(path: Path) -> Iterator[None]:
-    """Where the disk refuses ``path``, DataError is raised."""
+    """Turn errors of the system about ``path`` into DataError."""
     try:
         yield
     except OSError as error:

@@ -1,20 +1,23 @@
-"""What a run measured: ``metrics.jsonl``, one object a line, and TensorBoard beside it.
+"""Measurements of a run: ``metrics.jsonl``, one object a line, and a TensorBoard file beside it.
 
     {"schema": 1, "kind": "learn", "iteration": 3, "step": 120, "samples": 61440,
      "time_unix": 1790000000.0, "loss_policy": 2.31, ...}
 
-A run that goes on from a checkpoint takes back what it wrote after it: every step is there once.
+A run that resumes from a checkpoint first removes the lines after it: every step is there once.
 
-What is measured by the clock, or every so many updates, would grow for as long as a run goes on. A
-log that is long loses every second one of such lines in its older half, again and again: the newest
-are all there, and the older they are the further apart.
+Measurements by the clock, or every so many updates, would grow without limit. A long log loses
+every second one of such lines in its older half, repeatedly: the newest are all kept, and older
+ones are the further apart the older they are.
 """
 
 import json
 import math
+import os
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +25,21 @@ from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import append_line, path_write_error, write_atomically
 from vecchess.runtime.reporting import ReportLine
 from vecchess.safe_parse import open_regular, parse_json_object
-from vecchess.store.tensorboard_file import TensorboardFile
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
+EVENT_FILE_VERSION = "brain.Event:2"
 THROUGHPUT = "load"
-"""Kind of the lines about how fast games are played just now."""
+"""Kind of the lines on the current throughput of self-play."""
 THINNED = (THROUGHPUT, "learn")
-"""Kinds of lines of which older ones may go; of others there are a few an iteration."""
+"""Kinds of lines of which older ones may be removed; others come a few an iteration."""
 MOST_BYTES = 64 << 20
-"""A log so long is thinned out."""
+"""A longer log is thinned out."""
 POINTS_EACH = 4096
 """TensorBoard gets so many points of a kind in full, then every second, every fourth, and so on."""
 TAG_OF_KIND = {"learn": "train", "play": "selfplay", THROUGHPUT: "selfplay"}
-"""TensorBoard's first word for a kind of line; other kinds are called as they are."""
+"""Prefix of TensorBoard's tags for a kind of line; other kinds keep their names."""
 
 
 class MetricsLog:
@@ -54,7 +57,7 @@ class MetricsLog:
         ``after``: (iteration, step) of the checkpoint that the run goes on from; lines of a later
         iteration or step are cut, None keeps all. ``report_line`` gets the reason why there is no
         TensorBoard; without it there is none. ``most_bytes``: where older lines are thinned out,
-        see above. Raises DataError where the disk refuses.
+        see above. Raises DataError where writing fails.
         """
         self.path = run_path / METRICS_FILE
         self._most_bytes = most_bytes
@@ -78,7 +81,7 @@ class MetricsLog:
         TensorBoard gets ``plotted`` instead where that is given, and nothing of lines of kind
         ``THROUGHPUT``: many of them are of one step.
         ``values`` are plain, nested dicts too: their numbers have tags of several words. A number
-        that is not finite becomes null. Raises DataError where the disk refuses; the log ends with
+        that is not finite becomes null. Raises DataError where writing fails; the log ends with
         a whole line then.
         """
         head = {
@@ -104,7 +107,7 @@ class MetricsLog:
             self._tensorboard.add(dict(scalars(TAG_OF_KIND.get(kind, kind), values)), step)
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Close the TensorBoard file."""
         if self._tensorboard is not None:
             self._tensorboard.close()
 
@@ -126,6 +129,56 @@ class MetricsLog:
         kept = b"".join(line for line in whole if after is None or not _is_later(line, after))
         if kept != data:
             write_atomically(self.path, kept)
+
+
+class TensorboardFile:
+    """One event file in a folder, each point written at once; every start of a run adds another.
+
+    TensorBoard's own writer has a thread that delays points, and a full disk ends it with a
+    traceback. These few points need no thread.
+    """
+
+    def __init__(self, folder: Path, purge_step: int | None) -> None:
+        """TensorBoard drops older points from ``purge_step`` on; None: it keeps all.
+
+        Raises ImportError where TensorBoard is not installed, DataError where writing fails.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event, self._summary = Event, Summary
+        seconds, rest = divmod(time.time_ns(), 10**9)
+        name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.{rest:09d}"
+        self.path = folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("wb")
+        except OSError as error:
+            raise path_write_error(self.path, error) from None
+        self._records = RecordWriter(self._file)
+        self._write(file_version=EVENT_FILE_VERSION)
+        if purge_step is not None:
+            self._write(step=purge_step, session_log=SessionLog(status=SessionLog.START))
+
+    def add(self, points: dict[str, float], step: int) -> None:
+        """A point for each tag. Raises DataError where writing fails."""
+        values = [self._summary.Value(tag=tag, simple_value=y) for tag, y in points.items()]
+        if values:
+            self._write(step=step, summary=self._summary(value=values))
+
+    def close(self) -> None:
+        """Close the file; every point is written already."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _write(self, **fields: object) -> None:
+        event = self._event(wall_time=time.time(), **fields)
+        try:
+            self._records.write(event.SerializeToString())
+            self._file.flush()
+        except OSError as error:
+            raise path_write_error(self.path, error) from None
 
 
 def read_metrics(run_path: Path) -> list[dict[str, Any]]:
@@ -169,7 +222,7 @@ def scalars(tag: str, values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _finite(value: Any) -> Any:
-    """``value`` as JSON can say it: null for what is no finite number."""
+    """``value`` for JSON: null in place of a number that is not finite."""
     if isinstance(value, Mapping):
         return {name: _finite(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -178,10 +231,10 @@ def _finite(value: Any) -> Any:
 
 
 def _is_later(line: bytes, after: tuple[int, int]) -> bool:
-    """Whether a line was written after the checkpoint; a damaged one is left to its readers."""
+    """Whether a line was written after the checkpoint; False for a damaged one."""
     try:
-        said = parse_json_object(line)
-        return bool(said["iteration"] > after[0] or said["step"] > after[1])
+        facts = parse_json_object(line)
+        return bool(facts["iteration"] > after[0] or facts["step"] > after[1])
     except (ValueError, KeyError, TypeError):
         return False
 
@@ -189,8 +242,8 @@ def _is_later(line: bytes, after: tuple[int, int]) -> bool:
 def _open_tensorboard(
     folder: Path, after: tuple[int, int] | None, report_line: ReportLine
 ) -> TensorboardFile | None:
-    """A file for TensorBoard that says which steps are void; None, and a line, where there is no
-    TensorBoard."""
+    """A file for TensorBoard that drops the steps after the checkpoint; None, and a report, where
+    TensorBoard is not installed."""
     try:
         return TensorboardFile(folder, None if after is None else after[1] + 1)
     except ImportError as error:

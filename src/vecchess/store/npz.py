@@ -1,8 +1,8 @@
-"""Arrays from an npz file of anybody's: what it declares is checked before memory is taken for it.
+"""Arrays from an untrusted npz file: its declared sizes are checked before memory is allocated.
 
-A zip file says of each member how long it gets, and an npy header which array is in it; neither
-need be true, and a kilobyte can say a terabyte. Here both have to agree, and all of it has to be
-in proportion to the file. Arrays have the types that are asked for; nothing is ever unpickled.
+A zip file declares the length of each member, and an npy header its array; neither need be true,
+and a kilobyte can declare a terabyte. Here both have to agree, and the total has to be in
+proportion to the file. Arrays must have the expected types; nothing is ever unpickled.
 """
 
 import zipfile
@@ -31,13 +31,13 @@ _FAULTS = (
     ValueError, KeyError, TypeError, OSError, EOFError, SyntaxError, TokenError,
     NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What zipfile and numpy raise for files that are damaged, or were made to harm."""
+"""Raised by zipfile and numpy for damaged or malicious files."""
 
 
 def read_columns(file: BinaryIO, dtypes: Mapping[str, np.dtype[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of an npz file among ``dtypes``, which says what each has to be.
+    """The arrays of an npz file among ``dtypes``, the expected types.
 
-    Raises DataError with the reason where one is of another type, where the file is none, or
+    Raises DataError with the reason where one is of another type, where the file is damaged, or
     declares more than its size can hold; members of other names are left alone.
     """
     try:
@@ -54,12 +54,12 @@ def read_columns(file: BinaryIO, dtypes: Mapping[str, np.dtype[Any]]) -> dict[st
 
 
 def fits(unpacked_bytes: int, packed_bytes: int) -> bool:
-    """Whether a file may unpack to so many bytes: writers leave others unpacked."""
+    """Whether a file may unpack to so many bytes; writers do not compress what would not fit."""
     return unpacked_bytes <= MOST_RATIO * packed_bytes + ROOM_BYTES
 
 
 def _check_directory(file: BinaryIO, size: int) -> None:
-    """Refuse what zipfile would read whole: a list of members as long as the file."""
+    """Refuse a list of members as long as the file, which zipfile would read whole."""
     file.seek(max(size - _END_BYTES - 0xFFFF, 0))
     tail = file.read()
     end = tail.rfind(_END)

@@ -1,11 +1,11 @@
-"""Finished games as arrays: what a shard holds, and what every reader gets.
+"""Finished games as arrays: the content of a shard, in memory.
 
     games   numbers[G] start[G, 8] result[G] termination[G] resign[G]    one entry a game
             fingerprint[G]
     plies   action[..] steps[..] win[..] draw[..] prob[..] tag[..]       games one after another
-            visits[..] full[..] thought[..]                              zero where none searched
+            visits[..] full[..] thought[..]                              zero without a search
     targets target_action[..] target_prob[..]                            plies one after another
-    spans   span_net[..] span_ply[..]                             which network, from which ply on
+    spans   span_net[..] span_ply[..]                             networks, and their first plies
 
 ``offsets[i] : offsets[i + 1]`` are the plies of game i, ``span_offsets`` likewise the spans, and
 ``target_offsets[p] : target_offsets[p + 1]`` the moves in the policy target of ply p. Zeros are
@@ -65,11 +65,11 @@ _TYPES: dict[str, Any] = {
     "nets": "<U64",
 }
 COLUMN_DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(_TYPES[name]) for name in _TYPES}
-"""What a shard's columns have to be."""
+"""The types of a shard's columns."""
 SEARCH_COLUMNS = ("visits", "full", "thought", "target_offsets", *TARGET_COLUMNS)
-"""What only a search fills in; all zero or empty without one."""
+"""Columns that only a search fills; all zero or empty without one."""
 FINGERPRINT_COLUMNS = ("fingerprint", "tag")
-"""Hashes of the answers the moves came from; all zero where they are not known."""
+"""Hashes of the answers that decided the moves; all zero where unknown."""
 NO_FINGERPRINT = 0
 """Fingerprint of a game that was not played by a network of ours."""
 
@@ -83,26 +83,26 @@ class GameRecords:
     result: int8[G]          1 White won, 0 draw, -1 Black won
     termination: uint8[G]    ``chess.rules.Termination``
     resign: uint8[G]         bits PLAYTHROUGH, WHITE_WOULD_RESIGN, BLACK_WOULD_RESIGN
-    fingerprint: uint64[G]   hash of all answers (``selfplay/fingerprint.py``); 0: not known
+    fingerprint: uint64[G]   hash of all answers (``selfplay/fingerprint.py``); 0: unknown
     offsets: int64[G + 1]    first ply of each game in the columns below
     action: uint16[plies]    move played, as action code, mover's view
     steps: uint8[plies]      time steps the network took; 0 where it was not asked
     win, draw: uint16[plies] value of the position in 1/511, mover's view; the root's if searched
     prob: float32[plies]     probability with which the move was drawn, to 1 part in 256
-    tag: uint8[plies]        a few bits of the fingerprint up to this ply; 0 where nobody was asked
+    tag: uint8[plies]        a few bits of the fingerprint up to this ply; 0 without a network
     visits: uint32[plies]    simulations of the root when its search ended; 0: not searched
     full: uint8[plies]       1 after a full search, 0 after a fast one or none
     thought: uint32[plies]   time steps the network took for all answers of the search
     target_offsets: int64[plies + 1]   first move of each ply in the policy targets
     target_action: uint16[E] a target's moves, as action codes ascending, mover's view
-    target_prob: uint16[E]   what the search holds of each, in 1/65535; about 1 in all for a ply
+    target_prob: uint16[E]   its share in 1/65535; about 1 in all for a ply
     span_offsets: int64[G + 1], span_ply: int32[spans], span_net: int32[spans]
-    nets: the networks' sha256, ``span_net`` indexes it; for games of others, who chose the moves
+    nets: the networks' sha256, indexed by ``span_net``; for imported games the source of the moves
 
-    A ply counts as judged where ``steps`` or ``visits`` is above 0; elsewhere ``win`` and ``draw``
-    mean nothing. A full search may come without a policy target: then the move played is all it
-    recommends, as with an engine that tells its best move. A fast search without one recommends
-    nothing. Games of others: ``visits`` are the engine's nodes, 0 for moves of a PGN file.
+    A ply counts as evaluated where ``steps`` or ``visits`` is above 0; elsewhere ``win`` and
+    ``draw`` mean nothing. A full search may come without a policy target: then it recommends only
+    the move played, as an engine does. A fast search without one recommends
+    nothing. Imported games: ``visits`` are the engine's nodes, 0 for moves of a PGN file.
     """
 
     numbers: NDArray[np.int64]
@@ -207,7 +207,7 @@ class GameRecords:
         if len(self.span_net) and not 0 <= self.span_net.min() <= self.span_net.max() < len(
             self.nets
         ):
-            raise DataError("a span names a network that is not listed")
+            raise DataError("a span refers to a network that is not listed")
         if max(self.action.max(initial=0), self.target_action.max(initial=0)) >= NUM_ACTIONS:
             raise DataError(f"an action code is not below {NUM_ACTIONS}")
         if self.lengths.max(initial=0) > MAX_PLIES:
@@ -229,7 +229,7 @@ def empty_search_columns(num_plies: int) -> dict[str, NDArray[Any]]:
 
 
 def empty_fingerprint_columns(num_games: int, num_plies: int) -> dict[str, NDArray[Any]]:
-    """The columns of so many games and plies whose answers nobody hashed."""
+    """The columns of so many games and plies without fingerprints."""
     return {
         "fingerprint": np.zeros(num_games, np.uint64),
         "tag": np.zeros(num_plies, np.uint8),

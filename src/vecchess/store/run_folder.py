@@ -1,4 +1,4 @@
-"""The folder of one run: where things lie, who may write, what it was started with.
+"""The folder of one run: its paths and small files, and the lock that one writer holds.
 
 runs/<name>/  config.toml  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
               nets/*.safetensors  live/*.npz  inflight/*.npz
@@ -22,7 +22,7 @@ from vecchess.store.shard import read_shards
 
 
 class RunFolder:
-    """Paths and small files of a run. Making one touches nothing on disk."""
+    """Paths and small files of a run. Constructing it touches nothing on disk."""
 
     def __init__(self, path: Path) -> None:
         """The run at ``path``, which need not exist yet."""
@@ -37,15 +37,15 @@ class RunFolder:
     def existing(cls, path: Path) -> "RunFolder":
         """The run at ``path``; raises ConfigError where there is none."""
         run = cls(path)
-        if not run.is_there:
+        if not run.has_begun:
             runs = sorted(inner.parent for inner in path.glob("*/config.toml"))
             hint = f"; it has runs, such as {runs[-1]}" if runs else ""
             raise ConfigError(f"{path} is not a run: it has no config.toml{hint}")
         return run
 
     @property
-    def is_there(self) -> bool:
-        """Whether a run has begun here. Raises ConfigError where nobody may look."""
+    def has_begun(self) -> bool:
+        """Whether a run has begun here. Raises ConfigError where the folder cannot be read."""
         try:
             return self.config.is_file()
         except OSError as error:
@@ -65,7 +65,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run against a second writer; raises ConfigError if there is one."""
+        """Lock the run against a second writer; raises ConfigError if there is one."""
         path = self.path / ".lock"
         try:
             file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+")
@@ -75,7 +75,7 @@ class RunFolder:
             if not _try_lock(file.fileno()):
                 holder = file.read(200).split("\n")[0]
                 raise ConfigError(f"another vecchess is writing to {self.path}: {holder or '?'}")
-            with suppress(OSError):  # who it is, is told to people only
+            with suppress(OSError):  # the holder is named in messages only
                 file.truncate()
                 file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
                 file.flush()
@@ -99,7 +99,7 @@ class RunFolder:
         return concatenate(parts).by_number()
 
     def clear_live(self) -> None:
-        """Take away what a run that was killed left of its games in progress."""
+        """Remove the games in progress that a killed run left behind."""
         for file in self.live.glob("*"):
             with suppress(OSError):
                 file.unlink()
@@ -110,7 +110,7 @@ class RunFolder:
 
 
 def _try_lock(handle: int) -> bool:
-    """Lock an open file for this process; True where the system, or the disk, has no such locks."""
+    """Lock an open file for this process; True where the file system has no such locks."""
     try:
         import fcntl
     except ImportError:

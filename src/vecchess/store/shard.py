@@ -4,40 +4,43 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import DataError, FileUnreadable
+from vecchess.chess.fen import from_board, parse, to_board
+from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.reporting import ReportLine
 from vecchess.safe_parse import open_regular
+from vecchess.shapes import POSITION_WORDS
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
     COLUMN_DTYPES,
     SCHEMA,
     GameRecords,
 )
-from vecchess.store.validate_starts import check_starts
 
 SET_ASIDE_SUFFIX = ".set-aside"
-"""A file of this name is a shard that could not be read, or whose games were there already."""
+"""Of a shard that could not be read, or whose games were recorded already."""
 _HEADERS_BYTES = 1 << 16
-"""More than the headers of all columns take."""
+"""An upper limit for the headers of all columns."""
 
 
 @dataclass(frozen=True)
 class ShardFile:
-    """A shard that somebody may want to read."""
+    """A shard that may be read."""
 
     path: Path
     sha256: str | None = None
-    """What its manifest says; None where no manifest lists it."""
+    """As in its manifest; None where no manifest lists it."""
 
     @property
-    def aside(self) -> Path:
+    def set_aside_path(self) -> Path:
         """Its name once it is set aside."""
         return self.path.with_name(self.path.name + SET_ASIDE_SUFFIX)
 
@@ -46,7 +49,7 @@ class ShardFile:
         try:
             return read_shard(self.path, self.sha256)
         except DataError:
-            if self.path.exists() or not self.aside.exists():
+            if self.path.exists() or not self.set_aside_path.exists():
                 raise
         raise DataError(f"{self.path} was set aside, for it could not be read")
 
@@ -70,7 +73,7 @@ def read_shards(
 def write_shard(path: Path, records: GameRecords) -> str:
     """Write ``records`` to ``path`` atomically; returns the file's sha256.
 
-    Raises DataError where the disk refuses; nothing of the attempt is left behind then.
+    Raises DataError where writing fails, which leaves nothing behind.
     """
     data = shard_bytes(records)
     write_atomically(path, data)
@@ -138,7 +141,7 @@ def read_lengths(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     numbers, offsets = _some_columns(path, "numbers", "offsets")
     lengths = np.diff(offsets)
     if len(lengths) != len(numbers) or lengths.min(initial=0) < 0:
-        raise DataError(f"{path} is not a readable shard: its games do not add up")
+        raise DataError(f"{path} is not a readable shard: its lengths do not fit its games")
     return numbers, lengths
 
 
@@ -160,7 +163,7 @@ def read_outcomes(path: Path) -> GameOutcomes:
     numbers, offsets, result, termination = _some_columns(path, *names)
     plies = np.diff(offsets)
     if {len(plies), len(result), len(termination)} != {len(numbers)} or plies.min(initial=0) < 0:
-        raise DataError(f"{path} is not a readable shard: its games do not add up")
+        raise DataError(f"{path} is not a readable shard: its lengths do not fit its games")
     return GameOutcomes(numbers, plies, result, termination)
 
 
@@ -183,9 +186,28 @@ def _checked(columns: dict[str, Any]) -> GameRecords:
     if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - {"schema"}):
         raise DataError(f'it lacks the column "{lacking[0]}"')
     if columns["action"].ndim != 1 or columns["numbers"].ndim != 1 or columns["nets"].ndim != 1:
-        raise DataError("its columns are no columns")
+        raise DataError("its columns have too many dimensions")
     columns["nets"] = tuple(str(net) for net in columns["nets"])
     records = GameRecords(**columns)
     records.validate()
-    check_starts(records.start)
+    _check_starts(records.start)
     return records
+
+
+def _check_starts(starts: NDArray[np.uint64]) -> None:
+    """Raise DataError where one of ``starts``, uint64[G, 8], is none that a game can begin with."""
+    for row in {row.tobytes() for row in starts}:
+        if not _is_position(row):
+            raise DataError("a game begins with no position that can be played from")
+
+
+@lru_cache(1 << 14)
+def _is_position(row: bytes) -> bool:
+    """Whether the eight words are those of the FEN they describe, as kernels require."""
+    words = np.frombuffer(row, np.uint64, POSITION_WORDS)
+    try:
+        board: chess.Board = to_board(words)
+        again = from_board(parse(board.shredder_fen(en_passant="legal")))
+    except (ConfigError, ValueError, IndexError, AssertionError, OverflowError):
+        return False
+    return bool(np.array_equal(again, words))

@@ -1,4 +1,4 @@
-"""Recorded games from where a user says they are: a run, a folder of shards, a shard."""
+"""Recorded games in a place that a user names: a run, a folder of shards, a shard."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,21 +25,21 @@ def read_games(places: Sequence[Path], report_line: ReportLine | None = None) ->
 def find_shards(places: Sequence[Path]) -> list[ShardFile]:
     """The shards of all ``places``, one place after another, in order; none of them is read.
 
-    Raises ConfigError where a place is none, or holds no games.
+    Raises ConfigError where a place does not exist, or holds no games.
     """
     return [shard for place in places for shard in _shards(place)]
 
 
 def check_source(place: Path) -> None:
-    """Raise ConfigError where ``place`` is none, holds no games, or is a file that is no shard."""
+    """Raise ConfigError where ``place`` is missing, holds no games, or is a file but no shard."""
     shards = find_shards([place])
     if place.is_file():
-        _named(shards[0])
+        _read_named(shards[0])
 
 
 def _shards(place: Path) -> list[ShardFile]:
     if RunFolder(place).config.is_file():
-        return _some(RunFolder(place).manifest().shards, place, "has no recorded games yet")
+        return _require_some(RunFolder(place).manifest().shards, place, "has no recorded games yet")
     if place.is_dir():
         return _in_folder(place)
     if not place.is_file():
@@ -48,15 +48,15 @@ def _shards(place: Path) -> list[ShardFile]:
 
 
 def _in_folder(folder: Path) -> list[ShardFile]:
-    """What the folder's manifest lists if it has one, else every shard in it by name."""
+    """The shards of the folder's manifest if it has one, else every shard in it by name."""
     if (folder / MANIFEST_NAME).is_file():
-        return _some(Manifest(folder).shards, folder, "has no recorded games yet")
+        return _require_some(Manifest(folder).shards, folder, "has no recorded games yet")
     files = [f for f in sorted(folder.glob("*.npz")) if not f.name.startswith(PARTIAL_PREFIX)]
     shards = [ShardFile(file) for file in files]
-    return _some(shards, folder, "is neither a run nor a folder of shards (*.npz)")
+    return _require_some(shards, folder, "is neither a run nor a folder of shards (*.npz)")
 
 
-def _some(shards: list[ShardFile], place: Path, lack: str) -> list[ShardFile]:
+def _require_some(shards: list[ShardFile], place: Path, lack: str) -> list[ShardFile]:
     if not shards:
         raise ConfigError(f"{place} {lack}")
     return shards
@@ -67,14 +67,14 @@ def _parts(place: Path, report_line: ReportLine | None) -> list[GameRecords]:
         return [RunFolder(place).records(report_line)]
     shards = _shards(place)
     if not place.is_dir():
-        return [_named(shards[0])]
+        return [_read_named(shards[0])]
     parts = list(read_shards(shards, report_line))
     if not parts:
         raise DataError(f"{place} has no shard that can be read")
     return parts
 
 
-def _named(shard: ShardFile) -> GameRecords:
+def _read_named(shard: ShardFile) -> GameRecords:
     """The games of a file that the user named; ConfigError where it is no shard."""
     try:
         return shard.read()

@@ -19,13 +19,13 @@ from vecchess.store.records import (
 LENGTH_BIN = 32
 """Plies in a bin of the histogram of lengths."""
 _MOST = 1 << 62
-"""Larger counts are none."""
+"""Larger counts are refused."""
 _KEYS = {
     "terminations": frozenset(reason.name.lower() for reason in Termination),
     "lengths": frozenset(map(str, range(0, MAX_PLIES + 1, LENGTH_BIN))),
     "time_steps": frozenset(map(str, range(1, 256))),
 }
-"""Of each table, all there are: what is drawn over them has an end. Time steps are a byte."""
+"""The possible keys of each table. Time steps are a byte."""
 
 
 @dataclass
@@ -46,13 +46,13 @@ class GameStats:
     resign_checks: int = 0
     """Games in which a side would have resigned but had to play on."""
     resign_false_positives: int = 0
-    """How many of those the side did not lose."""
+    """Those of them that the side did not lose."""
     searched_plies: int = 0
     """Plies whose move a search chose."""
     visits: int = 0
     """Simulations at the roots of all those searches."""
     full_searches: int = 0
-    """How many of them were full searches, not fast ones."""
+    """Those of them that were full searches, not fast ones."""
 
     @classmethod
     def of(cls, records: GameRecords) -> "GameStats":
@@ -83,10 +83,10 @@ class GameStats:
 
     @classmethod
     def from_dict(cls, values: Any) -> "GameStats":
-        """What ``to_dict`` said. Raises ValueError where it is anything else."""
+        """The inverse of ``to_dict``. Raises ValueError for anything else."""
         stats = cls()
         if not isinstance(values, dict) or not values.keys() <= vars(stats).keys():
-            raise ValueError("these are no counts of games")
+            raise ValueError("not counts of games")
         for name, value in values.items():
             is_table = isinstance(getattr(stats, name), dict)
             if isinstance(value, dict) != is_table or not _are_counts(name, value):
@@ -97,12 +97,12 @@ class GameStats:
     def add(self, other: "GameStats") -> None:
         """Add ``other`` to these counts."""
         for name, value in vars(other).items():
-            mine = getattr(self, name)
+            own = getattr(self, name)
             if isinstance(value, dict):
                 for key, count in value.items():
-                    mine[key] = mine.get(key, 0) + count
+                    own[key] = own.get(key, 0) + count
             else:
-                setattr(self, name, mine + value)
+                setattr(self, name, own + value)
 
     @property
     def mean_length(self) -> float:
@@ -111,7 +111,7 @@ class GameStats:
 
     @property
     def mean_time_steps(self) -> float:
-        """Time steps a position the network was asked about."""
+        """Time steps a position that the network evaluated."""
         asked = sum(self.time_steps.values())
         return sum(int(t) * n for t, n in self.time_steps.items()) / max(asked, 1)
 
@@ -141,7 +141,7 @@ def _name(code: int) -> str:
 
 
 def _are_counts(name: str, value: Any) -> bool:
-    """Whether it is a count, or a table of some with keys as in ours."""
+    """Whether it is a count, or a table of counts with possible keys."""
     if not isinstance(value, dict):
         return _is_count(value)
     return value.keys() <= _KEYS[name] and all(_is_count(count) for count in value.values())

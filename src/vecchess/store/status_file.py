@@ -1,11 +1,11 @@
-"""Where a run stands, for whoever looks into its folder: ``status.json``, replaced every second.
+"""The state of a run, for programs that watch its folder: ``status.json``, replaced every second.
 
     {"schema": 1, "kind": "selfplay", "state": "playing", "why": "", "pid": 4711, "host": "name",
      "started_unix": 1790000000.0, "updated_unix": 1790000012.3, "games": 120, "target": 4096, ...,
      "notes": [{"time_unix": 1790000003.0, "line": "..."}]}
 
-docs/formats.md names every key. A run that was killed says "playing" for ever: it goes on only
-while ``updated_unix`` is fresh, or its process is there.
+docs/formats.md names every key. A killed run leaves the state "playing": it goes on only
+while ``updated_unix`` is fresh, or its process exists.
 """
 
 import json
@@ -31,8 +31,8 @@ State = Literal["starting", "playing", "learning", "evaluating", "done", "stoppe
 class StatusWriter:
     """The status of one machine's part of a run, from the ``with`` on until ``finish``.
 
-    A thread writes it, so that a slow disk holds nobody up; nobody minds if the disk refuses, but
-    for the last word. An error that leaves the ``with`` is noted as what the run failed of.
+    A thread writes it, so that a slow disk delays nothing; only the last write has to succeed. An
+    exception that leaves the ``with`` is written as the reason of the failure.
     """
 
     def __init__(self, run: RunFolder, kind: Literal["selfplay", "train"]) -> None:
@@ -61,16 +61,16 @@ class StatusWriter:
             "restarts": 0,
         }
         self._ended = Event()
-        self._thread = Thread(target=self._beat, name="status", daemon=True)
+        self._thread = Thread(target=self._run_thread, name="status", daemon=True)
 
     def __enter__(self) -> Self:
-        """Tell from now on; what a killed run left of its games in progress is taken away."""
+        """Write from now on; remove the games in progress that a killed run left."""
         self._run.clear_live()
         self._thread.start()
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Say why the run failed, unless it was finished."""
+        """Write why the run failed, unless it was finished."""
         if not self._ended.is_set() and error is not None:
             state: State = "failed" if isinstance(error, Exception) else "stopped"
             with suppress(DataError):
@@ -79,29 +79,29 @@ class StatusWriter:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What would be written now."""
+        """The present content."""
         with self._lock:
             notes = list(self._notes)
             return self._facts | {"updated_unix": round(time.time(), 3), "notes": notes}
 
-    def tell(self, **facts: Any) -> None:
-        """Note ``facts``, plain values, under their names; they are written within a second."""
+    def update(self, **facts: Any) -> None:
+        """Replace ``facts``, plain values, by name; they are written within a second."""
         with self._lock:
             unknown = facts.keys() - self._facts.keys()
             assert not unknown, unknown
             self._facts = self._facts | facts
 
-    def note(self, line: str) -> None:
-        """Something happened that people want to know."""
+    def add_note(self, line: str) -> None:
+        """Add a line for people; the last 20 are kept."""
         with self._lock:
             self._notes.append({"time_unix": round(time.time(), 3), "line": line})
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """The last word on a run that ended well: by itself, or stopped by a signal.
+        """Write the end of a run that finished, or was stopped by a signal.
 
-        ``summary`` is what ``--json`` prints. Raises DataError where the disk refuses.
+        ``summary`` is what ``--json`` prints. Raises DataError where writing fails.
         """
-        self.tell(load={}, learning={}, eta_s=None)
+        self.update(load={}, learning={}, eta_s=None)
         with self._lock:
             self._facts = self._facts | {"summary": summary}
         stopped_by = str(summary["stopped_by"])
@@ -110,10 +110,10 @@ class StatusWriter:
     def _end(self, state: State, why: str) -> None:
         self._ended.set()
         self._thread.join()
-        self.tell(state=state, why=why, workers=[])
+        self.update(state=state, why=why, workers=[])
         self._write(durably=True)
 
-    def _beat(self) -> None:
+    def _run_thread(self) -> None:
         while True:
             with suppress(DataError):
                 self._write(durably=False)

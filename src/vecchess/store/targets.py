@@ -1,8 +1,8 @@
-"""Recorded policy targets laid over the legal moves of their positions.
+"""Recorded policy targets mapped onto the legal moves of their positions.
 
-A record lists a target's moves by action code; a network answers in the order of generation. What
-brings the two together is a table from code to place. It is never cleared: a place counts only if
-the legal move that stands there has that code.
+A record lists a target's moves by action code; a network answers in the order of move generation. A
+table from code to index maps one to the other. It is never cleared: an entry counts only if the
+legal move at that index has that code.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _ALL_FIT = -1
 
 @inline
 def index_actions(legal: Any, count: Any, places: Any) -> None:
-    """Note where each of ``count`` actions stands; ``places`` is the address of uint16[4672]."""
+    """Write the index of each of ``count`` actions to ``places``, the address of uint16[4672]."""
     for index in range(count):
         store16(places, load_u16(legal, index), index)
 

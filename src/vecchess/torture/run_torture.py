@@ -137,8 +137,8 @@ class Torture:
         run = RunFolder(folder / f"run-{self._count['runs']}")
         start = time.monotonic()
         while not self._broken and not self._session(run, setting, start):
-            self._broken += broken_in_progress(run, setting.num_games) if run.is_there else []
-            if run.is_there and self._random.random() < SHARE_TAMPERED:
+            self._broken += broken_in_progress(run, setting.num_games) if run.has_begun else []
+            if run.has_begun and self._random.random() < SHARE_TAMPERED:
                 self._tamper(run)
         if not self._broken:
             digest = self._digests[setting.name]
@@ -193,7 +193,7 @@ class Torture:
         self, run: RunFolder, setting: Setting, fault: str, devices: str, words: TextIO
     ) -> subprocess.Popen[str]:
         """Start a supervisor; its stderr goes to the file ``words``."""
-        resume = ["--resume"] if run.is_there else []
+        resume = ["--resume"] if run.has_begun else []
         arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
         program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", "--quiet"]
         environment = {"OMP_NUM_THREADS": "1", VARIABLE: f"{fault};{run.path}" if fault else ""}

@@ -193,7 +193,7 @@ def _shared_folder(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks
     run = RunFolder(folder)
     if ranks.is_main and resume:
         _refuse_another_run(config, RunFolder.existing(folder))
-    elif ranks.is_main and run.is_there:
+    elif ranks.is_main and run.has_begun:
         raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
     return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
 

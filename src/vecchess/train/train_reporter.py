@@ -119,23 +119,23 @@ class TrainReporter:
         """Print a line, and keep it in the status."""
         self.report_line(line)
         if self.status is not None:
-            self.status.note(line)
+            self.status.add_note(line)
 
     def begin_iteration(self, learner: Learner, iteration: int) -> None:
         """Report on ``learner`` and ``iteration`` (1 first, 0 before it) from now on."""
         self._learner, self._iteration = learner, iteration
         if self.status is not None:
-            self.status.tell(iteration=iteration, iterations=self.config.iterations)
+            self.status.update(iteration=iteration, iterations=self.config.iterations)
 
     def set_state(self, state: State) -> None:
         """Write the run's state to the status, without the facts of the state before."""
         if self.status is not None:
-            self.status.tell(state=state, load={}, workers=[], learning={}, eta_s=None)
+            self.status.update(state=state, load={}, workers=[], learning={}, eta_s=None)
 
     def set_learning(self, facts: dict[str, Any]) -> None:
         """Write the progress of learning to the status."""
         if self.status is not None:
-            self.status.tell(learning=facts)
+            self.status.update(learning=facts)
 
     @contextmanager
     def display_learning(self, plan: IterationPlan, first: int) -> Iterator[LearningDisplay]:

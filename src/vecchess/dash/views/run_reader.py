@@ -94,7 +94,7 @@ def _unused(name: str, taken: dict[str, RunView]) -> str:
 
 def _is_run(folder: Path) -> bool:
     try:
-        return RunFolder(folder).is_there
+        return RunFolder(folder).has_begun
     except ConfigError:
         return False
 

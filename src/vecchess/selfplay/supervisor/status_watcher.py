@@ -26,7 +26,7 @@ class StatusWatcher:
 
     def note(self, line: str) -> None:
         """See ``SelfplayWatcher``."""
-        self._status.note(line)
+        self._status.add_note(line)
         self._shown.note(line)
 
     def update(self, campaign: Supervisor) -> None:
@@ -37,7 +37,7 @@ class StatusWatcher:
             return
         self._next_status = now + STATUS_INTERVAL_S
         gpus = self._telemetry.read([worker.gpu for worker in campaign.workers.values()])
-        self._status.tell(**facts_of(campaign, gpus))
+        self._status.update(**facts_of(campaign, gpus))
         if now >= self._next_load and campaign.load.plies_per_s:
             self._next_load = now + LOAD_INTERVAL_S
             line = {"games": campaign.num_finished, **campaign.load.to_dict()}

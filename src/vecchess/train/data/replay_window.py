@@ -53,13 +53,13 @@ class ManifestShards:
 
     def set_aside(self, shard: ShardFile, reason: str) -> str:
         """Rename the shard, so that it is not read again; "" where another process has."""
-        if shard.aside.exists():
+        if shard.set_aside_path.exists():
             return ""
         try:
-            shard.path.rename(shard.aside)
+            shard.path.rename(shard.set_aside_path)
         except OSError:
             return f"a shard is left out: {reason}"
-        return f"a shard is set aside as {shard.aside.name}: {reason}"
+        return f"a shard is set aside as {shard.set_aside_path.name}: {reason}"
 
 
 class GivenShards:

@@ -44,7 +44,7 @@ def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
         first = wait_for(run, "state", "starting")
         assert (first["pid"], first["kind"], first["why"]) == (os.getpid(), "selfplay", "")
         assert first["schema"] == 1  # docs/formats.md
-        status.tell(state="playing", games=2, load={"plies_per_s": 3.0})
+        status.update(state="playing", games=2, load={"plies_per_s": 3.0})
         later = wait_for(run, "games", 2)
         assert later["state"] == "playing"
         assert later["updated_unix"] >= first["updated_unix"]
@@ -107,7 +107,7 @@ def test_a_signal_is_named(run: RunFolder) -> None:
 def test_why_it_failed(run: RunFolder, error: BaseException, state: str, why: str) -> None:
     def fail() -> None:
         with StatusWriter(run, "selfplay") as status:
-            status.tell(games=7)
+            status.update(games=7)
             raise error
 
     with pytest.raises(type(error)):
@@ -118,7 +118,7 @@ def test_why_it_failed(run: RunFolder, error: BaseException, state: str, why: st
 def test_the_newest_notes_are_kept(run: RunFolder) -> None:
     with StatusWriter(run, "selfplay") as status:
         for number in range(NUM_NOTES + 5):
-            status.note(f"line {number}")
+            status.add_note(f"line {number}")
         status.finish(SUMMARY)
     lines = [note["line"] for note in told(run)["notes"]]
     assert lines == [f"line {number}" for number in range(5, NUM_NOTES + 5)]
@@ -128,7 +128,7 @@ def test_a_disk_that_refuses_is_minded_at_the_end_only(run: RunFolder) -> None:
     with StatusWriter(run, "selfplay") as status:
         wait_for(run, "state", "starting")
         run.path.rename(run.path.with_name("away"))
-        status.tell(games=1)
+        status.update(games=1)
         time.sleep(0.05)
         with pytest.raises(DataError, match="cannot write"):
             status.finish(SUMMARY)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.store.games import made_up, same
+from tests.store.games import made_up, same, shard
 from vecchess.errors import DataError
 from vecchess.store import npz
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -16,14 +16,8 @@ from vecchess.store.records import (
     SCHEMA,
 )
 from vecchess.store.shard import read_numbers, read_shard, write_shard
-from vecchess.store.stats import GameStats
 
 pytestmark = pytest.mark.plain
-
-
-def shard(folder: Path, name: str, numbers: list[int]) -> ShardEntry:
-    records = made_up(numbers, seed=sum(numbers))
-    return ShardEntry(name, write_shard(folder / name, records), GameStats.of(records))
 
 
 def test_what_is_written_reads_back(tmp_path: Path) -> None:
