@@ -29,9 +29,9 @@ def test_without_ray_there_is_a_line(command: str) -> None:
     ("arguments", "words"),
     [
         (["selfplay", "--sed", 3], "No such option: --sed"),
-        (["selfplay", "--games", 0], "games: "),
+        (["selfplay", "--games", 0], "--games must be at least 1"),
         (["selfplay", "--nodes", 0], "'--nodes'"),
-        (["train", "--node-rank", 1], "--node-rank: leave that to vecchess ray"),
+        (["train", "--node-rank", 1], "--node-rank is set by vecchess ray"),
         (["train", "--search", "none"], "alphazero learns from searches"),
     ],
 )

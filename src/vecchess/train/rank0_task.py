@@ -1,6 +1,7 @@
-"""Work that rank 0 does on its own, as matches, while the other ranks wait."""
+"""Work of rank 0 alone, as matches, while the other ranks wait."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Event, Thread
 from typing import Any
 
@@ -9,28 +10,27 @@ from vecchess.train.distributed.ranks import Ranks
 
 BEAT_S = 0.5
 LEAVE_S = 5.0
-"""Work that is told to leave has so long before it is left behind."""
+"""Work that was asked to end has so long; after that it is abandoned."""
 
 MustStop = Callable[[], bool]
-"""Whether the work is not wanted any more."""
+"""Whether the work has to end early."""
 Work = Callable[[MustStop], dict[str, Any]]
-"""Finds something out."""
+"""Returns a result that fits into JSON."""
 
 
 def run_on_rank0(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] | None:
-    """What ``work`` found, on all ranks; None where somebody asked to stop meanwhile.
+    """The result of ``work`` on all ranks; None where a stop was requested meanwhile.
 
-    It runs in a thread of rank 0, told to leave in that case. Raises what it raised.
+    It runs in a thread of rank 0, which is asked to end in that case. Raises what it raised.
     """
-    found: list[dict[str, Any]] = []
-    failures: list[BaseException] = []
-    left = Event()
+    future: Future[dict[str, Any]] = Future()
+    must_stop = Event()
 
     def run() -> None:
         try:
-            found.append(work(left.is_set))
+            future.set_result(work(must_stop.is_set))
         except BaseException as error:
-            failures.append(error)
+            future.set_exception(error)
 
     thread = Thread(target=run, name="vecchess-rank0-task", daemon=True)
     if ranks.is_main:
@@ -38,13 +38,10 @@ def run_on_rank0(ranks: Ranks, stop: StopSignals, work: Work) -> dict[str, Any] 
     while not (beat := ranks.heartbeat(stop.reason, not thread.is_alive())).all_done:
         if beat.stop:
             stop.request_stop(beat.stop)
-            left.set()
+            must_stop.set()
             if ranks.is_main:
                 thread.join(LEAVE_S)
             return None
         if ranks.is_main:
             thread.join(BEAT_S)
-    if failures:
-        raise failures[0]
-    told: dict[str, Any] = ranks.broadcast_object(found[0] if found else {})
-    return told
+    return ranks.broadcast_object(future.result() if ranks.is_main else None)

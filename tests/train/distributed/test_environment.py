@@ -1,4 +1,4 @@
-"""Who starts ranks, and what each is told."""
+"""Ranks by variables of torchrun and srun, and by flags."""
 
 import pytest
 
@@ -39,35 +39,35 @@ def test_one_device_is_one_rank_without_a_port() -> None:
 
 
 def test_flags_place_the_ranks_of_a_machine() -> None:
-    places = local_ranks(GPUS[:2], Cluster(2, 1, "gpu-1"), {})
-    assert [(p.rank, p.local_rank, p.world_size, p.node) for p in places] == [
+    infos = local_ranks(GPUS[:2], Cluster(2, 1, "gpu-1"), {})
+    assert [(p.rank, p.local_rank, p.world_size, p.node) for p in infos] == [
         (2, 0, 4, 1),
         (3, 1, 4, 1),
     ]
-    assert {(p.master_addr, p.master_port, p.starter) for p in places} == {
+    assert {(p.master_addr, p.master_port, p.starter) for p in infos} == {
         ("gpu-1", 29500, "vecchess")
     }
-    assert [device_of(place, GPUS[:2]).label for place in places] == ["gpu 0", "gpu 1"]
+    assert [device_of(info, GPUS[:2]).label for info in infos] == ["gpu 0", "gpu 1"]
 
 
 def test_torchrun_places_one_rank() -> None:
-    [place] = local_ranks(GPUS, Cluster(), TORCHRUN)
-    assert place == RankInfo(5, 8, 1, 4, 1, 2, "gpu-1", 29400, "torchrun")
-    assert device_of(place, GPUS) == GPUS[1]
+    [info] = local_ranks(GPUS, Cluster(), TORCHRUN)
+    assert info == RankInfo(5, 8, 1, 4, 1, 2, "gpu-1", 29400, "torchrun")
+    assert device_of(info, GPUS) == GPUS[1]
 
 
 def test_srun_with_a_task_a_device_places_one_rank() -> None:
-    [place] = local_ranks(GPUS, Cluster(), SRUN)
-    assert place == RankInfo(5, 8, 1, 4, 1, 2, "gpu07", 12000 + 4000124 % 20000, "srun")
-    [place] = local_ranks(GPUS[:1], Cluster(), SRUN)  # each task sees its own GPU alone
-    assert device_of(place, GPUS[:1]) == GPUS[0]
+    [info] = local_ranks(GPUS, Cluster(), SRUN)
+    assert info == RankInfo(5, 8, 1, 4, 1, 2, "gpu07", 12000 + 4000124 % 20000, "srun")
+    [info] = local_ranks(GPUS[:1], Cluster(), SRUN)  # each task sees its own GPU alone
+    assert device_of(info, GPUS[:1]) == GPUS[0]
 
 
 def test_srun_with_a_task_a_machine_leaves_the_ranks_to_us() -> None:
     tasks = SRUN | {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0"}
-    places = local_ranks(GPUS, Cluster(), tasks)
-    assert [place.rank for place in places] == [4, 5, 6, 7]
-    assert {(p.world_size, p.node, p.master_addr) for p in places} == {(8, 1, "gpu07")}
+    infos = local_ranks(GPUS, Cluster(), tasks)
+    assert [info.rank for info in infos] == [4, 5, 6, 7]
+    assert {(p.world_size, p.node, p.master_addr) for p in infos} == {(8, 1, "gpu07")}
 
 
 def test_a_batch_script_without_srun_is_alone() -> None:
@@ -96,9 +96,9 @@ def test_the_first_host_of_a_node_list(node_list: str, host: str) -> None:
         ({}, Cluster(2), GPUS, "--nnodes 2 needs --master-addr"),
         ({}, Cluster(2, 2, "a"), GPUS, "--node-rank 2: .* have the numbers 0 to 1"),
         (TORCHRUN, Cluster(), GPUS[:2], "started 4 ranks on this machine, but --gpus names 2"),
-        (TORCHRUN, Cluster(3), GPUS, "ranks on 2 machines, but --nnodes says 3"),
+        (TORCHRUN, Cluster(3), GPUS, "ranks on 2 machines, but --nnodes is 3"),
         (TORCHRUN | {"RANK": "x"}, Cluster(), GPUS, 'RANK must be a number, not "x"'),
-        (TORCHRUN | {"RANK": "8"}, Cluster(), GPUS, "calls this rank 8 of 8"),
+        (TORCHRUN | {"RANK": "8"}, Cluster(), GPUS, "started rank 8 of 8"),
         (TORCHRUN | {"WORLD_SIZE": "7"}, Cluster(), GPUS, "7 ranks in all, 4 on this machine"),
         ({"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}, Cluster(), GPUS, "MASTER_ADDR is mi"),
         (SRUN | {"SLURM_STEP_NUM_TASKS": "7"}, Cluster(), GPUS, "7 tasks on 2 machines"),
@@ -113,5 +113,5 @@ def test_contradictions_are_one_line(
 
 
 def test_ranks_on_the_processor_may_share_it() -> None:
-    [place] = local_ranks([CPU], Cluster(), TORCHRUN)
-    assert device_of(place, [CPU]) == CPU
+    [info] = local_ranks([CPU], Cluster(), TORCHRUN)
+    assert device_of(info, [CPU]) == CPU

@@ -1,12 +1,12 @@
-"""Which rank on which machine this process is: told by torchrun, by Slurm's srun, or by flags.
+"""Which rank on which machine this process is, by variables of torchrun or srun, or by flags.
 
     torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT
     srun        SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_NODEID, and the node list
-    neither     this process is local rank 0 and has to start the other ranks of its machine
+    neither     this process is local rank 0 and starts the other ranks of its machine
 
 srun may start a task for each device, or one for each machine, which then starts its ranks itself.
-A batch script without srun has SLURM_PROCID and SLURM_NTASKS too, although it is alone: only a step
-of several tasks, SLURM_STEP_NUM_TASKS, means that srun started us.
+A batch script without srun has SLURM_PROCID and SLURM_NTASKS too, although it is the only process:
+only SLURM_STEP_NUM_TASKS above 1 means that srun started several.
 """
 
 import re
@@ -17,28 +17,28 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, Device
 
 DEFAULT_PORT = 29500
-"""What torchrun takes as well, where there are several machines and no port is named."""
+"""For several machines without --master-port, as in torchrun."""
 FIRST_JOB_PORT, NUM_JOB_PORTS = 12000, 20000
-"""Below the ports that Linux hands out by itself, from 32768 on."""
+"""Ports of Slurm jobs, below those that Linux assigns by itself, from 32768 on."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What the flags say of the machines."""
+    """The machines, as given by flags."""
 
     num_nodes: int = 1
-    """Machines that take part, ``--nnodes``."""
+    """Number of machines, ``--nnodes``."""
     node_rank: int = 0
-    """Which of them this one is, ``--node-rank``."""
+    """Number of this machine, ``--node-rank``."""
     master_addr: str = ""
     """Host name or address of machine 0, ``--master-addr``."""
     master_port: int = 0
-    """Its port where ranks meet, ``--master-port``; 0 chooses."""
+    """Its port at which ranks meet, ``--master-port``; 0: a free one, or the default."""
 
 
 @dataclass(frozen=True)
 class RankInfo:
-    """One rank's place among all."""
+    """One rank among all."""
 
     rank: int = 0
     world_size: int = 1
@@ -49,7 +49,7 @@ class RankInfo:
     num_nodes: int = 1
     master_addr: str = "127.0.0.1"
     master_port: int = 0
-    """0: rank 0 chooses a free one, which it tells the ranks it starts."""
+    """0: rank 0 chooses a free one, and starts the others with it."""
     starter: str = "vecchess"
     """ "torchrun", "srun" or "vecchess"."""
 
@@ -57,23 +57,23 @@ class RankInfo:
 def local_ranks(
     devices: list[Device], cluster: Cluster, environ: Mapping[str, str]
 ) -> list[RankInfo]:
-    """The places this process has to fill: its own first, then one for each rank it has to start.
+    """The rank of this process, then those that it has to start.
 
     Raises ConfigError where variables, flags and ``devices`` contradict each other.
     """
     if "RANK" in environ or "LOCAL_RANK" in environ:
         return [_checked(_from_torchrun(environ), cluster, devices)]
     if _optional(environ, "SLURM_STEP_NUM_TASKS", 1) > 1 and cluster.num_nodes == 1:
-        place = _from_srun(environ)
-        if place.local_world_size > 1 or len(devices) == 1:
-            return [_checked(place, cluster, devices)]
-        cluster = Cluster(place.num_nodes, place.node, place.master_addr, place.master_port)
+        info = _from_srun(environ)
+        if info.local_world_size > 1 or len(devices) == 1:
+            return [_checked(info, cluster, devices)]
+        cluster = Cluster(info.num_nodes, info.node, info.master_addr, info.master_port)
     return _started_here(len(devices), cluster)
 
 
-def device_of(place: RankInfo, devices: list[Device]) -> Device:
-    """The device of a rank. Where srun gave each task one GPU, every rank sees only its own."""
-    return devices[place.local_rank] if len(devices) > 1 else devices[0]
+def device_of(info: RankInfo, devices: list[Device]) -> Device:
+    """The device of a rank. Where srun gives each task one GPU, a rank sees only its own."""
+    return devices[info.local_rank] if len(devices) > 1 else devices[0]
 
 
 def first_host(node_list: str) -> str:
@@ -131,7 +131,7 @@ def _from_srun(environ: Mapping[str, str]) -> RankInfo:
 
 
 def _started_here(num_local: int, cluster: Cluster) -> list[RankInfo]:
-    """Places of the ranks of this machine, where nobody else starts any."""
+    """The ranks of this machine, where neither torchrun nor srun starts them."""
     if not 0 <= cluster.node_rank < cluster.num_nodes:
         raise ConfigError(
             f"--node-rank {cluster.node_rank}: with --nnodes {cluster.num_nodes} machines have "
@@ -158,25 +158,25 @@ def _started_here(num_local: int, cluster: Cluster) -> list[RankInfo]:
     ]
 
 
-def _checked(place: RankInfo, cluster: Cluster, devices: list[Device]) -> RankInfo:
-    """``place``, once it fits the flags; raises ConfigError where it does not."""
-    if cluster.num_nodes not in (1, place.num_nodes):
+def _checked(info: RankInfo, cluster: Cluster, devices: list[Device]) -> RankInfo:
+    """``info`` where it fits the flags; raises ConfigError where it does not."""
+    if cluster.num_nodes not in (1, info.num_nodes):
         raise ConfigError(
-            f"{place.starter} started ranks on {place.num_nodes} machines, but --nnodes says "
-            f"{cluster.num_nodes}: leave --nnodes to {place.starter}"
+            f"{info.starter} started ranks on {info.num_nodes} machines, but --nnodes is "
+            f"{cluster.num_nodes}: leave --nnodes out under {info.starter}"
         )
-    if not 0 <= place.rank < place.world_size or place.local_rank >= place.local_world_size:
+    if not 0 <= info.rank < info.world_size or info.local_rank >= info.local_world_size:
         raise ConfigError(
-            f"{place.starter} calls this rank {place.rank} of {place.world_size}, local rank "
-            f"{place.local_rank} of {place.local_world_size}: there is no such rank"
+            f"{info.starter} started rank {info.rank} of {info.world_size}, local rank "
+            f"{info.local_rank} of {info.local_world_size}: there is no such rank"
         )
-    is_alone = len(devices) == 1 and (devices[0] == CPU or place.starter == "srun")
-    if len(devices) != place.local_world_size and not is_alone:
+    is_alone = len(devices) == 1 and (devices[0] == CPU or info.starter == "srun")
+    if len(devices) != info.local_world_size and not is_alone:
         raise ConfigError(
-            f"{place.starter} started {place.local_world_size} ranks on this machine, but --gpus "
-            f"names {len(devices)} devices: start as many ranks, or none, and leave it to --gpus"
+            f"{info.starter} started {info.local_world_size} ranks on this machine, but --gpus "
+            f"names {len(devices)} devices: start as many ranks, or none: --gpus starts them"
         )
-    return place
+    return info
 
 
 def _nodes(world_size: int, local_world_size: int, starter: str) -> int:
