@@ -3,11 +3,11 @@
     with two_hosts() as (first, second):
         leader = first.start(["python", "-m", ...])       # a process that sees only its own network
         other = second.start([...])
-        second.pull_out()                                 # from now on packets vanish
+        second.pull_out()                                 # from now on packets are lost
 
 Each has a host name of its own ("host-a", "host-b"), an address on the cable's interface, and its
-own loopback. Needs root and ``ip`` (iproute2); ``reason_not`` says what is missing. Programs whose
-ranks meet over the cable are told ``--master-addr`` ``first.address``.
+own loopback. Needs root and ``ip`` (iproute2); ``skip_unless_permitted`` skips a test elsewhere.
+Programs whose ranks meet over the cable get ``--master-addr`` ``first.address``.
 """
 
 import os
@@ -15,16 +15,19 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 INTERFACE = "cable0"
 """The name of the cable's end in each namespace; GLOO_SOCKET_IFNAME there."""
 SUBNET = "10.213.57"
 SETTINGS = {"GLOO_SOCKET_IFNAME": INTERFACE, "TORCH_CPP_LOG_LEVEL": "ERROR"}
-"""The second because torch warns of every address that has no host name, as none has here."""
+"""The second because torch warns of addresses that have no host name, as here."""
 NAMED = 'hostname "$1" && mount --bind "$0" /etc/hosts && shift && exec "$@"'
 """Run by sh in the namespaces: $0 is a file of host names, $1 the host's own, the rest a command.
 The host names are bound over /etc/hosts for this process and its children alone."""
@@ -58,7 +61,7 @@ class Host:
         return process
 
     def pull_out(self) -> None:
-        """Take this end of the cable out: nothing arrives any more, and nobody is told."""
+        """Take this end of the cable out: packets are lost, and no connection is closed."""
         _ip("-n", self.namespace, "link", "set", INTERFACE, "down")
 
     def plug_in(self) -> None:
@@ -101,17 +104,46 @@ def two_hosts() -> Iterator[tuple[Host, Host]]:
         shutil.rmtree(folder)
 
 
-def reason_not() -> str:
-    """Why there can be no two hosts here; "" where there can."""
-    if not shutil.which("ip") or not shutil.which("unshare"):
-        return "needs the programs ip and unshare"
-    if os.geteuid() != 0:
-        return "needs root"
-    try:
-        with two_hosts():
-            return ""
-    except subprocess.CalledProcessError as error:
-        return f"network namespaces are not permitted here: {error.stderr.strip()}"
+def skip_unless_permitted() -> None:
+    """Skip the test where there can be no two hosts."""
+    reason = "" if shutil.which("ip") and shutil.which("unshare") else "needs ip and unshare"
+    if not reason and os.geteuid() != 0:
+        reason = "needs root"
+    if not reason:
+        try:
+            with two_hosts():
+                return
+        except subprocess.CalledProcessError as error:
+            reason = f"network namespaces are not permitted here: {error.stderr.strip()}"
+    pytest.skip(reason)
+
+
+def ends_after_cut(hosts: tuple[Host, Host]) -> list[list[tuple[int, str]]]:
+    """Pull the cable out; exit code and stderr of all processes of each host, within a minute.
+
+    Nothing runs on the hosts then, and the cable is back.
+    """
+    hosts[1].pull_out()
+    deadline = time.monotonic() + 60
+    ends = []
+    for host in hosts:
+        ends.append([])
+        for process in host.processes:
+            err = process.communicate(timeout=max(deadline - time.monotonic(), 0.1))[1]
+            ends[-1].append((process.returncode, err))
+        assert not pids_in(host)
+    hosts[1].plug_in()
+    return ends
+
+
+def assert_names_the_other(ends: list[list[tuple[int, str]]]) -> None:
+    """Each host's processes ended with one line about the rank on the other host."""
+    for host_ends, lost in zip(ends, ("rank 1 on host-b", "rank 0 on host-a"), strict=True):
+        for code, err in host_ends:
+            last = err.strip().splitlines()[-1]
+            assert code == 1, err
+            assert last.removeprefix("vecchess: ").startswith(f"error: {lost} "), err
+            assert "start all machines again with --resume" in last
 
 
 def _ip(*arguments: str) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.system.commands import games
-from tests.system.namespaces import Host, pids_in, reason_not, two_hosts
+from tests.system.namespaces import (
+    Host,
+    assert_names_the_other,
+    ends_after_cut,
+    skip_unless_permitted,
+    two_hosts,
+)
 
 pytestmark = pytest.mark.slow
 PORT = 29531
@@ -19,53 +25,30 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _permitted() -> None:
-    if reason := reason_not():
-        pytest.skip(reason)
-
-
-def start(host: Host, node_rank: int, master: Host, *options: object) -> None:
+def start(hosts: tuple[Host, Host], *options: object) -> None:
     command = [sys.executable, "-m", "vecchess_cli.main", "train", *options, "--nnodes", 2]
-    where = ["--node-rank", node_rank, "--master-addr", master.address, "--master-port", PORT]
-    host.start([*command, *where])
+    for node_rank, host in enumerate(hosts):
+        where = ["--master-addr", hosts[0].address, "--master-port", PORT]
+        host.start([*command, "--node-rank", node_rank, *where])
 
 
-def ended(host: Host, number: int, timeout: float) -> tuple[int, str]:
-    process = host.processes[number]
-    said = process.communicate(timeout=timeout)[1]
-    return process.returncode, said
-
-
-def test_a_cut_cable_ends_the_run_and_it_goes_on(tmp_path: Path) -> None:
+def test_a_cut_cable_ends_the_run_and_it_can_be_resumed(tmp_path: Path) -> None:
+    skip_unless_permitted()
     net, run = tmp_path / "net.toml", tmp_path / "run"
     net.write_text(LITTLE)
     options = [*OPTIONS, "--net", net, "--iterations", 200, "--run-dir", run]
     with two_hosts() as hosts:
-        for node_rank, host in enumerate(hosts):
-            start(host, node_rank, hosts[0], *options)
+        start(hosts, *options)
         deadline = time.monotonic() + 120
         while not list((run / "checkpoints").glob("000002-*")):
             assert time.monotonic() < deadline
-            assert hosts[0].processes[0].poll() is None, ended(hosts[0], 0, 1)
+            assert hosts[0].processes[0].poll() is None, hosts[0].processes[0].communicate()[1]
             time.sleep(0.1)
-        hosts[1].pull_out()
-        cut = time.monotonic()
-        ends = [ended(host, 0, max(cut + 60 - time.monotonic(), 0.1)) for host in hosts]
-        assert [code for code, _ in ends] == [1, 1]
-        for (_, said), lost in zip(ends, ("rank 1 on host-b", "rank 0 on host-a"), strict=True):
-            last = said.strip().splitlines()[-1]
-            assert last.startswith(f"vecchess: error: {lost} ")
-            assert "--resume" in last
-        assert not any(pids_in(host) for host in hosts)
-        hosts[1].plug_in()
-        done = len({path.name for path in (run / "checkpoints").glob("0*")})
-        assert done > 0
-        for node_rank, host in enumerate(hosts):
-            start(host, node_rank, hosts[0], *options, "--resume", "--iterations", 8)
+        assert_names_the_other(ends_after_cut(hosts))
+        start(hosts, *options, "--resume", "--iterations", 8)
         for host in hosts:
-            code, said = ended(host, 1, 180)
-            assert code == 0, said
+            err = host.processes[1].communicate(timeout=180)[1]
+            assert host.processes[1].returncode == 0, err
     status = json.loads((run / "status.json").read_text())["summary"]
     assert status["iterations"] >= 8
     numbers = [games(folder).numbers.tolist() for folder in (run, run / "machines" / "1")]

@@ -1,5 +1,6 @@
 """``vecchess train``: play, learn and publish in turns, or learn from recorded games."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,6 +99,8 @@ app = command_app(train)
 
 
 def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
+    # read when torch is imported: without it torch writes a page where a rank is lost
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from vecchess.config import load_config
     from vecchess.store.run_folder import RunFolder
     from vecchess.train.distributed.shared_settings import settings_before_joining

@@ -57,7 +57,8 @@ class Meeting:
 
 @pytest.fixture
 def meeting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Meeting]:
-    short = {"BEAT_S": 0.05, "LOST_S": 1.0, "GRACE_S": 0.3, "TOGETHER_S": 0.05, "LINGER_S": 0.1}
+    short = {"BEAT_S": 0.05, "LOST_S": 1.0, "BROKEN_LOST_S": 0.4, "GRACE_S": 0.3}
+    short |= {"TOGETHER_S": 0.05, "LINGER_S": 0.1}
     for name, value in short.items():
         monkeypatch.setattr(control_module, name, value)
     meeting = Meeting()
@@ -269,6 +270,13 @@ def test_a_broken_connection_where_all_answer_is_the_network(meeting: Meeting) -
     ranks = meeting.of(2)
     ends = on_all(ranks, lambda one: one._control.find_cause("connection closed"))
     assert all(str(error).startswith("all ranks answer, but connection closed") for error in ends)
+
+
+def test_after_a_broken_connection_a_silent_rank_is_named_sooner(meeting: Meeting) -> None:
+    ranks = meeting.of(3)
+    stop(ranks.pop())
+    ends = on_all(ranks, lambda one: one._control.find_cause("connection closed"))
+    assert all(str(end).startswith(f"rank 2 on {HOST} did not answer for 0.4 s") for end in ends)
 
 
 def test_ranks_at_different_operations_are_a_bug_that_is_named(meeting: Meeting) -> None:

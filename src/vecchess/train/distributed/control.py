@@ -34,6 +34,8 @@ BEAT_S = 0.25
 LOST_S = 10.0
 """A rank without a heart-beat for so long is lost. A call into C that holds Python's lock for so
 long looks the same."""
+BROKEN_LOST_S = 3.0
+"""The same once a connection between ranks broke: some rank has died."""
 GRACE_S = 3.0
 """Other ranks wait so much longer for rank 0 than it waits for them: it names who is missing."""
 TOGETHER_S = 0.2
@@ -97,7 +99,7 @@ class ControlPlane:
         self._failed_children = failed_children
         self._entered = self._num_exchanges = 0
         self._end: RunEnd | None = None
-        self._last_call = monotonic()
+        self._lost_s, self._last_call = LOST_S, monotonic()
         self._beats: dict[int, tuple[bytes, float]] = {}  # by rank: the last one, and when seen
         self._task: tuple[Callable[[], Any], Future[Any]] | None = None
         self._wake, self._closing = Event(), False
@@ -159,8 +161,9 @@ class ControlPlane:
 
     def find_cause(self, reason: str) -> NoReturn:
         """Raise why a connection between ranks broke: a lost rank, or else the network."""
-        deadline = monotonic() + LOST_S + GRACE_S
-        self.wait_for(lambda: _paused() > deadline, LOST_S + 2 * GRACE_S)
+        self._lost_s = BROKEN_LOST_S
+        deadline = monotonic() + BROKEN_LOST_S + GRACE_S
+        self.wait_for(lambda: _paused() > deadline, LOST_S + GRACE_S)
         self._blame_network(reason)
 
     def share(self, line: str, exit_code: int) -> bool:
@@ -315,8 +318,8 @@ class ControlPlane:
         for rank, beat in self._read_beats():
             if beat != self._beats.get(rank, (b"", 0.0))[0]:
                 self._beats[rank] = beat, now
-        silent = [rank for rank, (_, seen) in self._beats.items() if now > seen + LOST_S]
-        return self._loss(silent, f"did not answer for {LOST_S:g} s") if silent else None
+        silent = [rank for rank, (_, seen) in self._beats.items() if now > seen + self._lost_s]
+        return self._loss(silent, f"did not answer for {self._lost_s:g} s") if silent else None
 
     def _read_beats(self) -> Iterable[tuple[int, bytes]]:
         """The heart-beats of all ranks that have come."""

@@ -69,8 +69,7 @@ def run_ranks(
     Raises ConfigError where ranks do not come together, RankLost where one is lost, or what
     ``target`` raises on any rank (see ``Ranks.sharing_errors``).
     """
-    # torch warns of every address that has no host name, and of every connection that ends
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # for spawned ranks, as in the command
     infos = local_ranks(devices, cluster or Cluster(), os.environ)
     store = None
     if len(infos) > 1:
