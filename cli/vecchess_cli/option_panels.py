@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 LAST_PANEL = "Output and help"
 """Panel of ``--help`` and of options that no panel names, where a command has panels."""
@@ -36,8 +36,25 @@ class PanelCommand(TyperCommand):
                     formatter.write_dl(records)
 
 
+class FullGroup(TyperGroup):
+    """A group whose list shows the whole first paragraph of each command's help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """One row for each command."""
+        helps = ((name, self.commands[name].help or "") for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(n, " ".join(h.split("\n\n")[0].split())) for n, h in helps])
+
+
 def command_app(command: Callable[..., Any]) -> typer.Typer:
     """A program of one command, for ``root.load_command``."""
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.command(cls=PanelCommand)(command)
+    return app
+
+
+def command_group(about: str) -> typer.Typer:
+    """A program of several commands, to be filled, for ``root.load_command``."""
+    app = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    app.callback(cls=FullGroup)(lambda: None)  # stays a group with one command too
     return app

@@ -112,7 +112,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, str]:
         ("leave a saved game", "in progress"),
         ("miscount", "does not hold what its line counts"),
         ("flip a bit", "sha256"),
-        ("other games", "not those that are played in peace"),
+        ("other games", "differ from those played without faults"),
     ],
 )
 def test_what_is_broken_is_seen(

@@ -136,6 +136,7 @@ def test_help_is_for_every_command() -> None:
         [],
         ["selfplay"],
         ["net", "new"],
+        ["net"],
         ["calibrate"],
         ["replay"],
         ["bench", "perft"],

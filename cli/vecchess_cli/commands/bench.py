@@ -11,11 +11,11 @@ from vecchess.config.bench_settings import (
     TrainingBench,
 )
 from vecchess.config.settings import build_from_flags
-from vecchess_cli.option_panels import PanelCommand
+from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import Json, print_json, print_table, results
 from vecchess_cli.settings_options import settings_options
 
-app = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
+app = command_group("Measure speed on this machine.")
 THROUGHPUT = {
     "Options": "net gpus seconds cores slots concurrent_games movers search sims cache_mb threads "
     "backend exits seed json"

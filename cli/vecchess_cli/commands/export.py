@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vecchess_cli.option_panels import PanelCommand
+from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import Json, notes, print_json
 
 if TYPE_CHECKING:
@@ -16,18 +16,13 @@ if TYPE_CHECKING:
 DIFFERENT = 3
 """Exit code where the comparison found a difference."""
 
-app = typer.Typer(help="Write recorded games and networks in other formats.", no_args_is_help=True)
+app = command_group("Write recorded games and networks in other formats.")
 
 Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
 OUT_HELP = 'File to write, "-" for stdout.'
 Games = Annotated[
     str | None, typer.Option(help='Numbers of the games, as in "0-99".', show_default="all")
 ]
-
-
-@app.callback()
-def root() -> None:
-    """Write recorded games and networks in other formats."""
 
 
 @app.command(cls=PanelCommand)

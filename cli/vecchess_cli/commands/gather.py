@@ -8,22 +8,17 @@ import typer
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.runtime.signals import stopped_text
-from vecchess_cli.option_panels import PanelCommand
+from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import Json, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
     from vecchess.importers.engine_games import ImportProgress
 
-app = typer.Typer(help="Collect games of others to learn from.", no_args_is_help=True)
+app = command_group("Collect games of others to learn from.")
 
 OPTIONS = "games nodes concurrency seed random_plies random_move_share max_plies out json"
 Out = Annotated[Path, typer.Option(help="Folder for the shards.")]
-
-
-@app.callback()
-def root() -> None:
-    """Collect games of others to learn from."""
 
 
 @app.command(cls=PanelCommand)

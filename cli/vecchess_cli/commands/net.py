@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from vecchess_cli.option_panels import PanelCommand
+from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import Json, print_json, print_table, results
 
-app = typer.Typer(help="Make, describe and check network files.", no_args_is_help=True)
+app = command_group("Make, describe and check network files.")
 File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess_cli.commands import selfplay, train
-from vecchess_cli.option_panels import PanelCommand
+from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import notes, print_json
 
 if TYPE_CHECKING:
     from vecchess.ray_launcher.ray_cluster import RemoteProcess
     from vecchess.ray_launcher.run_ray import CommandsFor
 
-app = typer.Typer(help="Play or train on the nodes of a Ray cluster.", no_args_is_help=True)
+app = command_group("Play or train on the nodes of a Ray cluster.")
 Nodes = Annotated[int, typer.Option(help="Nodes to take part.", min=1)]
 Gpus = Annotated[int, typer.Option(help="GPUs of each; 0: its processor alone.", min=0)]
 Cpus = Annotated[int, typer.Option(help="CPUs that Ray books on each.", min=1)]
