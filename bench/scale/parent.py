@@ -3,7 +3,7 @@
     python -m bench.scale.parent                            1, 8 and 64 workers, 20 s each
     python -m bench.scale.parent --workers 64 --seconds 60 --life-s 30
 
-The parent is the real one: campaign, foreman, crew, ledger, manifest, status and metrics. Its
+The parent is the real one: supervisor, foreman, crew, ledger, manifest, status and metrics. Its
 workers are processes that play by the clock: statistics every second, games that end and shards of
 them at the rate of a GPU, deaths (``--life-s``: mean seconds from its first shard until a worker is
 killed). Prints one JSON object; with ``--profile`` what the parent did most on stderr. Linux.
@@ -27,10 +27,9 @@ from rich.console import Console
 
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.runtime.devices import Device
-from vecchess.selfplay.supervisor.selfplay_progress import QuietWatcher
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import Supervisor
-from vecchess.selfplay.supervisor.throughput_log import ThroughputLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
 from vecchess.store.status_file import StatusWriter
@@ -41,13 +40,13 @@ SLOTS = 256
 """So few that games are handed out every few seconds, as when a run has lasted."""
 
 
-class Clockwork(QuietWatcher):
+class Clockwork(SelfplayDisplay):
     """Looks on: once everybody plays it takes the time, and ends the run after so many seconds."""
 
     def __init__(
         self, console: Console, num_workers: int, seconds: float, profile: cProfile.Profile | None
     ) -> None:
-        super().__init__(console)
+        super().__init__(console, quiet=True)
         self._profile = profile
         self.rounds = 0
         self.shards = self.games = 0
@@ -55,21 +54,25 @@ class Clockwork(QuietWatcher):
         self._num_workers, self._seconds = num_workers, seconds
         self._start: tuple[float, float, int] | None = None
 
-    def update(self, campaign: Supervisor) -> None:
+    def update(self, supervisor: Supervisor) -> None:
         """Called in every round of the parent."""
         if self._start is None:
-            stages = [worker.stage for worker in campaign.workers.values()]
+            stages = [worker.stage for worker in supervisor.workers.values()]
             if stages.count("playing") == self._num_workers:
-                self._start = (time.monotonic(), time.process_time(), campaign.ledger.num_recorded)
+                self._start = (
+                    time.monotonic(),
+                    time.process_time(),
+                    supervisor.ledger.num_recorded,
+                )
                 if self._profile:
                     self._profile.enable()
             return
         self.rounds += 1
         self.wall_s = time.monotonic() - self._start[0]
         self.cpu_s = time.process_time() - self._start[1]
-        self.games = campaign.ledger.num_recorded - self._start[2]
+        self.games = supervisor.ledger.num_recorded - self._start[2]
         if self.wall_s >= self._seconds:
-            campaign.stop("time")
+            supervisor.stop("time")
             if self._profile:
                 self._profile.disable()
 
@@ -132,9 +135,9 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
         patch("vecchess.selfplay.supervisor.worker_pool.WorkerHandle", handle),
         StatusWriter(run, "selfplay") as status,
         ThroughputLog(run, status.add_note) as loads,
-        Supervisor(config, run, devices, StatusWatcher(watcher, status, loads.keep)) as campaign,
+        Supervisor(config, run, devices, StatusWatcher(watcher, status, loads.write)) as supervisor,
     ):
-        return campaign.play(CONSTANT_NET, range(ENDLESS)).restarts
+        return supervisor.play(CONSTANT_NET, range(ENDLESS)).restarts
 
 
 def _seen_by_workers(words: list[dict[str, Any]]) -> dict[str, Any]:

@@ -118,8 +118,9 @@ class SimulatedWorker:
         (Path(self._orders["games_folder"]) / name).write_bytes(data)
         entry = entry_of(name, hashlib.sha256(data).hexdigest(), len(self._finished))
         self._shards += 1
+        ranges = [[number, number + 1] for number in self._finished]
         self._finished = []
-        self._send("shard", entry=entry)
+        self._send("shard", entry=entry, ranges=ranges)
 
     def _tell(self) -> None:
         unstarted = sum(end - first for first, end in self._numbers)

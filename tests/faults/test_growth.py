@@ -14,15 +14,14 @@ import pytest
 from bench.usage import Usage, descendants, held_by
 
 from bench import usage
-from tests.selfplay.test_campaign import CONFIG, Notes
+from tests.selfplay.test_supervisor import CONFIG, Notes
 from tests.selfplay.test_swap import network, saved
 from tests.train.games import games, searched
 from tests.train.test_loader import plans
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor import status_watcher as chronicles
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import Supervisor
-from vecchess.selfplay.supervisor.throughput_log import ThroughputLog
 from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
@@ -79,22 +78,22 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     """With another network each, a shard a game, and all that is told of them."""
     monkeypatch.setattr(statuses, "INTERVAL_S", 0.01)
     monkeypatch.setattr(chronicles, "STATUS_INTERVAL_S", 0.01)
-    monkeypatch.setattr(chronicles, "LOAD_INTERVAL_S", 0.01)
+    monkeypatch.setattr(chronicles, "METRICS_INTERVAL_S", 0.01)
     run, files = RunFolder(tmp_path / "run"), [saved(tmp_path, network(seed)) for seed in (1, 2)]
     run.create()
     config = CONFIG.model_copy(update={"shard_games": 1, "shard_interval_s": 0.01})
     with (
         StatusWriter(run, "selfplay") as status,
         ThroughputLog(run, status.add_note) as loads,
-        Supervisor(config, run, [CPU], StatusWatcher(Notes(), status, loads.keep)) as campaign,
+        Supervisor(config, run, [CPU], StatusWatcher(Notes(), status, loads.write)) as supervisor,
     ):
 
         def generation(number: int) -> None:
-            result = campaign.play(files[number % 2], range(4 * number, 4 * number + 4))
+            result = supervisor.play(files[number % 2], range(4 * number, 4 * number + 4))
             assert result.stats.games == 4
 
         assert_nothing_grows(generation, warm=5, times=15)
-        assert campaign.restarts == 0
+        assert supervisor.assigner.restarts == 0
     assert run.records().num_games == 80
 
 

@@ -30,6 +30,7 @@ from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY, load_net
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.replay_positions import replay_positions
@@ -90,10 +91,10 @@ def saved_games() -> list[bytes]:
     found = list[bytes]()
     for tree in (TreeConfig(), SEARCHED):
         server = server_of(GameConfig(max_plies=40), tree, LoudBackend(4), seats=3)
-        server.numbers.add([(0, 3)])
+        server.pool.add(IdSet([(0, 3)]))
         server.start()
         while sum(mover.plies for mover in server.movers) < 40:
-            server.turn()
+            server.step()
         server.close()
         if saved := server.saved_now():
             found.append(saved.to_bytes())
@@ -105,7 +106,7 @@ def use_saved(path: Path) -> None:
     saved = read_saved(path)
     tree = SEARCHED if saved.records.visits.any() else TreeConfig()
     server = server_of(GameConfig(max_plies=40), tree, LoudBackend(4), seats=4)
-    server.numbers.add_saved(saved)
+    server.pool.add_saved(saved)
     (mover,) = server.movers
     mover.play(mover.rows)
     if (now := mover.saved()) is not None:

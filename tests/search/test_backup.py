@@ -11,6 +11,7 @@ from vecchess.config import GameConfig, TreeConfig
 from vecchess.search.forest import Forest
 from vecchess.search.tree.layout import EXPANDED, NO_NODE, NO_PAGE, OVER
 from vecchess.selfplay.games.search_mover import SearchMover
+from vecchess.store.id_set import IdSet
 
 SETTINGS = {
     "puct": TreeConfig(search="puct", sims=60),
@@ -81,7 +82,7 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
     openings.write_text("8/8/4k3/8/8/3QK3/8/8 w - -\n8/5k2/8/8/2R5/4K3/p7/8 b - -\n")
     game = GameConfig(max_plies=40, openings=openings)
     server = server_of(game, SETTINGS[name], LoudBackend(5), seats=6)
-    server.numbers.add([(0, 12)])
+    server.pool.add(IdSet([(0, 12)]))
     mover, engine = server.movers[0], server.engine
     assert isinstance(mover, SearchMover)
     ready, _ = mover.play(mover.rows)

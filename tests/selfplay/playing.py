@@ -15,10 +15,12 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Share
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
-from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.id_set import IdSet
+from vecchess.store.records import GameRecords
 
 
 def play(
@@ -32,19 +34,36 @@ def play(
     tree: TreeConfig | None = None,
     history: int = 1,
 ) -> GameRecords:
-    """All games 0 .. num_games - 1; numbers arrive in portions that end at ``splits``."""
+    """All games 0 .. num_games - 1; ids arrive in portions that end at ``splits``."""
+    return finished_records(
+        play_finished(config, num_games, backend, seats, movers, seed, splits, tree, history)
+    )
+
+
+def play_finished(
+    config: GameConfig,
+    num_games: int,
+    backend: Backend | None = None,
+    seats: int = 16,
+    movers: int = 1,
+    seed: int = 1,
+    splits: Sequence[int] = (),
+    tree: TreeConfig | None = None,
+    history: int = 1,
+) -> list[FinishedGames]:
+    """The same as the server gives them."""
     backend = backend or ConstantBackend(7)
     server = server_of(config, tree or TreeConfig(), backend, seats, movers, seed, history)
     server.start()
-    finished: list[GameRecords] = []
+    finished: list[FinishedGames] = []
     bounds = [0, *splits, num_games]
     for first, end in pairwise(bounds):
-        server.numbers.add([(first, end)])
+        server.pool.add(IdSet([(first, end)]))
         while not server.is_idle:
-            server.turn()
+            server.step()
             finished += server.take_finished()
     server.close()
-    return concatenate(finished).by_number()
+    return finished
 
 
 def server_of(

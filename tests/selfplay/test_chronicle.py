@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vecchess.selfplay.supervisor import status_watcher as chronicles
+from vecchess.selfplay.supervisor import status_watcher
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.store.stats import GameStats
@@ -28,7 +28,9 @@ class Told:
     def note(self, line: str) -> None:
         self.lines.append(line)
 
-    def update(self, campaign: Any) -> None:
+    report_line = note
+
+    def update(self, supervisor: Any) -> None:
         self.updates += 1
 
 
@@ -38,18 +40,19 @@ def worker(gpu: str) -> Any:
     return SimpleNamespace(plan=plan, stage="playing", games=5, meter=meter, gpu=gpu)
 
 
-def campaign(load: Throughput, **more: Any) -> Any:
+def supervisor(load: Throughput, **more: Any) -> Any:
     ledger = SimpleNamespace(num_target=40, is_complete=False, stats=GameStats(games=7))
     return SimpleNamespace(
-        ledger=ledger, load=load, num_finished=10, remaining_s=3.0, net_name="a.safetensors",
-        restarts=1, workers={0: worker("GPU-a"), 1: worker("")}, **more,
+        ledger=ledger, throughput=load, assigner=SimpleNamespace(restarts=1),
+        num_finished=10, remaining_s=3.0, net_name="a.safetensors",
+        workers={0: worker("GPU-a"), 1: worker("")}, **more,
     )  # fmt: skip
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(chronicles, "monotonic", lambda: now[0])
+    monkeypatch.setattr(status_watcher, "monotonic", lambda: now[0])
     return now
 
 
@@ -57,13 +60,13 @@ def chronicle_of(told: Told) -> StatusWatcher:
     shown: Any = told
     chronicle = StatusWatcher(shown, shown, told.loads.append)
     seeing: Any = SimpleNamespace(read=lambda uuids: {"GPU-a": GPU} if "GPU-a" in uuids else {})
-    chronicle._telemetry = seeing
+    chronicle._gpu_stats = seeing
     return chronicle
 
 
 def test_status_and_load_with_gpus(clock: list[float]) -> None:
     told = Told()
-    chronicle_of(told).update(campaign(Throughput(plies_per_s=100.0)))
+    chronicle_of(told).update(supervisor(Throughput(plies_per_s=100.0)))
     facts = told.facts
     assert (facts["state"], facts["games"], facts["target"]) == ("playing", 10, 40)
     assert (facts["eta_s"], facts["restarts"], facts["net"]) == (3.0, 1, "a.safetensors")
@@ -78,11 +81,11 @@ def test_status_and_load_with_gpus(clock: list[float]) -> None:
 def test_how_often(clock: list[float]) -> None:
     told = Told()
     chronicle = chronicle_of(told)
-    chronicle.update(campaign(Throughput()))
+    chronicle.update(supervisor(Throughput()))
     assert told.loads == []  # nothing is played yet
     for clock[0] in (100.1, 101.1, 103.0, 106.0, 106.2, 108.0):
-        chronicle.update(campaign(Throughput(plies_per_s=clock[0])))
+        chronicle.update(supervisor(Throughput(plies_per_s=clock[0])))
     assert [load["plies_per_s"] for load in told.loads] == [101.1, 108.0]
     assert told.updates == 7
-    chronicle.note("worker 0 died")
+    chronicle.report_line("worker 0 died")
     assert told.lines == ["worker 0 died"] * 2  # for the status, and for people

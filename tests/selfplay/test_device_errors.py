@@ -18,13 +18,14 @@ from vecchess.runtime.devices import CPU, Device, Share, share_out
 from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.supervisor import worker_pool as crew
-from vecchess.selfplay.supervisor.assignment import WorkAssigner
+from vecchess.selfplay.supervisor import worker_pool
+from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.worker import worker
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS, build_server
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.net_file import save_net
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 
 GPU = Device("cuda:0", "gpu 0", "0")
@@ -83,7 +84,7 @@ def test_a_worker_reports_its_device_in_one_line(
     def fail(*args: object) -> None:
         raise error
 
-    monkeypatch.setattr(worker, "assemble_server", fail)
+    monkeypatch.setattr(worker, "build_server", fail)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     plan = WorkerPlan(
@@ -114,8 +115,8 @@ class DyingWorker:
         self.failure = None
         self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
 
-    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
-        self.first_game = ranges[0][0]
+    def send_games(self, ids: IdSet, saved: list[str]) -> None:
+        self.first_game = ids.ranges[0][0]
 
 
 @pytest.fixture
@@ -126,25 +127,25 @@ def notes() -> list[str]:
 
 @pytest.fixture
 def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) -> WorkAssigner:
-    monkeypatch.setattr(crew, "WorkerHandle", DyingWorker)
+    monkeypatch.setattr(worker_pool, "WorkerProcess", DyingWorker)
     run = RunFolder(tmp_path / "run")
     run.create()
     made = WorkAssigner(CONFIG, run, [GPU], notes.append)
     made.share = share_out(CONFIG, [GPU], 100_000)
-    made.begin("constant", [(0, 100_000)])
-    made.set_out()
+    made.begin_generation("constant", IdSet([(0, 100_000)]))
+    made.start_workers()
     return made
 
 
 def _die(parent: WorkAssigner, error: DeviceError) -> None:
     facts = {"error": str(error), "expected": False, "out_of_memory": error.out_of_memory}
     DyingWorker.last_words = {"kind": "failed", **facts}
-    parent._replace(parent.workers[0], "exit code 1")
+    parent._replace(parent.pool.workers[0], "exit code 1")
 
 
 def test_a_lost_device_is_taken_up_again_as_it_was(parent: WorkAssigner, notes: list[str]) -> None:
     _die(parent, LOST)
-    assert parent.workers[0].plan.share.slots == 64
+    assert parent.pool.workers[0].plan.share.slots == 64
     (line,) = notes
     assert line.startswith(f"worker 0 (gpu 0) died: {LOST}; ")
 
@@ -153,10 +154,10 @@ def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
     parent: WorkAssigner, notes: list[str]
 ) -> None:
     _die(parent, NO_MEMORY)
-    assert parent.workers[0].plan.share == replace(parent.share, slots=32)
+    assert parent.pool.workers[0].plan.share == replace(parent.share, slots=32)
     assert notes[-1] == "worker 0 (gpu 0) goes on with 32 slots"
     _die(parent, NO_MEMORY)
-    assert parent.workers[0].plan.share.slots == FEWEST_SLOTS
+    assert parent.pool.workers[0].plan.share.slots == FEWEST_SLOTS
     with pytest.raises(WorkerDied, match="3 times in a row: out of device memory"):
         _die(parent, NO_MEMORY)
 
@@ -164,7 +165,7 @@ def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
 def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAssigner) -> None:
     """Also where it died between writing a shard and telling of it."""
     for _ in range(8):
-        dying = parent.workers[0]
+        dying = parent.pool.workers[0]
         assert isinstance(dying, DyingWorker)
         name = f"{dying.plan.shard_prefix}-000000.npz"
         shard(dying.plan.games_folder, name, [dying.first_game])
@@ -176,7 +177,7 @@ def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAss
 
 
 def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: WorkAssigner) -> None:
-    handle = parent.workers[0]
-    assert parent.crew.patience(handle) == CONFIG.stall_timeout_s
+    handle = parent.pool.workers[0]
+    assert parent.pool.stall_timeout_s(handle) == CONFIG.stall_timeout_s
     handle.stage = "loading the network"
-    assert parent.crew.patience(handle) == crew.LOADING_S
+    assert parent.pool.stall_timeout_s(handle) == worker_pool.LOADING_S

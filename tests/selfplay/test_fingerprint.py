@@ -19,13 +19,13 @@ from vecchess.selfplay.games.ply_log import num_tags
 
 @inline
 def fold_root_at(state: Any, forest: Any, root: Any) -> Any:
-    """``fold_root_unbatched`` with addresses."""
-    return fingerprint.fold_root_unbatched(state, ForestRecord(forest), NodeRecord(root))
+    """``fold_root`` with addresses."""
+    return fingerprint.fold_root(state, ForestRecord(forest), NodeRecord(root))
 
 
-fold = exposed(fingerprint.fold_answer_unbatched)
+fold = exposed(fingerprint.fold_answer)
 fold_root = exposed(fold_root_at)
-make_tag = exposed(fingerprint.tag_unbatched)
+make_tag = exposed(fingerprint.fingerprint_tag)
 MASK = 2**64 - 1
 
 

@@ -4,25 +4,29 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.store.games import made_up
-from vecchess.config import SelfplayConfig
-from vecchess.errors import DataError, DiskFull
+from vecchess.chess.chess960 import start_positions
+from vecchess.chess.rules import Termination
+from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.errors import DataError, DiskFull, VecchessError
+from vecchess.runtime import full_disk
 from vecchess.runtime.atomic_write import append_line, write_atomically
 from vecchess.runtime.devices import CPU, share_out
-from vecchess.selfplay.supervisor import pending_shards as backlogs
-from vecchess.selfplay.supervisor import worker_pool as crews
-from vecchess.selfplay.supervisor.assignment import WorkAssigner
-from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.pending_shards import PendingShards
-from vecchess.selfplay.worker import shard_writer as writers
+from vecchess.selfplay.games.finished_games import FinishedGames, LoggedGames
+from vecchess.selfplay.games.game_table import make_rules
+from vecchess.selfplay.supervisor import worker_pool
+from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store import manifest as manifests
 from vecchess.store import shard as shards
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
@@ -51,108 +55,149 @@ def until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+def finished(*ids: int) -> list[FinishedGames]:
+    """Games with these ids, one ply each."""
+    made = LoggedGames.with_room(len(ids), len(ids))
+    made.plies[:], made.number[:] = 1, ids
+    made.termination[:] = Termination.CHECKMATE
+    rules = make_rules(GameConfig(), TreeConfig(), 1, start_positions(1), 1.0, 1.0, 4)
+    return [FinishedGames(made, rules, "net")]
+
+
 def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk, lines, entries = Disk(), list[str](), list[ShardEntry]()
     monkeypatch.setattr(shards, "write_atomically", disk.writing(write_atomically))
-    monkeypatch.setattr(writers, "RETRY_S", 0.01)
-    writer = ShardWriter(tmp_path, "w", 2, 0.01, entries.append, lines.append)
-    writer.put([made_up([0, 1])])
+    monkeypatch.setattr(full_disk, "RETRY_S", 0.01)
+
+    def writer_of(prefix: str, num_games: int) -> ShardWriter:
+        def keep(entry: ShardEntry, ids: IdSet) -> None:
+            assert len(ids) == entry.stats.games
+            entries.append(entry)
+
+        return ShardWriter(tmp_path, prefix, num_games, 0.01, keep, lines.append)
+
+    writer = writer_of("w", 2)
+    writer.put(finished(0, 1))
     until(lambda: writer.is_behind)
-    writer.put([made_up([2])])
+    writer.put(finished(2))
     assert (len(lines), entries) == (1, [])
     assert "No space left" in lines[0]
+    assert "2 finished games wait for room" in lines[0]
     disk.is_full = False
     until(lambda: not writer.is_behind)
     writer.close()
-    assert "room on the disk again" in lines[1]
+    assert lines[1] == "there is room on the disk again: the games go on"
     assert sum(entry.stats.games for entry in entries) == 3
 
     disk.is_full = True
-    writer = ShardWriter(tmp_path, "v", 1, 0.01, entries.append, lines.append)
-    writer.put([made_up([3])])
+    writer = writer_of("v", 1)
+    writer.put(finished(3))
     until(lambda: writer.is_behind)
     with pytest.raises(DiskFull):
         writer.close()
 
 
-def test_shards_are_recorded_when_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disk, lines = Disk(), list[str]()
-    monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
-    monkeypatch.setattr(backlogs, "RETRY_S", 0.01)
-    ledger = GameLedger(Manifest(tmp_path))
-    ledger.open([(0, 6)])
-    ledger.hand_out(0, 4)
-    ledger.hand_out(1, 2)
-    backlog = PendingShards(ledger, lines.append)
-
-    def entry(name: str, numbers: list[int]) -> ShardEntry:
-        games = made_up(numbers)
-        return ShardEntry(name, write_shard(tmp_path / name, games), GameStats.of(games))
-
-    backlog.add(0, entry("a.npz", [0, 1]))
-    backlog.add(0, entry("b.npz", [2, 3]))
-    backlog.add(1, entry("c.npz", [4]))
-    backlog.record()
-    assert (backlog.is_empty, ledger.num_recorded, len(lines)) == (False, 0, 1)
-    backlog.forget(1)
-    disk.is_full = False
-    until(lambda: backlog.record() or backlog.is_empty)
-    assert (ledger.num_recorded, len(lines)) == (4, 2)
-    assert ledger.release(1, "c") == 1  # "c.npz" is found on the disk
-    assert ledger.num_recorded == 5
-    with pytest.raises(DataError):
-        backlog.add(0, entry("e.npz", [99]))
-
-
-def test_who_dies_while_the_disk_is_full_is_buried_when_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its shards cannot be recorded before: two of them, and room for one at first."""
-    disk, notes = Disk(), list[str]()
-    monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
-    monkeypatch.setattr(backlogs, "RETRY_S", 0.0)
-    monkeypatch.setattr(crews, "WorkerHandle", DeadWorker)
-    monkeypatch.setattr(crews.WorkerPool, "receive", lambda *_, **__: [])
+@pytest.fixture
+def assigner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkAssigner:
+    """Of 20 games, which its one worker has; lines for people are in ``notes_of``."""
+    monkeypatch.setattr(worker_pool, "WorkerProcess", DeadWorker)
+    monkeypatch.setattr(worker_pool.WorkerPool, "receive", lambda *_, **__: [])
     run = RunFolder(tmp_path / "run")
     run.create()
-    foreman = WorkAssigner(SelfplayConfig(), run, [CPU], notes.append)
-    foreman.share = share_out(SelfplayConfig(), [CPU], 20)
-    foreman.begin("constant", [(0, 20)])
-    foreman.set_out()
-    dead = foreman.workers[0]
+    made = WorkAssigner(SelfplayConfig(), run, [CPU], LINES.append)
+    made.share = share_out(SelfplayConfig(), [CPU], 20)
+    made.begin_generation("constant", IdSet([(0, 20)]))
+    made.start_workers()
+    LINES.clear()
+    return made
+
+
+LINES = list[str]()
+
+
+def report_shard(assigner: WorkAssigner, name: str, ids: list[int]) -> None:
+    """A worker's message about a shard that it has written."""
+    worker: Any = assigner.pool.workers[0]
+    path, games = worker.plan.games_folder / f"{worker.plan.shard_prefix}-{name}", made_up(ids)
+    entry = ShardEntry(path.name, write_shard(path, games), GameStats.of(games))
+    ranges = IdSet.of(np.array(ids, np.int64)).ranges
+    message = {"kind": "shard", "entry": entry.to_dict(), "ranges": ranges}
+    assigner.handle_message(worker, message)
+
+
+def test_shards_are_recorded_when_there_is_room(
+    assigner: WorkAssigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk()
+    monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
+    monkeypatch.setattr(full_disk, "RETRY_S", 0.01)
+    monkeypatch.setattr(DeadWorker, "is_alive", True)
+    report_shard(assigner, "a.npz", [0, 1])
+    report_shard(assigner, "b.npz", [2, 3])
+    assigner.poll()
+    assert (assigner.num_unrecorded, assigner.ledger.num_recorded, len(LINES)) == (4, 0, 1)
+    disk.is_full = False
+    until(lambda: assigner.poll() or not assigner.num_unrecorded)
+    assert (assigner.ledger.num_recorded, len(LINES)) == (4, 2)
+    with pytest.raises(DataError, match="not hold the games"):
+        report_shard(assigner, "e.npz", [99])
+
+
+def test_shards_of_a_worker_that_leaves_are_found_on_the_disk(
+    assigner: WorkAssigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk()
+    monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
+    report_shard(assigner, "a.npz", [0, 1])
+    assert assigner.num_unrecorded == 2
+    disk.is_full, errors = False, list[VecchessError]()
+    assigner.poll_stopping(errors)
+    assert (errors, assigner.num_unrecorded, assigner.ledger.num_recorded) == ([], 0, 2)
+
+
+def test_a_worker_that_dies_while_the_disk_is_full_is_replaced_when_there_is_room(
+    assigner: WorkAssigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shards cannot be recorded before: two of them, and room for one at first."""
+    disk = Disk()
+    monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
+    monkeypatch.setattr(full_disk, "RETRY_S", 0.0)
+    dead = assigner.pool.workers[0]
     for number in range(2):
         name = f"{dead.plan.shard_prefix}-{number:06d}.npz"
-        write_shard(run.games / name, made_up([2 * number, 2 * number + 1]))
+        write_shard(dead.plan.games_folder / name, made_up([2 * number, 2 * number + 1]))
     for _ in range(3):
-        foreman.tend()
-        assert foreman.workers[0] is dead
-    assert ["No space left" in line for line in notes] == [True]
+        assigner.poll()
+        assert assigner.pool.workers[0] is dead
+    assert ["No space left" in line for line in LINES] == [True]
     disk.room = 1
-    foreman.tend()
-    assert (foreman.workers[0], foreman.ledger.num_recorded) == (dead, 2)
+    assigner.poll()
+    assert (assigner.pool.workers[0], assigner.ledger.num_recorded) == (dead, 2)
     disk.is_full = False
-    foreman.tend()
-    assert foreman.workers[0] is not dead
-    assert (foreman.ledger.num_recorded, foreman.ledger.stats.games, foreman.restarts) == (4, 4, 1)
-    assert len(run.manifest().entries) == 2
-    assert "16 unfinished games will be played" in notes[-2]
-    assert "there is room on the disk again" in notes[-1]
+    assigner.poll()
+    assert assigner.pool.workers[0] is not dead
+    ledger = assigner.ledger
+    assert (ledger.num_recorded, ledger.stats.games, assigner.restarts) == (4, 4, 1)
+    assert "16 unfinished games will be played" in LINES[-2]
+    assert "there is room on the disk again" in LINES[-1]
 
 
 class DeadWorker:
-    """The handle of a worker that has ended already."""
+    """A worker whose process has ended already."""
 
     is_alive = False
     failure = None
+    stage = "playing"
 
     def __init__(self, plan: WorkerPlan) -> None:
-        self.plan, self.name = plan, "worker 0"
+        self.plan, self.name, self.recorded = plan, "worker 0", 0
         self.pipe = SimpleNamespace(receive=lambda: None, send=lambda kind, **values: None)
+
+    def silent_s(self) -> float:
+        return 0.0
 
     def reason_of_death(self) -> str:
         return "killed by SIGKILL"
 
-    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
-        """Nobody plays them."""
+    def send_games(self, ids: IdSet, saved: list[str]) -> None:
+        """They are not played."""

@@ -9,8 +9,10 @@ import pytest
 
 from tests.selfplay.playing import LoudBackend, play, replay, server_of
 from vecchess.config import GameConfig, TreeConfig
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved
-from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.records import GameRecords
 
 GAME = GameConfig(
     max_plies=28, random_plies=3, resign_below=0.4, resign_turns=2, adjudicate_draw_within=0.06,
@@ -56,25 +58,25 @@ def test_games_are_games_of_chess(case: str) -> None:
 def test_saved_games_go_on_as_they_would_have(case: str, tmp_path: Path) -> None:
     """They are saved once the first has ended."""
     game, tree, history = CASES[case]
-    finished, file = list[GameRecords](), tmp_path / "0.npz"
+    finished, file = list[FinishedGames](), tmp_path / "0.npz"
     for first_half in (True, False):
         server = server_of(game, tree, LoudBackend(3), 6, 1, 1, history)
         if first_half:
-            server.numbers.add([(0, 6)])
+            server.pool.add(IdSet([(0, 6)]))
         else:
-            server.numbers.add_saved(read_saved(file))
+            server.pool.add_saved(read_saved(file))
         server.start()
         while not server.is_idle and not (first_half and finished):
-            server.turn()
+            server.step()
             finished += server.take_finished()
-        server.numbers.clear()
+        server.pool.clear()
         server.close()
         finished += server.take_finished()
         if saved := server.saved_now():
             file.write_bytes(saved.to_bytes())
             assert first_half
             assert saved.num_games > 1
-    assert concatenate(finished).digest() == games_of(case).digest()
+    assert finished_records(finished).digest() == games_of(case).digest()
 
 
 @pytest.mark.slow

@@ -33,30 +33,30 @@ def test_a_game_that_ended_stays_saved_until_it_is_written(tmp_path: Path) -> No
     path = tmp_path / "inflight" / "w.npz"
     asked, flushed = list[bool](), list[bool]()
     server: Any = SimpleNamespace(
-        is_saved=True, saved=saved(1, 2), ask_to_save=lambda: asked.append(True)
+        is_saved=True, saved=saved(1, 2), request_saved=lambda: asked.append(True)
     )
     writer: Any = SimpleNamespace(plies_put=0, plies_written=0, flush=lambda: flushed.append(True))
-    keeper = InflightSaver(path, 1e-9, print)
+    saver = InflightSaver(path, 1e-9, print)
 
     def look_until(wanted: list[int]) -> None:
         deadline = time.monotonic() + 30
         while numbers_in(path) != wanted:
             assert time.monotonic() < deadline
-            keeper.look_after(server, writer)
+            saver.update(server, writer)
 
     look_until([1, 2])
     server.saved, writer.plies_put = saved(2, 3), 40  # game 1 has ended, and waits for the writer
     flushed.clear()
     while not flushed:
-        keeper.look_after(server, writer)
+        saver.update(server, writer)
     for _ in range(5):
-        keeper.look_after(server, writer)
+        saver.update(server, writer)
         time.sleep(0.01)
         assert 1 in numbers_in(path)
     writer.plies_written = 40
     look_until([2, 3])
     server.saved_now = lambda: saved(3)
-    keeper.close(server)
+    saver.close(server)
     assert numbers_in(path) == [3]
     assert len(asked) > 2
 
@@ -71,7 +71,7 @@ def test_trouble_that_nobody_foresaw_is_raised(
         raise errors.pop(0)
 
     monkeypatch.setattr(latest_files, "write_atomically", fail)
-    file = LatestFile(tmp_path / "a.npz", bytes, durably=False, complain=said.append)
+    file = LatestFile(tmp_path / "a.npz", bytes, durably=False, report_line=said.append)
     file.put(b"1")
     while not said:
         time.sleep(0.005)

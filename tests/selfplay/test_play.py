@@ -22,7 +22,7 @@ from vecchess.store.records import (
     GameRecords,
 )
 
-pack_ply = exposed(ply_log.pack_ply_unbatched)
+pack_ply = exposed(ply_log.pack_ply)
 
 
 def why_over(board: chess.Board) -> Termination:

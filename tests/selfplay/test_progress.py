@@ -8,30 +8,26 @@ import pytest
 from bench.fake_device import FAKE
 from rich.console import Console
 
-from tests.selfplay.test_campaign import CONFIG
+from tests.selfplay.test_supervisor import CONFIG
 from tests.selfplay.test_swap import network, saved
 from vecchess.config import TreeConfig
+from vecchess.runtime import progress
 from vecchess.runtime.devices import CPU
-from vecchess.selfplay.supervisor import selfplay_progress as progress
-from vecchess.selfplay.supervisor.selfplay_progress import (
-    LiveWatcher,
-    PlainWatcher,
-    QuietWatcher,
-    as_clock,
-)
+from vecchess.selfplay.supervisor import selfplay_progress
+from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store.run_folder import RunFolder
 
 SEARCHED = TreeConfig(search="gumbel", sims=4, cache_mb=1)
 
 
-def shown(watcher: QuietWatcher, tree: TreeConfig, latency: str, folder: Path) -> None:
+def shown(watcher: SelfplayDisplay, tree: TreeConfig, latency: str, folder: Path) -> None:
     """A run of 32 games that ``watcher`` watches, on devices of that ``latency``."""
     run = RunFolder(folder / "run")
     run.create()
     config = CONFIG.model_copy(update={"tree": tree, "backend": f"{FAKE}?latency={latency}"})
-    with Supervisor(config, run, [CPU, CPU], watcher) as campaign:
-        assert campaign.play(saved(folder, network(1)), range(32)).stats.games == 32
+    with Supervisor(config, run, [CPU, CPU], watcher) as supervisor:
+        assert supervisor.play(saved(folder, network(1)), range(32)).stats.games == 32
 
 
 @pytest.mark.parametrize(("tree", "latency"), [(TreeConfig(), "25ms"), (SEARCHED, "6ms")])
@@ -41,7 +37,7 @@ def test_a_terminal_sees_every_worker(
     """Some seconds, however fast the machine is: workers tell of themselves every second."""
     monkeypatch.setattr(progress, "LIVE_INTERVAL_S", 0.02)
     terminal = StringIO()
-    with LiveWatcher(Console(file=terminal, force_terminal=True, width=110)) as watcher:
+    with SelfplayDisplay(Console(file=terminal, force_terminal=True, width=110)) as watcher:
         shown(watcher, tree, latency, tmp_path)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n")
     assert re.search(r"^worker +stage +games +plies/s +sims/s +steps", text, re.MULTILINE)
@@ -54,9 +50,10 @@ def test_a_terminal_sees_every_worker(
 
 
 def test_logs_get_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.1)
+    for module in (progress, selfplay_progress):
+        monkeypatch.setattr(module, "PLAIN_INTERVAL_S", 0.1)
     log = StringIO()
-    shown(PlainWatcher(Console(file=log)), SEARCHED, "2ms", tmp_path)
+    shown(SelfplayDisplay(Console(file=log)), SEARCHED, "2ms", tmp_path)
     lines = log.getvalue().splitlines()
     assert len(lines) > 3
     assert any(" plies/s " in line and " sims/s  cache " in line for line in lines)
@@ -65,12 +62,8 @@ def test_logs_get_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_quiet_hear_of_faults_alone(tmp_path: Path) -> None:
     log = StringIO()
-    watcher = QuietWatcher(Console(file=log))
+    watcher = SelfplayDisplay(Console(file=log), quiet=True)
     shown(watcher, TreeConfig(), "1us", tmp_path)
     assert log.getvalue() == ""
-    watcher.note("worker 1 [cpu] died")
+    watcher.report_line("worker 1 [cpu] died")
     assert log.getvalue() == "worker 1 [cpu] died\n"
-
-
-def test_clocks() -> None:
-    assert [as_clock(seconds) for seconds in (0, 59.6, 3725)] == ["0:00:00", "0:01:00", "1:02:05"]

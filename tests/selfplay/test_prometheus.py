@@ -1,9 +1,11 @@
 """What Prometheus gets to read."""
 
 import socket
+import threading
 import urllib.request
 from typing import Any
 
+import prometheus_client
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -75,6 +77,17 @@ def test_a_port_that_is_taken() -> None:
             pass
 
 
-def test_no_port_no_endpoint() -> None:
-    with metrics_endpoint("127.0.0.1", 0, lambda: FACTS):
-        pass
+def test_no_port_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server is started, no thread runs, and the status is not read."""
+    monkeypatch.setattr(prometheus_client, "start_http_server", lambda *_: pytest.fail("a server"))
+    threads = threading.active_count()
+    with metrics_endpoint("127.0.0.1", 0, lambda: pytest.fail("the status was read")):
+        assert threading.active_count() == threads
+
+
+def test_with_a_port_there_is_a_thread() -> None:
+    """Or the test above could not fail."""
+    threads = threading.active_count()
+    with metrics_endpoint("127.0.0.1", free_port(), lambda: FACTS):
+        assert threading.active_count() > threads
+    assert threading.active_count() == threads

@@ -7,7 +7,7 @@ import pytest
 from bench.fake_device import FAKE, FakeBackend, FakeDevice
 
 from tests.selfplay.playing import LoudBackend, play, server_of
-from tests.selfplay.test_campaign import Notes, digest_of
+from tests.selfplay.test_supervisor import Notes, digest_of
 from tests.selfplay.test_swap import network
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.errors import WorkerDied
@@ -16,6 +16,7 @@ from vecchess.replay.run_replay import verify_games
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.networks import store_net
+from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -38,14 +39,14 @@ def test_before_a_slow_device_movers_wait_and_memory_stays_as_it_is() -> None:
     """A game has one question open: what waits is bounded by the games, whatever the device."""
     server = server_of(GAME, TreeConfig(), slow(8), seats=32, movers=2)
     counters, held = server.engine.counters, []
-    server.numbers.add([(0, 1000)])
+    server.pool.add(IdSet([(0, 1000)]))
     server.start()
     while counters.batches < 60:
-        server.turn()
+        server.step()
         held += [server.nbytes] if counters.batches > 30 else []
-    server.numbers.clear()
+    server.pool.clear()
     while not server.is_idle:
-        server.turn()
+        server.step()
     server.close()
     assert set(held) == {server.nbytes}, "every game has its page, and no more is needed"
     assert counters.slot_steps > 4 * counters.batches, "most slots were taken all the same"

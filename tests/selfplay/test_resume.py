@@ -8,9 +8,11 @@ import pytest
 from tests.selfplay.playing import LoudBackend, play, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, join_saved, read_saved
-from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.records import GameRecords
 
 GAME = GameConfig(
     max_plies=70, random_plies=3, resign_below=0.4, resign_turns=3, adjudicate_draw_within=0.06,
@@ -22,11 +24,11 @@ PUCT = TreeConfig(search="puct", sims=6, fast_sims=2, full_share=0.5, cache_mb=1
 GAMES = 24
 
 
-def moved(server: SelfplayServer, plies: int) -> list[GameRecords]:
+def moved(server: SelfplayServer, plies: int) -> list[FinishedGames]:
     """Play about so many plies; returns the games that ended."""
-    finished = list[GameRecords]()
+    finished = list[FinishedGames]()
     while sum(mover.plies for mover in server.movers) < plies and not server.is_idle:
-        server.turn()
+        server.step()
         finished += server.take_finished()
     return finished
 
@@ -38,19 +40,19 @@ def in_pieces(
 
     Returns the games, and how many times one went on.
     """
-    finished, waiting = list[GameRecords](), list[SavedGames]()
+    finished, waiting = list[FinishedGames](), list[SavedGames]()
     left, gone_on, seats = set(range(GAMES)), 0, 10
     while left:
         server = server_of(GAME, tree, LoudBackend(5), seats, movers, 1, history)
         saved = join_saved(waiting).longest() if waiting else None
         numbers = set(saved.records.numbers.tolist()) if saved else set()
         if saved:
-            server.numbers.add_saved(saved)
-        server.numbers.add([(n, n + 1) for n in sorted(left - numbers)])
+            server.pool.add_saved(saved)
+        server.pool.add(IdSet([(n, n + 1) for n in sorted(left - numbers)]))
         gone_on += len(numbers)
         server.start()
         finished += moved(server, plies)
-        server.numbers.clear()
+        server.pool.clear()
         server.close()
         finished += server.take_finished()
         left -= {n for part in finished for n in part.numbers.tolist()}
@@ -63,7 +65,7 @@ def in_pieces(
             waiting = [joined.take(np.flatnonzero(np.isin(joined.records.numbers, list(left))))]
         waiting = [part for part in waiting if part.num_games]
         seats = 7 if seats == 10 else 10
-    return concatenate(finished).by_number(), gone_on
+    return finished_records(finished), gone_on
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
+from vecchess.store.id_set import IdSet
 
 
 def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:
     config = SelfplayConfig(game=GameConfig(max_plies=10))
     pool = GameIdPool()
-    pool.add([(0, num_games)])
+    pool.add(IdSet([(0, num_games)]))
     backend = ConstantBackend(seats)
     make_mover = mover_factory(config, backend, "net", Share(seats, seats, movers, 1))
     return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
@@ -24,11 +25,11 @@ def test_no_mover_keeps_numbers_from_the_others(movers: int) -> None:
     server = server_of(num_games=64, seats=8, movers=movers)
     server.start()
     seated = []
-    while len(server.numbers):
-        server.turn()
-        seated.append(server.num_seated)
+    while len(server.pool):
+        server.step()
+        seated.append(server.num_in_progress)
     while not server.is_idle:
-        server.turn()
+        server.step()
     server.close()
     assert sum(seated) / len(seated) > 6
     assert sum(records.num_games for records in server.take_finished()) == 64
@@ -39,6 +40,6 @@ def test_closing_keeps_the_games_that_ended() -> None:
     server = server_of(num_games=8, seats=8, movers=1)
     server.start()
     while server.engine.counters.positions < 80:  # the tenth ply of all eight is answered
-        server.turn()
+        server.step()
     server.close()
     assert sum(records.num_games for records in server.take_finished()) == 8

@@ -11,9 +11,11 @@ import pytest
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
-from vecchess.selfplay.worker import live_games as showcases
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
+from vecchess.selfplay.worker import live_games
 from vecchess.selfplay.worker.live_games import LiveGames
-from vecchess.store.records import PLY_COLUMNS, GameRecords, concatenate
+from vecchess.store.id_set import IdSet
+from vecchess.store.records import PLY_COLUMNS, GameRecords
 from vecchess.store.shard import read_shard
 
 GAME = GameConfig(max_plies=60, random_plies=3)
@@ -23,26 +25,27 @@ TREES = {
 }
 
 
-def play_and_look(tree: TreeConfig, movers: int) -> tuple[list[GameRecords], GameRecords]:
+def play_and_look(tree: TreeConfig, movers: int) -> tuple[list[GameRecords], list[FinishedGames]]:
     """What was seen of the games each turn, and the games."""
     server = server_of(GAME, tree, LoudBackend(9), seats=12, movers=movers)
-    server.numbers.add([(0, 20)])
+    server.pool.add(IdSet([(0, 20)]))
     server.start()
-    seen, finished = [], []
+    seen, finished = [], list[FinishedGames]()
     while not server.is_idle:
-        server.turn()
+        server.step()
         finished += server.take_finished()
-        if (games := server.look(6)) is not None:
+        if (games := server.snapshot(6)) is not None:
             seen.append(games)
-    assert server.look(6) is None  # nobody plays any more
+    assert server.snapshot(6) is None  # nobody plays any more
     server.close()
     finished += server.take_finished()
-    return seen, concatenate(finished).by_number()
+    return seen, finished
 
 
 @pytest.mark.parametrize(("search", "movers"), [("none", 1), ("none", 2), ("gumbel", 1)])
 def test_a_glimpse_is_the_beginning_of_a_game(search: str, movers: int) -> None:
-    seen, games = play_and_look(TREES[search], movers)
+    seen, finished = play_and_look(TREES[search], movers)
+    games = finished_records(finished)
     assert len(seen) > 100
     assert len({number for glimpse in seen for number in glimpse.numbers}) > 6
     searched = 0
@@ -80,52 +83,53 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_the_file_shows_the_newest_and_goes(tmp_path: Path) -> None:
     seen, _ = play_and_look(TREES["none"], movers=1)
-    showcase = LiveGames(tmp_path / "live", 3)
-    showcase.show(seen[0])
-    wait_until(showcase.path.exists)
+    live = LiveGames(tmp_path / "live", 3)
+    live.show(seen[0])
+    wait_until(live.path.exists)
     for glimpse in seen[:200]:
-        showcase.show(glimpse)
-    wait_until(lambda: read_shard(showcase.path).digest() == seen[:200][-1].digest())
-    showcase.show(None)
-    wait_until(lambda: not showcase.path.exists())
-    showcase.show(seen[0])
-    wait_until(showcase.path.exists)
-    showcase.close()
+        live.show(glimpse)
+    wait_until(lambda: read_shard(live.path).digest() == seen[:200][-1].digest())
+    live.show(None)
+    wait_until(lambda: not live.path.exists())
+    live.show(seen[0])
+    wait_until(live.path.exists)
+    live.close()
     assert [path.name for path in (tmp_path / "live").iterdir()] == []
-    assert showcase.path.name == "003.npz"
+    assert live.path.name == "003.npz"
 
 
 def test_games_that_ended_are_shown_so_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, games = play_and_look(TREES["none"], movers=1)
+    seen, finished = play_and_look(TREES["none"], movers=1)
+    games = finished_records(finished)
     now = 100.0
-    monkeypatch.setattr(showcases, "monotonic", lambda: now)
-    showcase = LiveGames(tmp_path / "live", 0)
-    showcase.note_ended([games])  # nobody has seen any of them
-    showcase.show(seen[0])
+    monkeypatch.setattr(live_games, "monotonic", lambda: now)
+    live = LiveGames(tmp_path / "live", 0)
+    live.add_ended(finished)  # nobody has seen any of them
+    live.show(seen[0])
     shown = seen[0].numbers.tolist()
-    wait_until(showcase.path.exists)
-    showcase.note_ended([games])
+    wait_until(live.path.exists)
+    live.add_ended(finished)
     later = next(glimpse for glimpse in seen if not set(shown) & set(glimpse.numbers))
     for now, over in ((101.0, shown), (105.0, shown), (105.1, [])):  # noqa: B007
-        showcase.show(later)
+        live.show(later)
         wanted = later.numbers.tolist() + over
-        wait_until(lambda wanted=wanted: read_shard(showcase.path).numbers.tolist() == wanted)
-        ended = read_shard(showcase.path).take(np.arange(later.num_games, len(wanted)))
+        wait_until(lambda wanted=wanted: read_shard(live.path).numbers.tolist() == wanted)
+        ended = read_shard(live.path).take(np.arange(later.num_games, len(wanted)))
         assert (ended.termination != Termination.ONGOING).all()
         assert ended.digest() == games.take(np.array(over, np.int64)).digest()
-    showcase.close()
+    live.close()
 
 
 def test_nobody_minds_a_disk_that_refuses(tmp_path: Path) -> None:
     seen, _ = play_and_look(TREES["none"], movers=1)
     (tmp_path / "live").write_text("in the way")
-    showcase = LiveGames(tmp_path / "live", 0)
-    showcase.show(seen[0])
+    live = LiveGames(tmp_path / "live", 0)
+    live.show(seen[0])
     time.sleep(0.05)
     (tmp_path / "live").unlink()
-    showcase.show(seen[-1])
-    wait_until(showcase.path.exists)
-    assert np.array_equal(read_shard(showcase.path).numbers, seen[-1].numbers)
-    showcase.close()
+    live.show(seen[-1])
+    wait_until(live.path.exists)
+    assert np.array_equal(read_shard(live.path).numbers, seen[-1].numbers)
+    live.close()

@@ -11,6 +11,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.runtime.devices import CPU, Share
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import build_server
@@ -18,7 +19,8 @@ from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import save_net
-from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.id_set import IdSet
+from vecchess.store.records import GameRecords
 
 SHARE = Share(slots=5, games=8, movers=2, threads=1)
 GAME = GameConfig(max_plies=24, random_plies=2)
@@ -52,12 +54,12 @@ def server_of(config: SelfplayConfig, net: str) -> SelfplayServer:
 
 def play(server: SelfplayServer, first: int, end: int) -> GameRecords:
     """Games first .. end, to the last; rows may still be on their way back."""
-    server.numbers.add([(first, end)])
-    finished: list[GameRecords] = []
+    server.pool.add(IdSet([(first, end)]))
+    finished: list[FinishedGames] = []
     while sum(part.num_games for part in finished) < end - first:
-        server.turn()
+        server.step()
         finished += server.take_finished()
-    return concatenate(finished).by_number()
+    return finished_records(finished)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -126,9 +128,9 @@ def test_what_cannot_take_the_place(tmp_path: Path) -> None:
 
 def test_no_network_is_replaced_while_a_game_goes_on(tmp_path: Path) -> None:
     server = server_of(config_of("none"), saved(tmp_path, network(1)))
-    server.numbers.add([(0, 8)])
+    server.pool.add(IdSet([(0, 8)]))
     while server.engine.counters.positions < 20:
-        server.turn()
+        server.step()
     with pytest.raises(AssertionError, match="while games go on"):
         swap_network(server, config_of("none"), saved(tmp_path, network(2)), CPU, 1)
     server.close()

@@ -22,9 +22,9 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
 pytestmark = pytest.mark.plain
 
-append_word = exposed(target_logs.append_word_unbatched)
-take_words = exposed(target_logs.take_words_unbatched)
-free_words = exposed(target_logs.free_words_unbatched)
+append_word = exposed(target_logs.append_word)
+take_words = exposed(target_logs.take_words)
+free_words = exposed(target_logs.free_words)
 GAMES = 4
 
 

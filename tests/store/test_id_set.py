@@ -1,57 +1,66 @@
-"""Sets of numbers and ranges of them, against Python's own sets."""
+"""Sets of game ids against Python's own sets."""
 
 import random
+import time
 
 import numpy as np
 import pytest
 
-from vecchess.store.id_set import PAGE, NumberSet, Range, count_of, is_within
+from vecchess.store.id_set import IdSet, Range
 
 pytestmark = pytest.mark.plain
 
 
-def runs(numbers: set[int]) -> list[Range]:
-    """Ascending half-open ranges that hold just these numbers, as few as can be."""
-    starts = sorted(n for n in numbers if n - 1 not in numbers)
-    return list(zip(starts, sorted(n + 1 for n in numbers if n + 1 not in numbers), strict=True))
+def ranges(ids: set[int]) -> list[Range]:
+    """Ascending half-open ranges that hold just these ids, as few as can be."""
+    starts = sorted(n for n in ids if n - 1 not in ids)
+    return list(zip(starts, sorted(n + 1 for n in ids if n + 1 not in ids), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_what_is_missing_is_what_was_not_put_in(seed: int) -> None:
-    rng, numbers, known = random.Random(seed), NumberSet(), set[int]()
-    around = [0, PAGE, 2 * PAGE, 5 * PAGE]
-    for _ in range(5):
-        added = {
-            max(0, rng.choice(around) + rng.randrange(-20, 20)) for _ in range(rng.randrange(1, 60))
-        }
-        assert numbers.has_any(np.array(sorted(added))) == bool(known & added)
-        numbers.add(np.array(sorted(added)))
-        known |= added
-        asked = [(max(0, place - 25), place + 25) for place in around[: rng.randrange(1, 5)]]
-        absent = {n for first, end in asked for n in range(first, end)} - known
-        rng.shuffle(asked)
-        found = numbers.missing(asked)
-        assert found == runs(absent)
-        assert count_of(found) == len(absent)
-        for number in sorted(known)[:5]:
-            assert numbers.has_any(np.array([number]))
+def random_ranges(rng: random.Random) -> list[Range]:
+    """Ranges that touch, overlap or are empty."""
+    starts = [rng.randrange(60) for _ in range(rng.randrange(12))]
+    return [(first, first + rng.randrange(8)) for first in starts]
 
 
-def test_nothing_is_missing_of_nothing() -> None:
-    numbers = NumberSet()
-    assert numbers.missing([]) == numbers.missing([(5, 5)]) == []
-    assert numbers.missing([(3, 7)]) == [(3, 7)]
-    assert not numbers.has_any(np.array([3, PAGE]))
-    assert count_of([]) == 0
-    long = (PAGE - 1, 3 * PAGE + 1)
-    assert numbers.missing([long]) == [long]
-    numbers.add(np.arange(*long))
-    assert numbers.missing([long]) == []
-    assert numbers.missing([(PAGE - 2, PAGE)]) == [(PAGE - 2, PAGE - 1)]
+def members(found: list[Range]) -> set[int]:
+    return {n for first, end in found for n in range(first, end)}
 
 
-def test_ranges_hold_their_first_and_not_their_end() -> None:
-    numbers = np.array([1, 2, 3, 4, 5, 9, 10])
-    assert numbers[is_within(numbers, [(2, 4), (9, 10)])].tolist() == [2, 3, 9]
-    assert not is_within(numbers, []).any()
-    assert is_within(numbers, []).shape == (7,)
+@pytest.mark.parametrize("seed", range(50))
+def test_it_does_as_pythons_set(seed: int) -> None:
+    rng = random.Random(seed)
+    one, other = random_ranges(rng), random_ranges(rng)
+    a, b = members(one), members(other)
+    for found, expected in (
+        (IdSet(one), a),
+        (IdSet.of(np.array(rng.sample(sorted(a), len(a)), np.int64)), a),
+        (IdSet(one) | IdSet(other), a | b),
+        (IdSet(one) & IdSet(other), a & b),
+        (IdSet(one) - IdSet(other), a - b),
+        (IdSet(one).lowest(count := rng.randrange(30)), set(sorted(a)[:count])),
+    ):
+        assert found.ranges == ranges(expected)
+        assert found == IdSet(ranges(expected))
+        assert found.ids.tolist() == sorted(expected)
+        assert len(found) == len(expected)
+        asked = np.arange(80)
+        assert found.contains(asked).tolist() == [n in expected for n in asked.tolist()]
+
+
+def test_an_empty_set_holds_nothing() -> None:
+    for empty in (IdSet(), IdSet([(5, 5)]), IdSet.of(np.empty(0, np.int64))):
+        assert (empty.ranges, len(empty), empty.ids.tolist()) == ([], 0, [])
+        assert not empty.contains(np.array([0, 5])).any()
+        assert empty == IdSet()
+
+
+def test_a_hundred_trillion_ids_take_no_time() -> None:
+    start = time.perf_counter()
+    far = 10**14
+    left = IdSet([(0, far)]) - IdSet([(3, 5), (far - 1, far)])
+    assert left.ranges == [(0, 3), (5, far - 1)]
+    assert len(left) == far - 3
+    assert left.lowest(4).ranges == [(0, 3), (5, 6)]
+    assert left.contains(np.array([4, far - 2, far - 1])).tolist() == [False, True, False]
+    assert time.perf_counter() - start < 1

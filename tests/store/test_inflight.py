@@ -13,6 +13,7 @@ from tests.store.games import made_up, same
 from vecchess.errors import DataError
 from vecchess.shapes import MAX_MOVES
 from vecchess.store import shard
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import (
     InflightFolder,
     SavedGames,
@@ -203,28 +204,28 @@ def folder(tmp_path: Path) -> InflightFolder:
 
 
 def test_files_of_workers_that_are_gone_are_found(folder: InflightFolder) -> None:
-    assert folder.holding([(0, 100)]) == []  # nobody looked yet
-    assert folder.count([(0, 100)]) == 0
+    assert folder.files_with(IdSet([(0, 100)])) == []  # nobody looked yet
+    assert folder.count(IdSet([(0, 100)])) == 0
     folder.survey(())
-    assert folder.holding([(0, 100)]) == ["0.npz", "1.npz", "2.npz"]
-    assert folder.holding([(5, 6)]) == ["0.npz", "1.npz"]
-    assert folder.holding([(2, 5), (6, 12), (13, 20)]) == []
-    assert folder.count([(0, 100)]) == 4
-    assert folder.count([(0, 6), (20, 21)]) == 3
+    assert folder.files_with(IdSet([(0, 100)])) == ["0.npz", "1.npz", "2.npz"]
+    assert folder.files_with(IdSet([(5, 6)])) == ["0.npz", "1.npz"]
+    assert folder.files_with(IdSet([(2, 5), (6, 12), (13, 20)])) == []
+    assert folder.count(IdSet([(0, 100)])) == 4
+    assert folder.count(IdSet([(0, 6), (20, 21)])) == 3
     first, second = (read_shard(folder.path / name).lengths for name in ("0.npz", "1.npz"))
     assert first[1] != second[0]
-    assert folder.num_plies([(0, 6)]) == first[0] + max(first[1], second[0])
-    assert folder.num_plies([(6, 10)]) == 0
+    assert folder.num_plies(IdSet([(0, 6)])) == first[0] + max(first[1], second[0])
+    assert folder.num_plies(IdSet([(6, 10)])) == 0
     folder.survey(("1", "2"))
-    assert folder.holding([(0, 100)]) == ["0.npz"]
-    assert folder.count([(0, 100)]) == 2
+    assert folder.files_with(IdSet([(0, 100)])) == ["0.npz"]
+    assert folder.count(IdSet([(0, 100)])) == 2
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     folder = InflightFolder(tmp_path / "inflight")
     folder.survey(())
-    assert folder.holding([(0, 100)]) == []
-    assert folder.count([(0, 100)]) == 0
+    assert folder.files_with(IdSet([(0, 100)])) == []
+    assert folder.count(IdSet([(0, 100)])) == 0
     folder.drop(lambda numbers: True, ())
 
 
@@ -240,7 +241,7 @@ def test_what_nobody_needs_is_removed(folder: InflightFolder) -> None:
     assert needed == [[1, 5], [5, 12]]
     left = sorted(path.name for path in folder.path.iterdir())
     assert left == [".partial-4.npz", "1.npz", "2.npz"]
-    assert folder.holding([(0, 100)]) == ["1.npz", "2.npz"]
+    assert folder.files_with(IdSet([(0, 100)])) == ["1.npz", "2.npz"]
     folder.drop(is_needed, ("1", "2"))
     assert sorted(path.name for path in folder.path.iterdir()) == ["1.npz", "2.npz"]
 
@@ -258,10 +259,10 @@ def test_what_the_system_refuses_for_now_is_kept(
         patch.setattr(shard, "open_regular", refuse)
         folder.drop(lambda numbers: False, ("4",))
         folder.survey(("4",))
-        assert folder.holding([(0, 100)]) == []
+        assert folder.files_with(IdSet([(0, 100)])) == []
     assert sorted(folder.path.iterdir()) == before
     folder.survey(("4",))
-    assert folder.holding([(0, 100)]) == ["0.npz", "1.npz", "2.npz"]
+    assert folder.files_with(IdSet([(0, 100)])) == ["0.npz", "1.npz", "2.npz"]
 
 
 def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
@@ -269,7 +270,7 @@ def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
     (folder.path / "5.npz").write_bytes(mixed.to_bytes())
     said: list[str] = []
     names = ["0.npz", "1.npz", "3.npz", "5.npz", "9.npz"]
-    found = read_saved_games(folder.path, names, [(2, 13), (30, 34)], NET, said.append)
+    found = read_saved_games(folder.path, names, IdSet([(2, 13), (30, 34)]), NET, said.append)
     assert found is not None
     ours = [
         30 + i for i, net in enumerate(mixed.records.span_net) if mixed.records.nets[net] == NET
@@ -278,6 +279,6 @@ def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
     assert found.records.numbers.tolist() == [5, 12, *ours]
     left_out = "saved games are left out, and played from the start"
     assert [line.startswith(left_out) for line in said] == [True, True]  # 3 is damaged, 9 missing
-    assert read_saved_games(folder.path, names, [(100, 200)], NET, said.append) is None
-    assert read_saved_games(folder.path, ["2.npz"], [(0, 99)], OTHER, said.append) is None
-    assert read_saved_games(folder.path, [], [(0, 99)], NET, said.append) is None
+    assert read_saved_games(folder.path, names, IdSet([(100, 200)]), NET, said.append) is None
+    assert read_saved_games(folder.path, ["2.npz"], IdSet([(0, 99)]), OTHER, said.append) is None
+    assert read_saved_games(folder.path, [], IdSet([(0, 99)]), NET, said.append) is None

@@ -11,7 +11,7 @@ import torch
 from tests.store.games import made_up
 from vecchess.config import TrainConfig, build
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.run_result import RunResult
+from vecchess.selfplay.supervisor.supervisor import RunResult
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig

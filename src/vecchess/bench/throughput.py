@@ -24,6 +24,7 @@ from vecchess.selfplay.supervisor.worker_throughput import throughput_between
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -72,11 +73,11 @@ def keep_to_cores(cores: int) -> None:
 def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float) -> dict[str, Any]:
     share = share_out(config, [device], ENDLESS)
     numbers = GameIdPool()
-    numbers.add([(0, ENDLESS)])
+    numbers.add(IdSet([(0, ENDLESS)]))
     server = build_server(config, net, device, share, numbers)
     server.start()
     while server.engine.counters.positions < share.slots:  # compiles where necessary
-        server.turn()
+        server.step()
     _turn_for(server, SETTLE_S)
     facts: dict[str, Any] = {
         "schema": SCHEMA,
@@ -103,7 +104,7 @@ def _turn_for(server: SelfplayServer, seconds: float) -> tuple[Message, Message,
     first = server.to_message() | {"games": 0}
     start = perf_counter()
     while (spent := perf_counter() - start) < seconds:
-        server.turn()
+        server.step()
         games += sum(records.num_games for records in server.take_finished())
     return first, server.to_message() | {"games": games}, spent
 
@@ -136,7 +137,7 @@ def _lone_mover(server: SelfplayServer) -> Mover:
     num_games = len(server.movers[0].rows)
     requests = Requests.empty(num_games, server.requests.planes.shape[1])
     requests.steps[:] = 1
-    return Mover(server.movers[0].rules, CONSTANT_NET, requests, 0, num_games, server.numbers)
+    return Mover(server.movers[0].rules, CONSTANT_NET, requests, 0, num_games, server.pool)
 
 
 def _play_alone(mover: Mover, seconds: float) -> float:
@@ -162,7 +163,7 @@ class _Deadline:
         if self._start and perf_counter() - self._start > self._seconds:
             games.stop("time")
 
-    def note(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         """Drop ``line``."""
 
 
@@ -178,10 +179,10 @@ def _with_workers(
         "schema": SCHEMA,
         "device": ", ".join(device.label for device in devices),
         "net": config.net,
-        "slots": games.share.slots,
-        "games": games.share.games,
-        "movers": games.share.movers,
-        "threads": games.share.threads,
+        "slots": games.assigner.share.slots,
+        "games": games.assigner.share.games,
+        "movers": games.assigner.share.movers,
+        "threads": games.assigner.share.threads,
         "workers": len(devices),
-        **result.load.to_dict(),
+        **result.throughput.to_dict(),
     }

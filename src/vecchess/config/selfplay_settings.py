@@ -60,7 +60,7 @@ class PlayConfig(Settings):
 class SelfplayConfig(PlayConfig):
     """Settings of ``vecchess selfplay``."""
 
-    games: Annotated[int, Field(ge=1)] = 64
+    games: Annotated[int, Field(ge=1, le=1 << 62)] = 64
     """Games to play in all. They are numbered from 0."""
     net: str = "tiny"
     """Network file, tiny, small, base, large, sizes (.toml), material or constant. A preset or a

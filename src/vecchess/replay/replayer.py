@@ -9,8 +9,10 @@ from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.replay.find_networks import by_network, find_networks
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
 from vecchess.runtime.reporting import ReportLine
-from vecchess.selfplay.games.game_ids import GameIdPool, ranges_of
+from vecchess.selfplay.games.finished_games import finished_records
+from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.setup import build_server, check_search
+from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -80,14 +82,15 @@ def replay_games(
     device fails.
     """
     pool = GameIdPool()
-    pool.add(ranges_of(numbers))
+    pool.add(IdSet.of(np.array(numbers, np.int64)))
     share = share_out(config, [device], len(numbers))
     check_search(config.tree, share, 1)
     server = build_server(config, net, device, share, pool, report_line)
     server.start()
     try:
         while not server.is_idle:
-            server.turn()
-            yield from server.take_finished()
+            server.step()
+            if finished := server.take_finished():
+                yield finished_records(finished)
     finally:
         server.close()

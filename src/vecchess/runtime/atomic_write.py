@@ -8,20 +8,20 @@ from pathlib import Path
 from vecchess.errors import VecchessError, write_error
 
 PARTIAL_PREFIX = ".partial-"
-"""A file of this name was being written when its writer ended; it is never read."""
+"""Prefix of files that are being written; one that a lost writer left is never read."""
 _BLOCK_BYTES = 1 << 12
 
 
 def path_write_error(path: Path, error: OSError) -> VecchessError:
-    """What to raise where the disk refuses ``path``: DiskFull if that may pass, or DataError."""
+    """The error for a failed write to ``path``: DiskFull if retrying may help, else DataError."""
     return write_error(f"cannot write {path}", error)
 
 
 def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
     """Replace ``path`` by a file with ``data``: partial name, fsync, rename, fsync.
 
-    ``durably``: it is to outlive a crash of the machine; without it there is no fsync. Raises
-    DataError with one line where that fails, leaving what was there before.
+    ``durably``: the file has to outlive a crash of the machine; without it there is no fsync.
+    Raises DataError with one line where that fails; the old file stays.
     """
     partial = path.with_name(PARTIAL_PREFIX + path.name)
     try:
@@ -42,10 +42,10 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
 
 
 def append_line(path: Path, line: bytes, durably: bool = True) -> int:
-    """Add ``line`` to a file that ends with a whole line, which is made where it is missing.
+    """Append ``line`` to a file that ends with a whole line, or to a new file.
 
-    Returns the size it has then. Raises DataError where the disk refuses; the file is as it was
-    then, unless the disk refuses that too. ``durably`` as above.
+    Returns the new size. Raises DataError where the disk refuses; the file is then as it was,
+    unless truncating it fails too. ``durably``: see ``write_atomically``.
     """
     try:
         is_new = not path.exists()
@@ -57,7 +57,7 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
                 if durably:
                     os.fsync(file.fileno())
         except OSError:
-            _take_back(path, size, is_new)
+            _undo_append(path, size, is_new)
             raise
         if is_new and durably:
             sync_directory(path.parent)
@@ -67,7 +67,7 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
 
 
 def truncate_partial_line(path: Path) -> None:
-    """Take away what a lost writer left after the last whole line. Raises OSError."""
+    """Remove what a lost writer left after the last whole line. Raises OSError."""
     if path.exists():
         size = path.stat().st_size
         if (end := _end_of_lines(path, size)) < size:
@@ -90,7 +90,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def _rename(partial: Path, path: Path, data: bytes) -> None:
-    """A network file system may do it, lose the answer, try again and say that nothing is there."""
+    """Rename; a network file system may do it, lose the answer, retry and report a missing file."""
     try:
         partial.replace(path)
     except FileNotFoundError:
@@ -98,8 +98,8 @@ def _rename(partial: Path, path: Path, data: bytes) -> None:
             raise
 
 
-def _take_back(path: Path, size: int, is_new: bool) -> None:
-    """Undo what may have been added to a file of ``size`` bytes."""
+def _undo_append(path: Path, size: int, is_new: bool) -> None:
+    """Undo a failed append to a file of ``size`` bytes."""
     with suppress(OSError):
         if is_new:
             path.unlink(missing_ok=True)
@@ -108,13 +108,12 @@ def _take_back(path: Path, size: int, is_new: bool) -> None:
 
 
 def _remove(partial: Path) -> None:
-    with suppress(OSError):  # a disk that has become read-only
+    with suppress(OSError):  # the disk has become read-only
         partial.unlink(missing_ok=True)
 
 
 def _end_of_lines(path: Path, size: int) -> int:
-    """Where the last whole line of a file of ``size`` bytes ends: read from its end on, as it may
-    be long."""
+    """Offset after the last whole line of a file of ``size`` bytes, which is read from its end."""
     with path.open("rb") as file:
         end = size
         while end:

@@ -1,4 +1,4 @@
-"""What NVIDIA's driver says of GPUs: load, memory, power, temperature (NVML, by nvidia-ml-py)."""
+"""Load, memory, power and temperature of GPUs, from NVIDIA's driver (NVML, by nvidia-ml-py)."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,10 +7,10 @@ MB = 1e6
 
 
 class GpuStats:
-    """Readings of GPUs by their UUID. Where there is no driver, or no GPU, there are none."""
+    """Readings of GPUs by their UUID; none where there is no driver or no GPU."""
 
     def __init__(self) -> None:
-        """The driver is asked when there is a GPU to ask about."""
+        """The driver is opened with the first GPU that is read."""
         self._nvml: Any = None
         self._has_tried = False
         self._handles: dict[str, Any] = {}
@@ -18,43 +18,43 @@ class GpuStats:
     def read(self, uuids: list[str]) -> dict[str, dict[str, Any]]:
         """By UUID: name, util (0 to 1), memory_mb, memory_total_mb, power_w, temperature_c.
 
-        Empty strings stand for processors. What a GPU does not tell is left out, and so is a GPU
-        that tells nothing, a part of one (MIG) among them.
+        Empty strings stand for processors. Values that a GPU lacks are left out, and so are GPUs
+        without any, such as parts of one (MIG).
         """
         wanted = [uuid for uuid in uuids if uuid]
         if wanted and not self._has_tried:
             self._open()
         if self._nvml is None:
             return {}
-        told = {uuid: self._facts(uuid) for uuid in wanted}
-        return {uuid: facts for uuid, facts in told.items() if facts}
+        readings = {uuid: self._reading(uuid) for uuid in wanted}
+        return {uuid: reading for uuid, reading in readings.items() if reading}
 
     def _open(self) -> None:
         self._has_tried = True
-        with suppress(Exception):  # no driver, one too old, no permission: there is nothing to see
+        with suppress(Exception):  # no driver, too old a one, no permission
             import pynvml
 
             pynvml.nvmlInit()
             self._nvml = pynvml
 
-    def _facts(self, uuid: str) -> dict[str, Any]:
+    def _reading(self, uuid: str) -> dict[str, Any]:
         nvml = self._nvml
-        facts: dict[str, Any] = {}
+        reading: dict[str, Any] = {}
         with suppress(nvml.NVMLError):
             if uuid not in self._handles:
                 self._handles[uuid] = nvml.nvmlDeviceGetHandleByUUID(uuid)
             handle = self._handles[uuid]
             with suppress(nvml.NVMLError):
-                facts["util"] = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
+                reading["util"] = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
             with suppress(nvml.NVMLError):
                 memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-                facts["memory_mb"] = round(memory.used / MB, 1)
-                facts["memory_total_mb"] = round(memory.total / MB, 1)
+                reading["memory_mb"] = round(memory.used / MB, 1)
+                reading["memory_total_mb"] = round(memory.total / MB, 1)
             with suppress(nvml.NVMLError):
-                facts["power_w"] = nvml.nvmlDeviceGetPowerUsage(handle) / 1000
+                reading["power_w"] = nvml.nvmlDeviceGetPowerUsage(handle) / 1000
             with suppress(nvml.NVMLError):
                 celsius = nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
-                facts["temperature_c"] = float(celsius)
-            if facts:
-                facts["name"] = nvml.nvmlDeviceGetName(handle)
-        return facts
+                reading["temperature_c"] = float(celsius)
+            if reading:
+                reading["name"] = nvml.nvmlDeviceGetName(handle)
+        return reading

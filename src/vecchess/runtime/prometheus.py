@@ -1,17 +1,18 @@
-"""The status of a run as metrics for Prometheus, on a port: ``--metrics-port``.
+"""The status of a run as metrics for Prometheus: ``--metrics-port``.
 
-Names follow prometheus.io/docs/practices/naming: base units, ``_total`` for what only grows.
+Names follow prometheus.io/docs/practices/naming: base units in the name.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vecchess.errors import ConfigError
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
-    from prometheus_client.registry import Collector
+
+Status = dict[str, Any]
 
 GAUGES = {
     "plies_per_s": ("plies_per_second", "Plies played a second"),
@@ -21,38 +22,42 @@ GAUGES = {
     "mean_time_steps": ("time_steps", "Mean time steps a position took"),
     "batch_fill": ("batch_fill_ratio", "Occupied share of the slots"),
     "device_busy": ("device_busy_ratio", "Share of the time in which the network was computed"),
-    "mover_busy": ("mover_busy_ratio", "Share of the time in which movers were at work"),
+    "mover_busy": ("mover_busy_ratio", "Share of the time in which movers were busy"),
     "queue_age_p99_ms": ("queue_age_p99_seconds", "99 of 100 positions waited less for a slot"),
 }
-"""Of every worker: key of its load, name after "vecchess_", and what it says."""
+"""For every worker: key in its ``load``: (metric name after "vecchess_", help text)."""
 GPU_GAUGES = {
-    "util": ("gpu_utilization_ratio", "Load of the GPU as its driver tells it"),
+    "util": ("gpu_utilization_ratio", "Utilization of the GPU"),
     "memory_mb": ("gpu_memory_bytes", "Memory in use on the GPU"),
     "power_w": ("gpu_power_watts", "Power the GPU takes"),
     "temperature_c": ("gpu_temperature_celsius", "Temperature of the GPU"),
 }
 UNITS = {"queue_age_p99_ms": 1e-3, "memory_mb": 1e6}
-"""What a key's unit is in base units, where it is not one."""
+"""Factor to the base unit, of keys in another unit."""
 LEARNING_GAUGES = ("loss", "loss_policy", "loss_value", "entropy", "spike_rate", "samples_per_s")
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
 
 
-def metrics_endpoint(
-    host: str, port: int, facts: Callable[[], dict[str, Any]]
-) -> AbstractContextManager[object]:
-    """Serve what ``facts`` says (as in ``status.json``) as long as the block lasts; 0: do not.
+@contextmanager
+def metrics_endpoint(host: str, port: int, read_status: Callable[[], Status]) -> Iterator[None]:
+    """Serve ``read_status()``, what ``status.json`` holds, while the block lasts; port 0: do not.
 
     Raises ConfigError where the port cannot be had.
     """
-    return _serving(host, port, facts) if port else nullcontext()
-
-
-@contextmanager
-def _serving(host: str, port: int, facts: Callable[[], dict[str, Any]]) -> Iterator[None]:
+    if not port:
+        yield
+        return
     from prometheus_client import CollectorRegistry, start_http_server
+    from prometheus_client.registry import Collector
+
+    class StatusCollector(Collector):
+        """Reads the status anew for every request."""
+
+        def collect(self) -> "Iterator[GaugeMetricFamily]":
+            return families(read_status())
 
     registry = CollectorRegistry()
-    registry.register(_collector(facts))
+    registry.register(StatusCollector())
     try:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
@@ -67,41 +72,29 @@ def _serving(host: str, port: int, facts: Callable[[], dict[str, Any]]) -> Itera
         thread.join()
 
 
-def _collector(facts: Callable[[], dict[str, Any]]) -> "Collector":
-    from prometheus_client.registry import Collector
-
-    class StatusCollector(Collector):
-        """Reads the status anew for every visit."""
-
-        def collect(self) -> "Iterator[GaugeMetricFamily]":
-            yield from families(facts())
-
-    return StatusCollector()
-
-
-def families(facts: dict[str, Any]) -> "Iterator[GaugeMetricFamily]":
-    """The metrics of a status."""
+def families(status: Status) -> "Iterator[GaugeMetricFamily]":
+    """The metrics of a run's status."""
     from prometheus_client.core import GaugeMetricFamily
 
     def gauge(name: str, help_text: str, value: float) -> "GaugeMetricFamily":
         return GaugeMetricFamily(f"vecchess_{name}", help_text, value=value)
 
-    state = GaugeMetricFamily("vecchess_state", "1 for what the run is at", labels=["state"])
+    states = GaugeMetricFamily("vecchess_state", "1 for the state of the run", labels=["state"])
     for name in STATES:
-        state.add_metric([name], float(facts["state"] == name))
-    yield state
-    yield gauge("games_finished", "Games finished in this generation", facts["games"])
-    yield gauge("games_target", "Games of this generation", facts["target"])
-    yield gauge("iteration", "Iteration of a training", facts["iteration"])
-    yield gauge("worker_restarts", "Workers replaced in this generation", facts["restarts"])
+        states.add_metric([name], float(status["state"] == name))
+    yield states
+    yield gauge("games_finished", "Games finished in this generation", status["games"])
+    yield gauge("games_target", "Games of this generation", status["target"])
+    yield gauge("iteration", "Iteration of a training", status["iteration"])
+    yield gauge("worker_restarts", "Workers replaced in this generation", status["restarts"])
     for key in LEARNING_GAUGES:
-        if key in facts["learning"]:
-            yield gauge(f"train_{key}", f"{key} of the last update", facts["learning"][key])
-    yield from _of_workers(facts["workers"], "load", GAUGES)
-    yield from _of_workers(facts["workers"], "gpu", GPU_GAUGES)
+        if key in status["learning"]:
+            yield gauge(f"train_{key}", f"{key} of the last update", status["learning"][key])
+    yield from _worker_gauges(status["workers"], "load", GAUGES)
+    yield from _worker_gauges(status["workers"], "gpu", GPU_GAUGES)
 
 
-def _of_workers(
+def _worker_gauges(
     workers: list[dict[str, Any]], part: str, gauges: dict[str, tuple[str, str]]
 ) -> "Iterator[GaugeMetricFamily]":
     """A gauge for each key of ``part`` that any worker has, labelled with worker and device."""

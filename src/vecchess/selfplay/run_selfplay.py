@@ -1,6 +1,5 @@
-"""One self-play run from settings to summary: what ``vecchess selfplay`` does."""
+"""One self-play run from settings to summary: the command ``vecchess selfplay``."""
 
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,13 @@ from rich.console import Console
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.devices import parse_gpus, share_out
+from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
-from vecchess.selfplay.supervisor.run_result import RunResult
-from vecchess.selfplay.supervisor.selfplay_progress import LiveWatcher, PlainWatcher, QuietWatcher
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
-from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
-from vecchess.selfplay.supervisor.throughput_log import ThroughputLog
+from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
+from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
 from vecchess.selfplay.worker.networks import (
     check_net,
     configured_network,
@@ -29,14 +26,15 @@ from vecchess.selfplay.worker.networks import (
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.selfplay.worker.setup import check_search
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
 
 SCHEMA = 1
 DECIDES_GAMES = ("net", "seed", "game", "exits", "tree")
-"""A run may only be resumed with the same of these."""
+"""A run may only be resumed with the same values of these settings."""
 DECIDES_NOTHING = ("cache_mb",)
-"""But for those among them that no game depends on."""
+"""Fields of them on which no game depends."""
 
 
 def play_run(
@@ -49,11 +47,10 @@ def play_run(
 ) -> dict[str, Any]:
     """Play ``config.games`` games into a run folder; returns the summary, ready for JSON.
 
-    stops: what ends it early, entered by the caller: before the first game by raising ``Stopped``.
-    None: nothing.
+    stops: ends the run early, entered by the caller; before the first game it raises ``Stopped``.
 
     Raises ConfigError or NetworkError before anything is written where the settings will not do,
-    DataError when the disk refuses, WorkerDied when a worker cannot be kept alive.
+    DataError when the disk refuses, WorkerDied when a worker dies again and again.
     """
     stops = stops or StopSignals()
     stops.set_action(OnSignal.RAISE)
@@ -62,43 +59,66 @@ def play_run(
     check_search(config.tree, share_out(config, devices, config.games), len(devices))
     if not resume:
         check_net(config.net)  # a bad file is to be found before anything is made or compiled
-    run = _folder(config, run_dir, resume)
-    with run.locked(), StatusWriter(run, "selfplay") as status, _endpoint(config, status):
-        with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as warmup:
+    run = _open_folder(config, run_dir, resume)
+    with (
+        run.locked(),
+        StatusWriter(run, "selfplay") as status,
+        metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
+    ):
+        with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as precompiler:
             network = stored_net(run) if resume else configured_network(config)
             net_file = store_configured_net(config, network, run)
             write_atomically(run.config, to_toml(config).encode())
-            warmup.finish(net_file)
+            precompiler.finish(net_file)
         sizes = None if network is None else network.config
-        settled = with_remembered_slots(config, sizes, devices)
-        with (
-            watcher_for(console, quiet) as watcher,
-            ThroughputLog(run, status.add_note) as loads,
-            Supervisor(
-                settled, run, devices, StatusWatcher(watcher, status, loads.keep), stops
-            ) as campaign,
-        ):
-            stops.set_action(OnSignal.SET_FLAG)
-            campaign.ledger.open([(0, config.games)])
-            _announce(campaign, net_file, run, console, quiet)
-            result = campaign.play(net_file, range(config.games))
-        summary = _summary(result, config, run)
+        config_here = with_remembered_slots(config, sizes, devices)
+        display = SelfplayDisplay(console, quiet)
+        result = _play(config_here, net_file, run, devices, display, status, stops)
+        summary = {
+            "schema": SCHEMA,
+            "run_dir": str(run.path),
+            "target": config.games,
+            "max_plies": config.game.max_plies,
+            "devices": [device.label for device in devices],
+            **result.to_dict(),
+            "exit_code": exit_code(result.stopped_by),
+        }
         status.finish(summary)
     return summary
 
 
-def _endpoint(config: SelfplayConfig, status: StatusWriter) -> AbstractContextManager[object]:
-    """What Prometheus may ask."""
-    return metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts)
+def _play(
+    config: SelfplayConfig,
+    net_file: str,
+    run: RunFolder,
+    devices: list[Device],
+    display: SelfplayDisplay,
+    status: StatusWriter,
+    stops: StopSignals,
+) -> RunResult:
+    """Play the games that are not recorded yet."""
+    with (
+        display,
+        ThroughputLog(run, status.add_note) as log,
+        Supervisor(
+            config, run, devices, StatusWatcher(display, status, log.write), stops
+        ) as supervisor,
+    ):
+        stops.set_action(OnSignal.SET_FLAG)
+        games = IdSet([(0, config.games)])
+        supervisor.ledger.open(games)
+        if not display.is_quiet:
+            display.report_line(_announcement(supervisor, net_file, run))
+        return supervisor.play(net_file, games)
 
 
-def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFolder:
-    """The folder to write to: a new one, or the one to go on with."""
+def _open_folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFolder:
+    """The folder to write to: a new one, or that of the run to resume."""
     if resume:
         if run_dir is None:
-            raise ConfigError("--resume needs --run-dir: which run is to go on?")
+            raise ConfigError("--resume needs --run-dir: the folder of the run to resume")
         run = RunFolder.existing(run_dir)
-        _refuse_other_games(config, run)
+        _check_resumable(config, run)
         return run
     run = RunFolder(run_dir or Path("runs") / f"selfplay-{datetime.now():%Y%m%d-%H%M%S}")
     if run.has_begun:
@@ -107,13 +127,20 @@ def _folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFo
     return run
 
 
-def _refuse_other_games(config: SelfplayConfig, run: RunFolder) -> None:
-    """Raise ConfigError where resuming would mix games of different settings."""
+def _check_resumable(config: SelfplayConfig, run: RunFolder) -> None:
+    """Raise ConfigError where resuming would mix games of different settings, or the run has more
+    games already."""
     before = build(SelfplayConfig, read_toml(run.config))
     for key, old in _deciding(before).items():
         new = _deciding(config)[key]
         if old != new:
             raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+    recorded = run.manifest().stats.games
+    if config.games < min(recorded, before.games):
+        raise ConfigError(
+            f"{run.path} has {recorded:,} games already: --games {config.games:,} is fewer; "
+            f"leave --games out to play on to {before.games:,}"
+        )
 
 
 def _deciding(config: SelfplayConfig) -> dict[str, Any]:
@@ -125,52 +152,24 @@ def _deciding(config: SelfplayConfig) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in DECIDES_NOTHING}
 
 
-def watcher_for(console: Console, quiet: bool) -> AbstractContextManager[SelfplayWatcher]:
-    """What shows how games go: live on a terminal, lines elsewhere, or nothing."""
-    if quiet:
-        return nullcontext(QuietWatcher(console))
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveWatcher(console)
-    return nullcontext(PlainWatcher(console))
-
-
-def _announce(
-    campaign: Supervisor, net_file: str, run: RunFolder, console: Console, quiet: bool
-) -> None:
-    """Say who plays how many games, before the first one starts."""
-    if quiet:
-        return
-    ledger, config, devices = campaign.ledger, campaign.config, campaign.devices
+def _announcement(supervisor: Supervisor, net_file: str, run: RunFolder) -> str:
+    """The line before the first game: how many games, with what, on which workers."""
+    ledger, config, devices = supervisor.ledger, supervisor.config, supervisor.devices
     share, count = share_out(config, devices, max(ledger.num_open, 1)), len(devices)
-    workers = f"{count} worker{'s' if count > 1 else ''}"
-    split = ", ".join(f"{device.label}" for device in devices)
+    labels = ", ".join(f"{device.label}" for device in devices)
     net = net_file if net_file in BUILT_IN_NETS else Path(net_file).name
-    left = f"{ledger.num_open:,} games" + (
-        f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
-    )
-    console.print(
-        f"{left} with {net}{_search_words(config)} on {workers} ({split}): "
-        f"{share.games} games at a time each, "
-        f"{share.slots} in the network -> {run.path}",
-        soft_wrap=True,
-        markup=False,
+    before = f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
+    return (
+        f"{ledger.num_open:,} games{before} with {net}{_search_text(config)} "
+        f"on {count} worker{'s' if count > 1 else ''} ({labels}): "
+        f"{share.games} games in parallel per worker, network batch {share.slots} -> {run.path}"
     )
 
 
-def _search_words(config: SelfplayConfig) -> str:
-    """How moves are searched, to follow the network's name; nothing where they are not."""
+def _search_text(config: SelfplayConfig) -> str:
+    """How moves are searched, to follow the network's name; "" without search."""
     tree = config.tree
     if tree.search == "none":
         return ""
     fast = f" or {tree.fast_sims:,}" if tree.fast_sims else ""
     return f", {tree.search} {tree.sims:,}{fast},"
-
-
-def _summary(result: RunResult, config: SelfplayConfig, run: RunFolder) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "run_dir": str(run.path),
-        "target": config.games,
-        **result.to_dict(),
-        "exit_code": exit_code(result.stopped_by),
-    }

@@ -1,66 +1,94 @@
-"""A set of game numbers: one byte a number, in pages, so that it may begin at any number."""
+"""A set of game ids as sorted half-open ranges: its size goes with the gaps, not with the ids."""
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-PAGE = 1 << 16
-Numbers = NDArray[np.int64]
+Ids = NDArray[np.int64]
 Range = tuple[int, int]
+_Bools = NDArray[np.bool_]
 
 
-class NumberSet:
-    """A set of numbers >= 0. Memory grows with the pages in use, not with the largest number."""
+class IdSet:
+    """An immutable set of ids >= 0."""
 
-    def __init__(self) -> None:
-        """Empty."""
-        self._pages: dict[int, NDArray[np.bool_]] = {}
+    def __init__(self, ranges: Iterable[Range] = ()) -> None:
+        """The ids of half-open ``ranges``, in any order; empty ones and overlaps are allowed."""
+        pairs = [pair for pair in ranges if pair[0] < pair[1]]
+        first, end = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+        end = np.maximum.accumulate(end)
+        is_new = np.ones(len(first), np.bool_)
+        is_new[1:] = first[1:] > end[:-1]
+        last = np.roll(is_new, -1)
+        self._edges: Ids = np.stack([first[is_new], end[last]], axis=1).ravel()
+        """int64[2K], ascending: first id of a range, end of it, first id of the next, ..."""
 
-    def add(self, numbers: Numbers) -> None:
-        """Add ``numbers``, int64[K]."""
-        for page in np.unique(numbers // PAGE).tolist():
-            bits = self._pages.setdefault(page, np.zeros(PAGE, np.bool_))
-            bits[numbers[numbers // PAGE == page] % PAGE] = True
-
-    def has_any(self, numbers: Numbers) -> bool:
-        """True when one of ``numbers``, int64[K], is in."""
-        return any(
-            bool(self._pages[page][numbers[numbers // PAGE == page] % PAGE].any())
-            for page in np.unique(numbers // PAGE).tolist()
-            if page in self._pages
+    @classmethod
+    def of(cls, ids: Ids) -> "IdSet":
+        """The set of ``ids``, int64[N] in any order."""
+        unique = np.unique(ids).astype(np.int64)
+        is_first = np.diff(unique, prepend=-2) != 1
+        return cls._of_edges(
+            np.stack([unique[is_first], unique[np.roll(is_first, -1)] + 1], axis=1).ravel()
         )
 
-    def missing(self, ranges: list[Range]) -> list[Range]:
-        """The parts of half-open ``ranges`` that are not in, as ascending half-open ranges."""
-        found: list[Range] = []
-        for first, end in sorted(ranges):
-            at = first
-            while at < end:
-                stop = min(end, (at // PAGE + 1) * PAGE)
-                for start, last in self._gaps(at, stop):
-                    if found and found[-1][1] == start:
-                        start = found.pop()[0]
-                    found.append((start, last))
-                at = stop
-        return found
+    @classmethod
+    def _of_edges(cls, edges: Ids) -> "IdSet":
+        made = cls()
+        made._edges = edges
+        return made
 
-    def _gaps(self, first: int, end: int) -> list[Range]:
-        """The missing numbers of first .. end, which lie in one page."""
-        page, base = self._pages.get(first // PAGE), first // PAGE * PAGE
-        if page is None:
-            return [(first, end)]
-        absent = np.concatenate([[False], ~page[first - base : end - base], [False]])
-        edges = np.flatnonzero(absent[1:] != absent[:-1]) + first
-        return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+    @property
+    def ranges(self) -> list[Range]:
+        """Ascending half-open ranges, as few as possible."""
+        return list(zip(self._edges[::2].tolist(), self._edges[1::2].tolist(), strict=True))
 
+    @property
+    def ids(self) -> Ids:
+        """All ids, ascending: int64[N]."""
+        parts = [np.arange(first, end, dtype=np.int64) for first, end in self.ranges]
+        return np.concatenate([np.empty(0, np.int64), *parts])
 
-def count_of(ranges: list[Range]) -> int:
-    """How many numbers half-open ``ranges`` hold that do not overlap."""
-    return sum(end - first for first, end in ranges)
+    def __len__(self) -> int:
+        """N, the number of ids."""
+        return int((self._edges[1::2] - self._edges[::2]).sum())
 
+    def __eq__(self, other: object) -> bool:
+        """Whether ``other`` is a set of the same ids."""
+        return isinstance(other, IdSet) and np.array_equal(self._edges, other._edges)
 
-def is_within(numbers: Numbers, ranges: list[Range]) -> NDArray[np.bool_]:
-    """bool[K]: which of ``numbers``, int64[K], lie in one of the half-open ``ranges``."""
-    inside = np.zeros(len(numbers), np.bool_)
-    for first, end in ranges:
-        inside |= (numbers >= first) & (numbers < end)
-    return inside
+    __hash__ = None  # type: ignore[assignment]
+
+    def __or__(self, other: "IdSet") -> "IdSet":
+        """The ids of either set."""
+        return self._combine(other, np.logical_or)
+
+    def __and__(self, other: "IdSet") -> "IdSet":
+        """The ids of both sets."""
+        return self._combine(other, np.logical_and)
+
+    def __sub__(self, other: "IdSet") -> "IdSet":
+        """The ids of this set that ``other`` lacks."""
+        return self._combine(other, np.greater)
+
+    def contains(self, ids: Ids) -> _Bools:
+        """bool[K]: which of ``ids`` (int64[K]) are in the set."""
+        is_inside: _Bools = np.searchsorted(self._edges, ids, side="right") % 2 == 1
+        return is_inside
+
+    def lowest(self, count: int) -> "IdSet":
+        """The ``count`` lowest ids, or all if there are fewer."""
+        lengths = np.cumsum(self._edges[1::2] - self._edges[::2])
+        whole = int(np.searchsorted(lengths, count))
+        if count <= 0 or whole == len(lengths):
+            return self if count > 0 else IdSet()
+        edges = self._edges[: 2 * whole + 2].copy()
+        edges[-1] -= lengths[whole] - count
+        return self._of_edges(edges)
+
+    def _combine(self, other: "IdSet", keep: Callable[[_Bools, _Bools], _Bools]) -> "IdSet":
+        """The ids for which ``keep(in this set, in the other)`` holds; never those in neither."""
+        points = np.unique(np.concatenate([self._edges, other._edges]))
+        is_kept = keep(self.contains(points), other.contains(points))
+        return self._of_edges(points[np.diff(is_kept, prepend=False)])

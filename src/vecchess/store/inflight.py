@@ -18,7 +18,7 @@ from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
 from vecchess.shapes import MAX_MOVES
-from vecchess.store.id_set import Range, is_within
+from vecchess.store.id_set import IdSet
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
 from vecchess.store.shard import read_lengths, read_shard_and_columns, shard_bytes
 
@@ -116,22 +116,22 @@ class InflightFolder:
                 for numbers, lengths in _beginnings_in(path):
                     self._numbers[path.name], self._lengths[path.name] = numbers, lengths
 
-    def holding(self, ranges: list[Range]) -> list[str]:
-        """Names of the files with games out of half-open ``ranges``."""
+    def files_with(self, ids: IdSet) -> list[str]:
+        """Names of the files with games out of ``ids``."""
         numbers = self._numbers.items()
-        return [name for name, held in numbers if is_within(held, ranges).any()]
+        return [name for name, held in numbers if ids.contains(held).any()]
 
-    def count(self, ranges: list[Range]) -> int:
-        """How many games out of half-open ``ranges``, which do not overlap, are saved."""
-        return int(is_within(np.unique(_joined(self._numbers)), ranges).sum())
+    def count(self, ids: IdSet) -> int:
+        """How many games out of ``ids`` are saved."""
+        return int(ids.contains(np.unique(_joined(self._numbers))).sum())
 
-    def num_plies(self, ranges: list[Range]) -> int:
-        """Plies saved of the games out of half-open ``ranges``."""
+    def num_plies(self, ids: IdSet) -> int:
+        """Plies that are saved of the games out of ``ids``, together."""
         numbers, lengths = _joined(self._numbers), _joined(self._lengths)
         order = np.lexsort((lengths, numbers))
         is_longest = np.diff(numbers[order], append=-1) != 0
         longest = order[is_longest]
-        return int(lengths[longest][is_within(numbers[longest], ranges)].sum())
+        return int(lengths[longest][ids.contains(numbers[longest])].sum())
 
     def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
         """Remove the files none of whose games is needed any more, and partial files.
@@ -151,9 +151,9 @@ class InflightFolder:
 
 
 def read_saved_games(
-    folder: Path, names: list[str], ranges: list[Range], net: str, report_line: ReportLine
+    folder: Path, names: list[str], ids: IdSet, net: str, report_line: ReportLine
 ) -> SavedGames | None:
-    """The games out of ``ranges`` in the files ``names`` of ``folder``, each number once.
+    """What the files ``names`` of ``folder`` hold of games out of ``ids``, each once.
 
     ``net``: sha256 of the network that plays; beginnings by another are left out, and so are files
     that cannot be read: these are reported. None where nothing is left.
@@ -161,17 +161,17 @@ def read_saved_games(
     parts = list[SavedGames]()
     for name in names:
         try:
-            parts.append(_wanted(read_saved(folder / name), ranges, net))
+            parts.append(_wanted(read_saved(folder / name), ids, net))
         except DataError as error:
             report_line(f"saved games are left out, and played from the start: {error}")
     joined = join_saved(parts).longest() if parts else None
     return joined if joined is not None and joined.num_games else None
 
 
-def _wanted(saved: SavedGames, ranges: list[Range], net: str) -> SavedGames:
+def _wanted(saved: SavedGames, ids: IdSet, net: str) -> SavedGames:
     records = saved.records
     is_ours = np.array([name == net for name in records.nets] or [False])[records.span_net]
-    return saved.take(np.flatnonzero(is_ours & is_within(records.numbers, ranges)))
+    return saved.take(np.flatnonzero(is_ours & ids.contains(records.numbers)))
 
 
 def _beginnings_in(path: Path) -> Iterator[tuple[Numbers, Numbers]]:

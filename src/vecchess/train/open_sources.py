@@ -8,7 +8,7 @@ from rich.console import Console
 
 from vecchess.config import TrainConfig
 from vecchess.runtime.devices import Device
-from vecchess.selfplay.run_selfplay import watcher_for
+from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
@@ -80,7 +80,7 @@ def open_source(
     settings = selfplay_config(config, config.net)
     settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
     with (
-        watcher_for(console, quiet or not ranks.is_main) as shown,
+        SelfplayDisplay(console, quiet or not ranks.is_main) as shown,
         Supervisor(
             settings, run, devices, _watcher(shown, trainer.reporter), trainer.stop
         ) as supervisor,

@@ -132,7 +132,7 @@ class SelfplaySource:
         return NodeGames(
             span=ShardSpan(first_shard, end_shard, positions),
             seconds=result.seconds,
-            load=result.load.to_dict(),
+            load=result.throughput.to_dict(),
             stats=stats,
         )
 

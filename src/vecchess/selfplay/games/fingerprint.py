@@ -28,22 +28,22 @@ _LOW = _U64(0xFFFFFFFF)
 
 
 @inline
-def fold_unbatched(fingerprint: Any, word: Any) -> Any:
+def fold_word(fingerprint: Any, word: Any) -> Any:
     """The fingerprint (uint64) with one more word in it: another word gives another one."""
     mixed = (fingerprint ^ _U64(word)) * _M1
     return mixed ^ (mixed >> _U64(32))
 
 
 @inline
-def fold_answer_unbatched(fingerprint: Any, requests: Any, row: Any) -> Any:
+def fold_answer(fingerprint: Any, requests: Any, row: Any) -> Any:
     """The fingerprint with the answer in a row of ``requests``."""
     count, steps = _U64(requests.num_legal[row]), _U64(requests.steps[row])
     policy = np.int64(requests.policy.ctypes.data) + row * POLICY_BYTES
     wdl = np.int64(requests.wdl.ctypes.data) + row * WDL_BYTES
     summed = _U64(_sum_policy(policy, np.int64(count)))
-    mixed = fold_unbatched(fingerprint, summed | steps << _U64(32) | count << _U64(40))
-    mixed = fold_unbatched(mixed, load_i32(wdl, 0) & 0xFFFFFFFF | load_i32(wdl, 1) << 32)
-    return fold_unbatched(mixed, load_i32(wdl, 2))
+    mixed = fold_word(fingerprint, summed | steps << _U64(32) | count << _U64(40))
+    mixed = fold_word(mixed, load_i32(wdl, 0) & 0xFFFFFFFF | load_i32(wdl, 1) << 32)
+    return fold_word(mixed, load_i32(wdl, 2))
 
 
 @inline
@@ -58,7 +58,7 @@ def _sum_policy(policy: Any, count: Any) -> Any:
 
 
 @part
-def fold_root_unbatched(fingerprint, forest, root):  # type: ignore[no-untyped-def]
+def fold_root(fingerprint, forest, root):  # type: ignore[no-untyped-def]
     """The fingerprint with a search that is over, by its root.
 
     The order of the edges does not count, nor where anything lies in memory.
@@ -69,13 +69,13 @@ def fold_root_unbatched(fingerprint, forest, root):  # type: ignore[no-untyped-d
         word = (_U64(edge.word) | _U64(edge.visits) << _U64(32)) * _M1
         word = (word ^ (word >> _U64(32)) ^ _U64(edge.value_bits)) * _M2
         total += word ^ (word >> _U64(29))
-    mixed = fold_unbatched(fingerprint, total)
-    mixed = fold_unbatched(mixed, root.value_sum)
-    mixed = fold_unbatched(mixed, root.draw_sum)
-    return fold_unbatched(mixed, root.visits | count << 32)
+    mixed = fold_word(fingerprint, total)
+    mixed = fold_word(mixed, root.value_sum)
+    mixed = fold_word(mixed, root.draw_sum)
+    return fold_word(mixed, root.visits | count << 32)
 
 
 @inline
-def tag_unbatched(fingerprint: Any, num_tags: Any) -> Any:
+def fingerprint_tag(fingerprint: Any, num_tags: Any) -> Any:
     """The fingerprint as a number below ``num_tags``."""
     return ((fingerprint >> _U64(32)) * _U64(num_tags)) >> _U64(32)

@@ -1,43 +1,36 @@
-"""Numbers of games to play: handed to a worker in ranges, taken by its movers a few at a time.
-
-Some games were begun by somebody else, and go on from where they were saved.
-"""
+"""The pool of games a worker has yet to start: ids, and games saved earlier that are resumed."""
 
 from threading import Lock
 
 import numpy as np
 
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
 
 
 class GameIdPool:
-    """Thread-safe pool of game numbers, kept as half-open ranges, and of saved games."""
+    """Thread-safe: the parent's messages fill it, movers take a few games at a time."""
 
     def __init__(self) -> None:
-        """An empty pool that may still be filled."""
-        self._ranges: list[tuple[int, int]] = []
+        """An empty pool."""
+        self._ids = IdSet()
         self._saved: list[SavedGames] = []
         self._lock = Lock()
 
-    def add(self, ranges: list[tuple[int, int]]) -> None:
-        """Add the numbers of half-open ranges (first, end)."""
+    def add(self, ids: IdSet) -> None:
+        """Add games to be played from their start."""
         with self._lock:
-            self._ranges += ranges
+            self._ids |= ids
 
-    def take(self, count: int) -> list[int]:
-        """Remove and return up to ``count`` numbers."""
-        taken: list[int] = []
+    def take(self, count: int) -> IdSet:
+        """Remove and return up to ``count`` ids, the lowest first."""
         with self._lock:
-            while self._ranges and len(taken) < count:
-                first, end = self._ranges.pop(0)
-                last = min(end, first + count - len(taken))
-                taken += range(first, last)
-                if last < end:
-                    self._ranges.insert(0, (last, end))
+            taken = self._ids.lowest(count)
+            self._ids -= taken
         return taken
 
     def add_saved(self, games: SavedGames) -> None:
-        """Add games that are to go on; their numbers are not among those that ``take`` returns."""
+        """Add games to be resumed; their ids are not among those that ``take`` returns."""
         with self._lock:
             self._saved.append(games)
 
@@ -54,28 +47,16 @@ class GameIdPool:
 
     @property
     def saved(self) -> list[SavedGames]:
-        """The saved games that nobody has taken yet."""
+        """The saved games that are not taken yet."""
         with self._lock:
             return list(self._saved)
 
     def clear(self) -> None:
-        """Forget all numbers: no further game starts. Saved games stay, to be saved again."""
+        """Drop all ids, so that no further game starts. Saved games stay, to be saved again."""
         with self._lock:
-            self._ranges.clear()
+            self._ids = IdSet()
 
     def __len__(self) -> int:
-        """Numbers and saved games left."""
+        """Games left to start or to resume."""
         with self._lock:
-            fresh = sum(end - first for first, end in self._ranges)
-            return fresh + sum(games.num_games for games in self._saved)
-
-
-def ranges_of(numbers: list[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as half-open ranges."""
-    ranges: list[tuple[int, int]] = []
-    for number in numbers:
-        if ranges and ranges[-1][1] == number:
-            ranges[-1] = (ranges[-1][0], number + 1)
-        else:
-            ranges.append((number, number + 1))
-    return ranges
+            return len(self._ids) + sum(games.num_games for games in self._saved)

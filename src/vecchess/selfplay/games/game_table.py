@@ -11,18 +11,18 @@ from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.inference.requests import Requests
 from vecchess.search.kernels.sampling import LOG2_E
 from vecchess.selfplay.games.paged_log import NO_PAGE
-from vecchess.selfplay.games.ply_log import PLY_WORDS, num_tags
+from vecchess.selfplay.games.ply_log import num_tags
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
 
 VACANT = -1
 """Number of a seat without a game."""
 (
-    ANCHOR_PLY, ANCHOR_TARGET_WORDS, ANCHOR_FINGERPRINT, ANCHOR_RESIGN, ANCHOR_LOW_TURNS,
-    ANCHOR_LEVEL_PLIES,
+    RESTART_PLY, RESTART_TARGET_WORDS, RESTART_FINGERPRINT, RESTART_RESIGN, RESTART_LOW_TURNS,
+    RESTART_LEVEL_PLIES,
 ) = range(6)  # fmt: skip
 """Places of an anchor: what the table held then. Turns are White's, and Black's times 256."""
-ANCHOR_WORDS = 6
+RESTART_WORDS = 6
 
 
 class GameTable(NamedTuple):
@@ -35,7 +35,7 @@ class GameTable(NamedTuple):
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
     colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
     fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
-    target_words: int32[G] of the log of searches. Where moves are searched, anchors: int64[G, 6]
+    target_words: int32[G] of the log of searches. Where moves are searched, restart: int64[G, 6]
     is where each game last stood with no tree (``ANCHOR_*``): from there it can be played again.
     """
 
@@ -52,7 +52,7 @@ class GameTable(NamedTuple):
     fingerprint: NDArray[np.uint64]
     target_pages: NDArray[np.int32]
     target_words: NDArray[np.int32]
-    anchors: NDArray[np.int64]
+    restart: NDArray[np.int64]
 
     @classmethod
     def vacant(cls, num_games: int, history: int = 1) -> "GameTable":
@@ -72,7 +72,7 @@ class GameTable(NamedTuple):
             fingerprint=np.zeros(num_games, np.uint64),
             target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
             target_words=np.zeros(num_games, np.int32),
-            anchors=np.zeros((num_games, ANCHOR_WORDS), np.int64),
+            restart=np.zeros((num_games, RESTART_WORDS), np.int64),
         )
 
 
@@ -188,39 +188,3 @@ def _value_scale(scale: float) -> np.float32:
 def _words_below(share: float) -> np.uint64:
     """How many of the 2**64 random words stand for a share of all cases."""
     return np.uint64(min(int(share * 2**64), 2**64 - 1))
-
-
-class Finished(NamedTuple):
-    """Room for games that ended and were not collected yet.
-
-    logged: uint16[plies, 3] (``ply_log``), words: uint32[W] (``target_log``), and for each game
-    number: int64[n], start: int32[n], plies: int32[n], num_words: int32[n], result: int8[n]
-    White's, termination: uint8[n], resign: uint8[n], fingerprint: uint64[n].
-    """
-
-    logged: NDArray[np.uint16]
-    words: NDArray[np.uint32]
-    number: NDArray[np.int64]
-    start: NDArray[np.int32]
-    plies: NDArray[np.int32]
-    num_words: NDArray[np.int32]
-    result: NDArray[np.int8]
-    termination: NDArray[np.uint8]
-    resign: NDArray[np.uint8]
-    fingerprint: NDArray[np.uint64]
-
-    @classmethod
-    def with_room(cls, num_games: int, num_plies: int, num_words: int = 0) -> "Finished":
-        """Room for so many games of so many plies in all, and words of their searches."""
-        return cls(
-            logged=np.zeros((num_plies, PLY_WORDS), np.uint16),
-            words=np.zeros(num_words, np.uint32),
-            number=np.zeros(num_games, np.int64),
-            start=np.zeros(num_games, np.int32),
-            plies=np.zeros(num_games, np.int32),
-            num_words=np.zeros(num_games, np.int32),
-            result=np.zeros(num_games, np.int8),
-            termination=np.zeros(num_games, np.uint8),
-            resign=np.zeros(num_games, np.uint8),
-            fingerprint=np.zeros(num_games, np.uint64),
-        )

@@ -76,7 +76,7 @@ class PagedLog:
 
 
 @inline
-def add_page_unbatched(log: Any, first: Any, last: Any, is_empty: Any) -> Any:
+def add_page(log: Any, first: Any, last: Any, is_empty: Any) -> Any:
     """Chain one more page to a game with pages ``first`` .. ``last``; returns both.
 
     ``is_empty``: the game has no page yet. The caller has reserved one.
@@ -93,7 +93,7 @@ def add_page_unbatched(log: Any, first: Any, last: Any, is_empty: Any) -> Any:
 
 
 @inline
-def free_pages_unbatched(log: Any, first: Any, last: Any, num_pages: Any) -> None:
+def free_pages(log: Any, first: Any, last: Any, num_pages: Any) -> None:
     """Give the ``num_pages`` pages ``first`` .. ``last`` of a game back."""
     if num_pages > 0:
         log.following[last] = log.free[0]

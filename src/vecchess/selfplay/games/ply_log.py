@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
-from vecchess.selfplay.games.paged_log import PagedLog, add_page_unbatched, free_pages_unbatched
+from vecchess.selfplay.games.paged_log import PagedLog, add_page, free_pages
 from vecchess.shapes import NUM_ACTIONS
 from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT
 
@@ -43,7 +43,7 @@ def num_tags(most_steps: int) -> int:
 
 
 @inline
-def pack_ply_unbatched(
+def pack_ply(
     action: Any, steps: Any, win: Any, draw: Any, prob: Any, tag: Any, most_steps: Any
 ) -> Any:
     """One ply as uint64; ``prob`` is a float32 above 0, at most 1, win + draw at most 511."""
@@ -89,14 +89,14 @@ def _unpack(plies, most_steps, columns):  # type: ignore[no-untyped-def]
 
 
 @inline
-def append_ply_unbatched(log: Any, first: Any, last: Any, ply: Any, word: Any) -> Any:
+def append_ply(log: Any, first: Any, last: Any, ply: Any, word: Any) -> Any:
     """Log ``word`` as ply number ``ply`` of a game with pages ``first`` .. ``last``.
 
     Returns (first, last). The caller has reserved a page.
     """
     place = ply % PAGE_PLIES
     if place == 0:
-        first, last = add_page_unbatched(log, first, last, ply == 0)
+        first, last = add_page(log, first, last, ply == 0)
     log.items[last, place, 0] = _U16(word)
     log.items[last, place, 1] = _U16(word >> _U64(16))
     log.items[last, place, 2] = _U16(word >> _U64(32))
@@ -104,7 +104,7 @@ def append_ply_unbatched(log: Any, first: Any, last: Any, ply: Any, word: Any) -
 
 
 @inline
-def take_plies_unbatched(log: Any, first: Any, last: Any, count: Any, out: Any, at: Any) -> None:
+def take_plies(log: Any, first: Any, last: Any, count: Any, out: Any, at: Any) -> None:
     """Copy a game's ``count`` plies to ``out[at:]`` (uint16[.., 3]) and give its pages back."""
     page = first
     for ply in range(count):
@@ -113,10 +113,10 @@ def take_plies_unbatched(log: Any, first: Any, last: Any, count: Any, out: Any, 
             page = log.following[page]
         for word in range(PLY_WORDS):
             out[at + ply, word] = log.items[page, place, word]
-    free_plies_unbatched(log, first, last, count)
+    free_plies(log, first, last, count)
 
 
 @inline
-def free_plies_unbatched(log: Any, first: Any, last: Any, count: Any) -> None:
+def free_plies(log: Any, first: Any, last: Any, count: Any) -> None:
     """Give the pages ``first`` .. ``last`` of a game of ``count`` plies back."""
-    free_pages_unbatched(log, first, last, (count + PAGE_PLIES - 1) // PAGE_PLIES)
+    free_pages(log, first, last, (count + PAGE_PLIES - 1) // PAGE_PLIES)

@@ -1,4 +1,4 @@
-"""Saved games are set up again: their moves are made once more, and nobody is asked about them."""
+"""Sets saved games up again: their moves are made once more, without asking the network."""
 
 from typing import Any, NamedTuple
 
@@ -11,14 +11,14 @@ from vecchess.selfplay.games.game_kernel import (
     CURSOR_WORDS,
     ONGOING,
     SUPPLIED,
-    ask_unbatched,
-    move_unbatched,
-    next_number_unbatched,
-    set_up_unbatched,
+    play_move,
+    set_up_board,
+    take_next_id,
+    write_request,
 )
 from vecchess.selfplay.games.game_table import VACANT, GameTable, RequestSlice, Rules
 from vecchess.selfplay.games.paged_log import NO_PAGE, Pages
-from vecchess.selfplay.games.ply_log import PAGE_PLIES, free_plies_unbatched, pack_ply_unbatched
+from vecchess.selfplay.games.ply_log import PAGE_PLIES, free_plies, pack_ply
 from vecchess.store.inflight import SavedGames
 
 
@@ -41,7 +41,7 @@ class Resumed(NamedTuple):
 
     @classmethod
     def of(cls, saved: SavedGames) -> "Resumed":
-        """Those of ``saved``."""
+        """The columns of ``saved``."""
         records = saved.records
         named = {name: getattr(records, name) for name in cls._fields if hasattr(records, name)}
         named |= {"low_turns": saved.low_turns, "level_plies": saved.level_plies}
@@ -53,11 +53,11 @@ def log_pages_of(saved: SavedGames) -> int:
     return int((-(-saved.records.lengths // PAGE_PLIES)).sum())
 
 
-def set_up(
+def set_up_saved(
     saved: SavedGames,
     rows: NDArray[np.int32],
     games: GameTable,
-    desk: RequestSlice,
+    requests: RequestSlice,
     rules: Rules,
     log: Pages,
     moves: NDArray[np.uint16],
@@ -67,7 +67,9 @@ def set_up(
     is_set_up = np.empty(len(rows), np.bool_)
     cursor = np.zeros(CURSOR_WORDS, np.int64)
     columns = Resumed.of(saved)
-    resume_rows(tables.address(), games, desk, rules, log, moves, columns, rows, is_set_up, cursor)
+    resume_rows(
+        tables.address(), games, requests, rules, log, moves, columns, rows, is_set_up, cursor
+    )
     return is_set_up
 
 
@@ -75,71 +77,71 @@ def set_up(
 def resume_rows(  # type: ignore[no-untyped-def]
     tables, games, requests, rules, log, moves, saved, rows, is_set_up, cursor
 ):
-    """Set game i of ``saved`` up in the vacant ``rows[i]``, and pose its next question.
+    """Set game i of ``saved`` up in the vacant ``rows[i]``, and write its next request.
 
     ``is_set_up`` (bool[K]) tells where that worked; where the moves cannot be made, or the start
-    is another than the number's, the seat stays vacant. The caller has reserved ``log_pages_of``.
+    is another than the number's, the game stays vacant. The caller has reserved ``log_pages_of``.
     ``cursor``: see ``seats``; it is written over.
     """
     for index in range(len(rows)):
-        seat = np.int64(rows[index] - requests.first)
+        game = np.int64(rows[index] - requests.first)
         is_set_up[index] = _resume_seat(
-            tables, games, requests, rules, log, moves, saved, seat, index, cursor
+            tables, games, requests, rules, log, moves, saved, game, index, cursor
         )
 
 
 @inline
 def _resume_seat(
     tables: Any, games: Any, requests: Any, rules: Any, log: Any,
-    moves: Any, saved: Any, seat: Any, index: Any, cursor: Any,
+    moves: Any, saved: Any, game: Any, index: Any, cursor: Any,
 ) -> Any:  # fmt: skip
-    """True where the game is set up."""
+    """Set one game up; False where that fails."""
     cursor[SUPPLIED] = index
-    next_number_unbatched(games, rules, saved.number, seat, cursor)
-    set_up_unbatched(games, rules, seat)
-    games.pages[seat, 0] = NO_PAGE
-    games.pages[seat, 1] = NO_PAGE
+    take_next_id(games, rules, saved.number, game, cursor)
+    set_up_board(games, rules, game)
+    games.pages[game, 0] = NO_PAGE
+    games.pages[game, 1] = NO_PAGE
     ply, end = saved.offsets[index], saved.offsets[index + 1]
-    fits = _is_its_start(games, rules, saved, seat, index)
+    fits = _is_its_start(games, rules, saved, game, index)
     while fits:
-        fits = ask_unbatched(tables, games, requests, rules, seat, moves) == ONGOING
+        fits = write_request(tables, games, requests, rules, game, moves) == ONGOING
         if ply == end or not fits:
             break
-        fits = _is_its_ply(requests, rules, saved, seat, ply)
+        fits = _is_its_ply(requests, rules, saved, game, ply)
         if fits:
             action = saved.action[ply]
-            word = pack_ply_unbatched(
+            word = pack_ply(
                 action, saved.steps[ply], saved.win[ply], saved.draw[ply], saved.prob[ply],
                 saved.tag[ply], rules.most_steps,
             )  # fmt: skip
-            move_unbatched(tables, games, log, seat, action, word)
+            play_move(tables, games, log, game, action, word)
             ply += 1
     if not fits:
-        free_plies_unbatched(log, games.pages[seat, 0], games.pages[seat, 1], games.ply[seat])
-        games.number[seat] = VACANT
+        free_plies(log, games.pages[game, 0], games.pages[game, 1], games.ply[game])
+        games.number[game] = VACANT
         return False
-    games.resign[seat] = saved.resign[index]
-    games.low_turns[seat, 0] = saved.low_turns[index, 0]
-    games.low_turns[seat, 1] = saved.low_turns[index, 1]
-    games.level_plies[seat] = saved.level_plies[index]
-    games.fingerprint[seat] = saved.fingerprint[index]
+    games.resign[game] = saved.resign[index]
+    games.low_turns[game, 0] = saved.low_turns[index, 0]
+    games.low_turns[game, 1] = saved.low_turns[index, 1]
+    games.level_plies[game] = saved.level_plies[index]
+    games.fingerprint[game] = saved.fingerprint[index]
     return True
 
 
 @inline
-def _is_its_start(games: Any, rules: Any, saved: Any, seat: Any, index: Any) -> Any:
+def _is_its_start(games: Any, rules: Any, saved: Any, game: Any, index: Any) -> Any:
     """Whether the game was begun from the position that is drawn for its number."""
     same = True
     for word in range(saved.start.shape[1]):
-        same &= saved.start[index, word] == rules.starts[games.start[seat], word]
+        same &= saved.start[index, word] == rules.starts[games.start[game], word]
     return same
 
 
 @inline
-def _is_its_ply(requests: Any, rules: Any, saved: Any, seat: Any, ply: Any) -> Any:
+def _is_its_ply(requests: Any, rules: Any, saved: Any, game: Any, ply: Any) -> Any:
     """Whether a ply can be played in the position that was asked about, and logged."""
     fits = saved.steps[ply] <= rules.most_steps and saved.tag[ply] < rules.num_tags
     is_legal = False
-    for choice in range(requests.num_legal[seat]):
-        is_legal |= requests.legal[seat, choice] == saved.action[ply]
+    for choice in range(requests.num_legal[game]):
+        is_legal |= requests.legal[game, choice] == saved.action[ply]
     return fits and is_legal

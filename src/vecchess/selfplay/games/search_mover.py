@@ -1,4 +1,4 @@
-"""A mover that searches: its games' trees, and the log of what their searches found."""
+"""A mover that searches its moves: the games' trees, and the log of the searches' results."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ from vecchess.search.tree.layout import NO_NODE
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
 from vecchess.selfplay.games.game_table import (
-    ANCHOR_FINGERPRINT,
-    ANCHOR_LEVEL_PLIES,
-    ANCHOR_LOW_TURNS,
-    ANCHOR_PLY,
-    ANCHOR_RESIGN,
-    ANCHOR_TARGET_WORDS,
+    RESTART_FINGERPRINT,
+    RESTART_LEVEL_PLIES,
+    RESTART_LOW_TURNS,
+    RESTART_PLY,
+    RESTART_RESIGN,
+    RESTART_TARGET_WORDS,
     VACANT,
     Rules,
 )
@@ -38,7 +38,7 @@ from vecchess.store.inflight import SavedGames
 
 
 class SearchMover(Mover):
-    """Plays games whose moves are searched; a row is a question of its game's tree."""
+    """Plays games whose moves are searched; a row's request comes from its game's tree."""
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class SearchMover(Mover):
         requests: Requests,
         first_row: int,
         num_games: int,
-        numbers: GameIdPool,
+        pool: GameIdPool,
         config: TreeConfig,
         plan: ForestPlan,
         cache: EvaluationCache | None,
     ) -> None:
-        """See ``Mover``. Raises ConfigError for tablebases that are not there, or want of memory.
+        """See ``Mover``. Raises ConfigError for missing tablebases or too little memory.
 
         ``cache`` is shared by the movers of a process.
         """
-        super().__init__(rules, net_sha, requests, first_row, num_games, numbers)
+        super().__init__(rules, net_sha, requests, first_row, num_games, pool)
         self._tablebase = Tablebase(config.syzygy) if config.syzygy else None
         if self._tablebase:
             plan = replace(plan, tablebase_men=self._tablebase.most_men)
@@ -67,20 +67,18 @@ class SearchMover(Mover):
         self._targets = target_log()
         self._cache = cache
 
-    def take_network(
+    def set_network(
         self, net_sha: str, policy_scale: float, value_scale: float, time_steps: int
     ) -> None:
-        """See ``Mover``. What the old network said of positions is forgotten."""
-        super().take_network(net_sha, policy_scale, value_scale, time_steps)
+        """See ``Mover``. Empties the cache of evaluations by the old network."""
+        super().set_network(net_sha, policy_scale, value_scale, time_steps)
         assert (self.forest.trees["root"] == NO_NODE).all(), "a tree outlived its game"
         self.forest.set_scales(policy_scale, value_scale)
-        if (
-            self._cache
-        ):  # shared by the movers of a process; to be emptied more than once is no harm
+        if self._cache:  # shared by all movers, each of which clears it
             self._cache.clear()
 
     def search_counters(self) -> dict[str, int]:
-        """Sums since the start of what the trees did."""
+        """Sums of the trees' counters since the start."""
         return self.forest.counters()
 
     @property
@@ -90,7 +88,7 @@ class SearchMover(Mover):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held for the games: as for every mover, their trees, what searches found."""
+        """Bytes held for the games: as in ``Mover``, plus trees and search logs."""
         return super().nbytes + self.forest.bytes_touched + self._targets.nbytes
 
     @property
@@ -98,19 +96,20 @@ class SearchMover(Mover):
         """One page more: the move before a game ends, and the opening of the next."""
         return 2 + -(-self.rules.random_plies // PAGE_PLIES)
 
-    def _carry_on(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Search on, play what was decided, begin again, until all rows wait for answers."""
-        vacant = self.games.number[rows - self._desk.first] == VACANT
+    def _advance(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Search, play decided moves and search again, until all rows wait for answers."""
+        vacant = self.games.number[rows - self._requests.first] == VACANT
         searching, playing, gone = rows[~vacant], rows[vacant], [rows[:0]]
         while len(playing := np.concatenate([playing, self._search(searching)])):
-            searching, left = super()._carry_on(playing)
+            searching, left = super()._advance(playing)
             gone.append(left)
             playing = rows[:0]
-        return self.forest.take_requests() + self._desk.first, np.concatenate(gone)
+        return self.forest.take_requests() + self._requests.first, np.concatenate(gone)
 
     def _search(self, rows: Rows) -> Rows:
-        """Carry searches on, with the tablebase; returns the rows where a game goes on."""
-        first, decided = self._desk.first, [rows[:0]]
+        """Continue searches, with tablebase probes; returns the rows with a decision, or with a
+        probe result of the game's position."""
+        first, decided = self._requests.first, [rows[:0]]
         while True:
             decided.append((self.forest.search(rows - first) + first).astype(np.int32))
             known = self.forest.probe_tablebase(self._tablebase)
@@ -120,8 +119,8 @@ class SearchMover(Mover):
             decided.append(known[is_game] + first)
             rows = known[~is_game] + first
 
-    def _go_on(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
-        """Begin a search for each of them; those that wait for a tablebase come back by it."""
+    def _start_resumed(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
+        """Begin a search for each resumed game, unless it waits for a tablebase."""
         words, offsets = pack_targets(saved.records)
         self._targets.reserve(len(words) // PAGE_WORDS + len(resumed))
         searching = np.empty(len(resumed), np.bool_)
@@ -132,42 +131,44 @@ class SearchMover(Mover):
             self.forest.address,
             words,
             offsets,
-            (resumed - self._desk.first).astype(np.int64),
+            (resumed - self._requests.first).astype(np.int64),
             searching,
         )
         return np.concatenate([others, resumed[searching]]), resumed[:0]
 
-    def _saved(self, seats: NDArray[np.int64]) -> SavedGames:
-        """As they stood without a tree: what trees hold is not saved."""
-        anchors = self.games.anchors[seats]
-        plies, words = (anchors[:, at].astype(np.int32) for at in (ANCHOR_PLY, ANCHOR_TARGET_WORDS))
-        resign = anchors[:, ANCHOR_RESIGN].astype(np.uint8)
-        fingerprint = anchors[:, ANCHOR_FINGERPRINT].view(np.uint64)
-        turns = anchors[:, ANCHOR_LOW_TURNS, None] >> np.array([0, 8])
+    def _saved(self, rows: NDArray[np.int64]) -> SavedGames:
+        """The games at their restart points: trees are not saved."""
+        anchors = self.games.restart[rows]
+        plies, words = (
+            anchors[:, at].astype(np.int32) for at in (RESTART_PLY, RESTART_TARGET_WORDS)
+        )
+        resign = anchors[:, RESTART_RESIGN].astype(np.uint8)
+        fingerprint = anchors[:, RESTART_FINGERPRINT].view(np.uint64)
+        turns = anchors[:, RESTART_LOW_TURNS, None] >> np.array([0, 8])
         return SavedGames(
-            self._in_progress(seats, plies, words, resign, fingerprint),
+            self._beginnings(rows, plies, words, resign, fingerprint),
             (turns & 0xFF).astype(np.uint8),
-            anchors[:, ANCHOR_LEVEL_PLIES].astype(np.uint8),
+            anchors[:, RESTART_LEVEL_PLIES].astype(np.uint8),
         )
 
-    def _words_of(
-        self, seats: NDArray[np.int64], num_words: NDArray[np.int32]
+    def _logged_words(
+        self, rows: NDArray[np.int64], num_words: NDArray[np.int32]
     ) -> NDArray[np.uint32]:
         """See ``Mover``."""
-        return self._targets.gathered(self.games.target_pages[seats, 0], num_words)
+        return self._targets.gathered(self.games.target_pages[rows, 0], num_words)
 
     def _run_kernel(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
     ) -> None:
-        """Play what was decided in ``rows`` from the cursor on, see ``think.play_decisions``."""
+        """Play the decisions in ``rows``, see ``search_kernel.play_decisions``."""
         self._targets.reserve((len(rows) - int(cursor[CONSUMED])) * MOST_PAGES)
         play_decisions(
             tables.address(),
             self.games,
-            self._desk,
+            self._requests,
             self.rules,
             (self._log.pages, self._targets.pages),
-            self._done,
+            self._room,
             supply,
             self._scratch[0],
             self.forest.address,

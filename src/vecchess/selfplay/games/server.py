@@ -1,53 +1,37 @@
 """The self-play server of one process: mover threads around one central inference loop.
 
-    movers --- rows with questions ---> outbox ---> engine: slots, one time step a turn
-       ^                                                        |
-       +------- inbox of each mover <--- rows with answers -----+
+    mover threads --- rows with requests ---> outbox ---> engine: slots, one time step a turn
+         ^                                                           |
+         +------- inbox of each mover <--- rows with answers --------+
 
-What travels are row numbers; positions, policies and values stay in the arrays they were made in.
+Row numbers travel; positions, policies and values stay in the arrays they were written to.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import pairwise
 from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
+from vecchess.selfplay.games.finished_games import FinishedGames
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.games.mover import Mover
+from vecchess.selfplay.games.mover import Mover, Rows
+from vecchess.selfplay.games.mover_thread import MoverThread, Outbox
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords, concatenate
 
-Rows = NDArray[np.int32]
 IDLE_WAIT_S = 0.02
 MakeMover = Callable[[Requests, int, int, GameIdPool], Mover]
-"""Makes the mover of so many rows from a first one on."""
-
-
-@dataclass(frozen=True)
-class MoverOutput:
-    """What a mover hands back: rows with questions, rows without a game, games that ended."""
-
-    mover: int
-    ready: Rows
-    vacant: Rows
-    finished: GameRecords | None
-    glimpse: GameRecords | None
-    """Games in progress, where somebody asked to see some."""
-    has_saved: bool
-    """Whether all games in progress were asked for, to be saved; they are ``saved`` then."""
-    saved: SavedGames | None
+"""Makes the mover of the rows first .. first + num: ``(requests, first, num, pool)``."""
 
 
 class SelfplayServer:
-    """Plays the games of ``numbers`` with one backend. ``turn`` is to be called until idle."""
+    """Plays the games of ``pool`` with one backend. ``step`` is to be called until idle."""
 
     def __init__(
         self,
@@ -56,52 +40,85 @@ class SelfplayServer:
         num_planes: int,
         num_games: int,
         num_movers: int,
-        numbers: GameIdPool,
+        pool: GameIdPool,
         network: IntegerNet | None = None,
     ) -> None:
-        """G = ``num_games`` seats, shared out among the movers that ``make_mover`` makes.
+        """G = ``num_games`` rows, divided among ``num_movers`` movers.
 
         network: what ``backend`` computes, None for one that is built in.
         """
         self.network = network
         self.requests = Requests.empty(num_games, num_planes)
         self.engine = SlotEngine(backend, self.requests)
-        self.numbers = numbers
+        self.pool = pool
+        self._outbox: Outbox = SimpleQueue()
         self._bounds = np.linspace(0, num_games, num_movers + 1).astype(np.int32)
         self.movers = [
-            make_mover(self.requests, int(first), int(end - first), numbers)
-            for first, end in zip(self._bounds[:-1], self._bounds[1:], strict=True)
+            make_mover(self.requests, first, end - first, pool)
+            for first, end in pairwise(self._bounds.tolist())
         ]
-        self._vacant = [mover.rows for mover in self.movers]
-        self._inboxes: list[SimpleQueue[Rows | None]] = [SimpleQueue() for _ in self.movers]
-        self._outbox: SimpleQueue[MoverOutput | BaseException] = SimpleQueue()
-        self._with_movers = [0] * num_movers
-        self._finished: list[GameRecords] = []
-        self._wanted = [0] * num_movers
-        self._glimpses: list[GameRecords | None] = [None] * num_movers
-        self._is_to_save = [False] * num_movers
-        self._saved: list[SavedGames | None] = [None] * num_movers
-        self._threads: list[Thread] = []
+        self._threads = [
+            MoverThread(mover, index, self._outbox) for index, mover in enumerate(self.movers)
+        ]
+        self._finished: list[FinishedGames] = []
 
     def start(self) -> None:
         """Start the mover threads."""
-        for index in range(len(self.movers)):
-            thread = Thread(target=self._move, args=(index,), name=f"mover-{index}", daemon=True)
+        for thread in self._threads:
             thread.start()
-            self._threads.append(thread)
+
+    def step(self) -> None:
+        """One turn of the central loop: start games, collect requests, advance the network one
+        time step, dispatch answers.
+
+        Waits a moment where there is nothing to do. Raises what a mover raised.
+        """
+        self._start_games()
+        self._collect(wait=self.engine.is_idle)
+        if not self.engine.is_idle:
+            self._dispatch_answers(self.engine.step())
 
     def close(self) -> None:
         """Let the movers finish what they are at, end their threads, keep the games that ended."""
-        for inbox in self._inboxes:
-            inbox.put(None)
+        for thread in self._threads:
+            thread.stop()
         for thread in self._threads:
             thread.join()
-        self._receive(wait=False)
+        self._collect(wait=False)
+
+    def _start_games(self) -> None:
+        """Hand vacant rows to their movers while there are games to start."""
+        available = len(self.pool)
+        for thread in self._threads:
+            available -= thread.fill_vacant(available)
+
+    def _collect(self, wait: bool) -> None:
+        """Take in what the movers have done: submit requests, keep finished games."""
+        try:
+            while True:
+                output = self._outbox.get(block=wait, timeout=IDLE_WAIT_S)
+                wait = False
+                if isinstance(output, BaseException):
+                    raise output
+                self.engine.submit(output.ready)
+                self._finished += output.finished
+                output.thread.take_in(output)
+        except Empty:
+            pass
+
+    def _dispatch_answers(self, rows: Rows) -> None:
+        """Send answered rows to the movers that own them."""
+        owner = np.searchsorted(self._bounds, rows, side="right") - 1
+        for index, thread in enumerate(self._threads):
+            own = rows[owner == index]
+            if len(own):
+                thread.send(own)
 
     @property
     def is_idle(self) -> bool:
         """True when no game is in progress and none can start."""
-        return self.engine.is_idle and not any(self._with_movers) and not len(self.numbers)
+        is_moving = any(thread.num_pending for thread in self._threads)
+        return self.engine.is_idle and not is_moving and not self.pool
 
     @property
     def net_sha(self) -> str:
@@ -109,88 +126,72 @@ class SelfplayServer:
         return self.movers[0].net_sha
 
     @property
-    def num_seated(self) -> int:
+    def num_in_progress(self) -> int:
         """Games in progress."""
-        return self.requests.num_rows - sum(len(rows) for rows in self._vacant)
+        return self.requests.num_rows - sum(len(thread.vacant) for thread in self._threads)
 
     @property
     def nbytes(self) -> int:
         """Bytes held for the games, outside the network."""
         return self.requests.nbytes + sum(mover.nbytes for mover in self.movers)
 
-    def turn(self) -> None:
-        """Take in what the movers have ready, advance the network one time step, hand answers out.
+    def take_finished(self) -> list[FinishedGames]:
+        """Games that ended since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
 
-        Waits a moment where there is nothing to do. Raises what a mover raised.
-        """
-        self._fill_vacant_seats()
-        self._receive(wait=self.engine.is_idle)
-        if self.engine.is_idle:
-            return
-        answered = self.engine.step()
-        if len(answered):
-            self._hand_out(answered)
+    def snapshot(self, most: int) -> GameRecords | None:
+        """About ``most`` games in progress, each mover's as of its first call after the snapshot
+        before this one was taken; None where there are none."""
+        for thread in self._threads:
+            thread.request_snapshot(-(-most // len(self._threads)))
+        shown = [thread.snapshot for thread in self._threads if thread.has_games]
+        records = [part for part in shown if part is not None]
+        return concatenate(records) if records else None
 
-    def come_to_rest(self) -> None:
-        """Take rows in that are on their way back without a game. No game may be in progress."""
-        while any(self._with_movers):
-            self._receive(wait=True)
+    def request_saved(self) -> None:
+        """Have every mover report its games in progress after its next call."""
+        for thread in self._threads:
+            thread.request_saved()
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether all movers have reported that were asked."""
+        return not any(thread.is_saving for thread in self._threads)
+
+    @property
+    def saved(self) -> SavedGames | None:
+        """What they reported, and saved games that still wait to be resumed; None if none."""
+        reported = [thread.saved for thread in self._threads]
+        parts = [*(part for part in reported if part is not None), *self.pool.saved]
+        return join_saved(parts) if parts else None
+
+    def saved_now(self) -> SavedGames | None:
+        """The same at this moment. The mover threads have ended."""
+        for thread in self._threads:
+            thread.saved = thread.mover.snapshot_inflight()
+        return self.saved
+
+    def drain(self) -> None:
+        """Wait for rows that are on their way back without a game. No game may be in progress."""
+        while any(thread.num_pending for thread in self._threads):
+            self._collect(wait=True)
         assert self.is_idle, "a network is replaced while games go on"
-        assert self.num_seated == 0, "a game was lost on its way"
+        assert self.num_in_progress == 0, "a game was lost on its way"
 
-    def take_network(self, backend: Backend, network: IntegerNet) -> None:
+    def set_network(self, backend: Backend, network: IntegerNet) -> None:
         """Play the games to come with ``network``, computed by ``backend``.
 
-        The server is at rest: each game is played by one network from its start to its end.
+        The server is drained: each game is played by one network from its start to its end.
         """
         counters = self.engine.counters
         self.engine = SlotEngine(backend, self.requests)
         self.engine.counters = counters
         self.network = network
         for mover in self.movers:
-            mover.take_network(
+            mover.set_network(
                 network.sha256, backend.policy_scale, backend.value_scale, backend.time_steps
             )
-
-    def take_finished(self) -> list[GameRecords]:
-        """Games that ended since the last call."""
-        finished, self._finished = self._finished, []
-        return finished
-
-    def look(self, most: int) -> GameRecords | None:
-        """About ``most`` games in progress, as they stood when each mover had last moved after the
-        call before this one; None where there are none."""
-        self._wanted = [-(-most // len(self.movers))] * len(self.movers)
-        seen = [
-            glimpse
-            for glimpse, mover, vacant in zip(
-                self._glimpses, self.movers, self._vacant, strict=True
-            )
-            if glimpse is not None and len(vacant) < len(mover.rows)
-        ]
-        return concatenate(seen) if seen else None
-
-    def ask_to_save(self) -> None:
-        """Let every mover with a game tell how far its games have come, when it has next moved."""
-        for index, (mover, vacant) in enumerate(zip(self.movers, self._vacant, strict=True)):
-            self._saved[index] = None
-            self._is_to_save[index] = len(vacant) < len(mover.rows)
-
-    @property
-    def is_saved(self) -> bool:
-        """Whether all have told that were asked."""
-        return not any(self._is_to_save)
-
-    @property
-    def saved(self) -> SavedGames | None:
-        """What they told, and the games that still wait to go on; None if there are none."""
-        parts = [*(part for part in self._saved if part is not None), *self.numbers.saved]
-        return join_saved(parts) if parts else None
-
-    def saved_now(self) -> SavedGames | None:
-        """The same at this moment. The mover threads have ended."""
-        self._saved = [mover.saved() for mover in self.movers]
-        return self.saved
 
     def to_message(self) -> dict[str, Any]:
         """Counters for a pipe: sums since the start."""
@@ -201,72 +202,7 @@ class SelfplayServer:
             "mover_busy_ns": sum(mover.busy_ns for mover in self.movers),
             "movers": len(self.movers),
             "slots": self.engine.slots.num_slots,
-            "seated": self.num_seated,
+            "seated": self.num_in_progress,
             "game_bytes": self.nbytes,
-            "unstarted": len(self.numbers),
+            "unstarted": len(self.pool),
         }
-
-    def _fill_vacant_seats(self) -> None:
-        """Hand vacant rows to their movers when there are numbers again."""
-        available = len(self.numbers)
-        for index, rows in enumerate(self._vacant):
-            share = rows[:available]
-            if len(share):
-                available -= len(share)
-                self._vacant[index] = rows[len(share) :]
-                self._send(index, share)
-
-    def _receive(self, wait: bool) -> None:
-        """Submit the questions of every mover that has some ready."""
-        try:
-            while True:
-                turn = self._outbox.get(block=wait, timeout=IDLE_WAIT_S)
-                wait = False
-                if isinstance(turn, BaseException):
-                    raise turn
-                self._with_movers[turn.mover] -= 1
-                self.engine.submit(turn.ready)
-                if len(turn.vacant):
-                    self._vacant[turn.mover] = np.concatenate(
-                        [self._vacant[turn.mover], turn.vacant]
-                    )
-                if turn.finished is not None:
-                    self._finished.append(turn.finished)
-                if turn.glimpse is not None:
-                    self._glimpses[turn.mover] = turn.glimpse
-                if turn.has_saved:
-                    self._saved[turn.mover] = turn.saved
-                    self._is_to_save[turn.mover] = False
-        except Empty:
-            pass
-
-    def _hand_out(self, rows: Rows) -> None:
-        """Give answered rows to the movers that own them."""
-        if len(self.movers) == 1:
-            self._send(0, rows)
-            return
-        owner = np.searchsorted(self._bounds, rows, side="right") - 1
-        for index in range(len(self.movers)):
-            mine = rows[owner == index]
-            if len(mine):
-                self._send(index, mine)
-
-    def _send(self, index: int, rows: Rows) -> None:
-        self._with_movers[index] += 1
-        self._inboxes[index].put(rows)
-
-    def _move(self, index: int) -> None:
-        """Body of a mover thread."""
-        mover = self.movers[index]
-        try:
-            while (rows := self._inboxes[index].get()) is not None:
-                ready, vacant = mover.play(rows)
-                wanted, self._wanted[index] = self._wanted[index], 0
-                glimpse = mover.glimpse(wanted) if wanted else None
-                finished, is_to_save = mover.take_finished(), self._is_to_save[index]
-                saved = mover.saved() if is_to_save else None
-                self._outbox.put(
-                    MoverOutput(index, ready, vacant, finished, glimpse, is_to_save, saved)
-                )
-        except BaseException as error:
-            self._outbox.put(error)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
-from vecchess.selfplay.games.paged_log import PagedLog, add_page_unbatched, free_pages_unbatched
+from vecchess.selfplay.games.paged_log import PagedLog, add_page, free_pages
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.records import GameRecords, empty_search_columns
 
@@ -35,20 +35,20 @@ def target_log() -> PagedLog:
 
 
 @inline
-def append_word_unbatched(log: Any, first: Any, last: Any, length: Any, word: Any) -> Any:
+def append_word(log: Any, first: Any, last: Any, length: Any, word: Any) -> Any:
     """Log ``word`` as word number ``length`` of a game with pages ``first`` .. ``last``.
 
     Returns (first, last). The caller has reserved a page.
     """
     place = length % PAGE_WORDS
     if place == 0:
-        first, last = add_page_unbatched(log, first, last, length == 0)
+        first, last = add_page(log, first, last, length == 0)
     log.items[last, place] = np.uint32(word)
     return first, last
 
 
 @inline
-def take_words_unbatched(log: Any, first: Any, last: Any, length: Any, out: Any, at: Any) -> None:
+def take_words(log: Any, first: Any, last: Any, length: Any, out: Any, at: Any) -> None:
     """Copy a game's ``length`` words to ``out[at:]`` (uint32) and give its pages back."""
     page = first
     for index in range(length):
@@ -56,13 +56,13 @@ def take_words_unbatched(log: Any, first: Any, last: Any, length: Any, out: Any,
         if index and place == 0:
             page = log.following[page]
         out[at + index] = log.items[page, place]
-    free_words_unbatched(log, first, last, length)
+    free_words(log, first, last, length)
 
 
 @inline
-def free_words_unbatched(log: Any, first: Any, last: Any, length: Any) -> None:
+def free_words(log: Any, first: Any, last: Any, length: Any) -> None:
     """Give the pages ``first`` .. ``last`` of a game of ``length`` words back."""
-    free_pages_unbatched(log, first, last, (length + PAGE_WORDS - 1) // PAGE_WORDS)
+    free_pages(log, first, last, (length + PAGE_WORDS - 1) // PAGE_WORDS)
 
 
 def unpack_targets(
@@ -108,7 +108,7 @@ def pack_targets(records: GameRecords) -> tuple[NDArray[np.uint32], NDArray[np.i
 
 
 @inline
-def _head_unbatched(words: Any, at: Any) -> Any:
+def _unpack_head(words: Any, at: Any) -> Any:
     """Ply in its game, count of moves and whether the search was full, from word ``at`` on."""
     head = np.int64(words[at])
     return head & 0xFFFF, head >> 16 & 0x7FFF, head >> 31
@@ -121,7 +121,7 @@ def _read_heads(words, word_offsets, ply_offsets, columns):  # type: ignore[no-u
     for game in range(len(ply_offsets) - 1):
         at = word_offsets[game]
         while at < word_offsets[game + 1]:
-            ply, count, is_full = _head_unbatched(words, at)
+            ply, count, is_full = _unpack_head(words, at)
             ply += ply_offsets[game]
             if ply >= ply_offsets[game + 1]:
                 return False
@@ -139,17 +139,15 @@ def _read_moves(words, word_offsets, ply_offsets, targets):  # type: ignore[no-u
     for game in range(len(ply_offsets) - 1):
         at = word_offsets[game]
         while at < word_offsets[game + 1]:
-            ply, count, _ = _head_unbatched(words, at)
+            ply, count, _ = _unpack_head(words, at)
             first = offsets[ply_offsets[game] + ply]
             for index in range(count):
-                _insert_unbatched(
-                    action, prob, first, first + index, words[at + HEAD_WORDS + index]
-                )
+                _insert_move(action, prob, first, first + index, words[at + HEAD_WORDS + index])
             at += HEAD_WORDS + count
 
 
 @inline
-def _insert_unbatched(action: Any, prob: Any, first: Any, end: Any, word: Any) -> None:
+def _insert_move(action: Any, prob: Any, first: Any, end: Any, word: Any) -> None:
     """Put a move among those of its ply at ``first`` .. ``end``, which ascend."""
     code = np.uint16(np.int64(word) & 0xFFFF)
     while end > first and action[end - 1] > code:

@@ -1,70 +1,78 @@
-"""Writes down how games go while they are played, for whoever looks into the run's folder."""
+"""Writes the state of self-play to ``status.json``, and its throughput to the run's metrics."""
 
 from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
+from vecchess.errors import DiskFull
 from vecchess.runtime.gpu_stats import GpuStats
+from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.store.metrics import THROUGHPUT, MetricsLog
+from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
 
 STATUS_INTERVAL_S = 1.0
-LOAD_INTERVAL_S = 5.0
-Keep = Callable[[dict[str, Any]], object]
-"""Takes a line about the load, ready for JSON."""
+METRICS_INTERVAL_S = 5.0
+WriteMetrics = Callable[[dict[str, Any]], object]
+"""Takes a line about the throughput, ready for JSON."""
 
 
 class StatusWatcher:
-    """A watcher that tells a ``StatusWriter``, and in turn lets another watcher look on."""
+    """A watcher that updates a ``StatusWriter``, and in turn another watcher, for people."""
 
-    def __init__(self, shown: SelfplayWatcher, status: StatusWriter, keep: Keep) -> None:
-        """``keep`` gets the load every few seconds; ``shown`` is what people see."""
-        self._shown, self._status, self._keep = shown, status, keep
-        self._telemetry = GpuStats()
-        self._next_status = self._next_load = 0.0
+    def __init__(
+        self, display: SelfplayWatcher, status: StatusWriter, write_metrics: WriteMetrics
+    ) -> None:
+        """``write_metrics`` gets the throughput every few seconds."""
+        self._display, self._status, self._write_metrics = display, status, write_metrics
+        self._gpu_stats = GpuStats()
+        self._next_status = self._next_metrics = 0.0
 
-    def note(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         """See ``SelfplayWatcher``."""
         self._status.add_note(line)
-        self._shown.note(line)
+        self._display.report_line(line)
 
-    def update(self, campaign: Supervisor) -> None:
+    def update(self, supervisor: Supervisor) -> None:
         """See ``SelfplayWatcher``."""
-        self._shown.update(campaign)
-        now = monotonic()
-        if now < self._next_status and not campaign.ledger.is_complete:
+        self._display.update(supervisor)
+        now, is_over = monotonic(), not supervisor.workers or supervisor.ledger.is_complete
+        if now < self._next_status and not is_over:
             return
         self._next_status = now + STATUS_INTERVAL_S
-        gpus = self._telemetry.read([worker.gpu for worker in campaign.workers.values()])
-        self._status.update(**facts_of(campaign, gpus))
-        if now >= self._next_load and campaign.load.plies_per_s:
-            self._next_load = now + LOAD_INTERVAL_S
-            line = {"games": campaign.num_finished, **campaign.load.to_dict()}
-            self._keep(line | _means([gpus[key] for key in gpus]))
+        gpus = self._gpu_stats.read([worker.gpu for worker in supervisor.workers.values()])
+        self._status.update(**status_of(supervisor, gpus))
+        if now >= self._next_metrics and supervisor.throughput.plies_per_s:
+            self._next_metrics = now + METRICS_INTERVAL_S
+            line = {"games": supervisor.num_finished, **supervisor.throughput.to_dict()}
+            self._write_metrics(line | _means(list(gpus.values())))
 
 
-def facts_of(campaign: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Where a generation stands, by the names of ``status.json``."""
+def status_of(supervisor: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The state of a generation, by the names of ``status.json``."""
     return {
         "state": "playing",
-        "net": campaign.net_name,
-        "games": campaign.num_finished,
-        "target": campaign.ledger.num_target,
-        "eta_s": campaign.remaining_s,
-        "load": campaign.load.to_dict(),
+        "net": supervisor.net_name,
+        "games": supervisor.num_finished,
+        "target": supervisor.ledger.num_target,
+        "eta_s": supervisor.remaining_s,
+        "load": supervisor.throughput.to_dict(),
         "workers": [
-            _worker_facts(index, worker, gpus) for index, worker in sorted(campaign.workers.items())
+            _worker_status(index, worker, gpus)
+            for index, worker in sorted(supervisor.workers.items())
         ],
-        "stats": campaign.ledger.stats.to_dict(),
-        "restarts": campaign.restarts,
+        "stats": supervisor.ledger.stats.to_dict(),
+        "restarts": supervisor.assigner.restarts,
     }
 
 
-def _worker_facts(
+def _worker_status(
     index: int, worker: WorkerProcess, gpus: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    facts = {
+    status = {
         "index": index,
         "device": worker.plan.device.label,
         "stage": worker.stage,
@@ -72,13 +80,43 @@ def _worker_facts(
         "seated": worker.meter.last.get("seated", 0),
         "load": worker.meter.recent().to_dict(),
     }
-    return facts | ({"gpu": gpus[worker.gpu]} if worker.gpu in gpus else {})
+    return status | ({"gpu": gpus[worker.gpu]} if worker.gpu in gpus else {})
 
 
 def _means(gpus: list[dict[str, Any]]) -> dict[str, float]:
-    """Of all GPUs, by the names of a line of metrics."""
+    """Means over all GPUs, by the names of a line of metrics."""
     names = ("util", "memory_mb", "power_w") if gpus else ()
     return {
         f"gpu_{name}": round(sum(gpu.get(name, 0.0) for gpu in gpus) / len(gpus), 3)
         for name in names
     }
+
+
+class ThroughputLog:
+    """``metrics.jsonl`` and TensorBoard of a self-play run; to be used in a ``with``."""
+
+    def __init__(self, run: RunFolder, report_line: ReportLine) -> None:
+        """Opened with the first line: importing TensorBoard takes half a second."""
+        self._run, self._report_line = run, report_line
+        self._log: MetricsLog | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Nothing happens yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what was opened."""
+        self._stack.close()
+
+    def write(self, throughput: dict[str, Any]) -> None:
+        """Write a line, or drop it if the disk is full; TensorBoard counts its steps in games.
+
+        Raises DataError where the disk refuses for another reason.
+        """
+        with suppress(DiskFull):
+            if self._log is None:
+                log = MetricsLog(self._run.path, report_line=self._report_line)
+                self._log = self._stack.enter_context(closing(log))
+            self._log.write(THROUGHPUT, iteration=0, step=0, samples=0, values=throughput)
+            self._log.plot(THROUGHPUT, throughput["games"], throughput)

@@ -1,52 +1,77 @@
 """The parent: generations of games, one after the other, played by the same workers.
 
-A foreman looks after the workers; here is when they begin, rest and stop. Between two generations
-they rest, and nobody looks after them: one that dies meanwhile is missed when the next begins.
+A ``WorkAssigner`` assigns games and replaces dead workers; the supervisor decides when workers
+start, rest and stop. Between two generations they rest unattended: a worker that dies meanwhile is
+replaced when the next generation begins.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import VecchessError
-from vecchess.runtime.devices import Device, Share, share_out
+from vecchess.runtime.devices import Device, share_out
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.assignment import WorkAssigner
-from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.run_result import RunResult
-from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.selfplay.worker.precompile import Precompiler
-from vecchess.store.id_set import Range
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.stats import GameStats
 
 DRAIN_S = 15.0
-"""After the first request to stop, workers have so long to write what they finished: of the 25 s in
-which everybody is to be out, some are left for a checkpoint."""
-PULSE_S = 0.5
-"""How often the caller hears that games are being played."""
+"""Time for workers to write what they finished after the first request to stop: of the 25 s in
+which a whole run is to end, some are left for a checkpoint."""
+HEARTBEAT_S = 0.5
+"""How often the caller's heartbeat is called while games are played."""
 
 
 class SelfplayWatcher(Protocol):
-    """Somebody who looks on: the live display, or nobody."""
+    """What follows a run: a live display, a status file."""
 
-    def update(self, campaign: "Supervisor") -> None:
-        """Called many times a second."""
+    def update(self, supervisor: "Supervisor") -> None:
+        """Called many times a second, and once when a generation is over."""
 
-    def note(self, line: str) -> None:
-        """Something happened that people want to know at once."""
+    def report_line(self, line: str) -> None:
+        """Take a line for people about something that happened."""
 
 
-def no_pulse() -> str:
-    """The caller has nothing to do meanwhile."""
+@dataclass(frozen=True)
+class RunResult:
+    """How a generation of games, or a whole run, ended."""
+
+    stats: GameStats
+    """Counts over all recorded games of the generation, those recorded before included."""
+    throughput: Throughput
+    seconds: float
+    stopped_by: str
+    """Name of the signal, or other reason, that ended it early, or ""."""
+    restarts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for ``--json`` and ``status.json``."""
+        return {
+            "seconds": round(self.seconds, 3),
+            "stopped_by": self.stopped_by,
+            "restarts": self.restarts,
+            "mean_length": round(self.stats.mean_length, 2),
+            "mean_visits": round(self.stats.mean_visits, 2),
+            **self.stats.to_dict(),
+            **self.throughput.to_dict(),
+        }
+
+
+def no_heartbeat() -> str:
+    """Heartbeat of a caller that has nothing to do meanwhile."""
     return ""
 
 
 class Supervisor:
-    """Generations of one run. Nobody else may write its manifest; use it in a ``with``."""
+    """Generations of one run, of which it is the only writer. To be used in a ``with``."""
 
     def __init__(
         self,
@@ -58,185 +83,168 @@ class Supervisor:
     ) -> None:
         """No worker is started before ``play``. Raises DataError for a damaged manifest.
 
-        stops: what ends ``play`` early; the caller enters it for as long as it wants to heed
-        signals. None: nothing but ``stop``.
+        stops: ends ``play`` early; the caller enters it for as long as signals are to be handled.
+        None: only ``stop`` does.
         """
         self.config = config
         self.devices = devices
-        self.started = monotonic()
-        self.num_before = 0
+        self.assigner = WorkAssigner(config, run, devices, watcher.report_line)
+        self.ledger = self.assigner.ledger
+        self.workers = self.assigner.pool.workers
         self._stops = stops or StopSignals()
         self._watcher = watcher
-        self._foreman = WorkAssigner(config, run, devices, watcher.note)
         self._net = ""
-        self._asked_to_stop = ""
-        self._next_pulse = 0.0
+        self._start = monotonic()
+        self._num_before = 0
+        self._stop_requested = ""
+        self._next_heartbeat = 0.0
 
     def __enter__(self) -> Self:
         """Nothing happens yet."""
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """End all workers, which rest; at once where something went wrong that nobody foresaw."""
+        """End the resting workers; kill them where an unforeseen error was raised."""
         try:
             if error is None or issubclass(error, VecchessError):
                 with suppress(VecchessError):
                     self._drain()
         finally:
-            self._foreman.crew.kill()
-
-    @property
-    def ledger(self) -> GameLedger:
-        """Which games are open, with a worker, or recorded."""
-        return self._foreman.ledger
-
-    @property
-    def share(self) -> Share:
-        """What each worker has room for."""
-        return self._foreman.share
-
-    @property
-    def workers(self) -> dict[int, WorkerProcess]:
-        """The workers there are, by the index of their device."""
-        return self._foreman.workers
+            self.assigner.pool.kill()
 
     @property
     def seconds(self) -> float:
         """Time since the generation began."""
-        return monotonic() - self.started
+        return monotonic() - self._start
 
     @property
-    def load(self) -> Throughput:
-        """Recent load of all workers together."""
+    def throughput(self) -> Throughput:
+        """Recent throughput of all workers together."""
         return combined_throughput([worker.meter.recent() for worker in self.workers.values()])
 
     @property
     def num_finished(self) -> int:
         """Games of the generation that are finished, those that are not written yet included."""
         waiting = sum(worker.games - worker.recorded for worker in self.workers.values())
-        waiting = max(waiting, 0) + self._foreman.backlog.num_games
+        waiting = max(waiting, 0) + self.assigner.num_unrecorded
         return min(self.ledger.num_recorded + waiting, self.ledger.num_target)
 
     @property
     def remaining_s(self) -> float | None:
         """Seconds left at the rate so far; None where no game is finished."""
-        done = self.num_finished - self.num_before
+        done = self.num_finished - self._num_before
         left = self.ledger.num_target - self.num_finished
         return round(left * self.seconds / done, 1) if done > 0 else None
 
     @property
     def net_name(self) -> str:
-        """What plays: a file of the run's ``nets``, or a built-in network."""
+        """The network that plays: a file of the run's ``nets``, or a built-in one."""
         return self._net if self._net in BUILT_IN_NETS else Path(self._net).name
-
-    @property
-    def restarts(self) -> int:
-        """Workers replaced in this generation."""
-        return self._foreman.restarts
 
     def stop(self, reason: str) -> None:
         """Let ``play`` end early: workers write what is finished."""
-        self._asked_to_stop = self._asked_to_stop or reason
+        self._stop_requested = self._stop_requested or reason
 
     def play(
-        self, net: str, numbers: range | list[Range], pulse: Callable[[], str] = no_pulse
+        self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
     ) -> RunResult:
-        """Play the games ``numbers`` with ``net`` until each is recorded, or somebody stops it.
+        """Play the games ``ids`` with ``net`` until all are recorded, or a stop is requested.
 
         net: a network file, which does not change under its name, of the same sizes as the one
-        before, or the name of a built-in one. numbers: a range in steps of 1, or half-open
-        ranges that do not overlap. pulse: called at least once a second meanwhile; what it
-        returns, if not "", is a reason to stop.
+        before, or the name of a built-in one. ids: a set, or a range in steps of 1. heartbeat:
+        called at least once a second meanwhile; a result other than "" is a reason to stop.
 
-        Raises what a worker cannot get over (a bad network, a broken disk), and WorkerDied when one
-        dies again and again; what was finished is recorded then, and all workers have ended.
+        Raises a worker's error that no restart can help (a bad network, a broken disk), and
+        WorkerDied when a worker dies again and again. What was finished is recorded then, and all
+        workers have ended.
         """
-        self._begin(net, as_ranges(numbers))
+        self._begin_generation(net, as_ids(ids))
         try:
-            if not self._is_over and self._has_room(pulse):
-                self._foreman.set_out()
+            if not self._is_over and self._make_room(heartbeat):
+                self.assigner.start_workers()
             while not self._is_over:
-                self._foreman.tend()
+                self.assigner.poll()
                 self._watcher.update(self)
-                self._heed_pulse(pulse)
+                self._call_heartbeat(heartbeat)
             if self.ledger.is_complete:
-                self._foreman.end()
+                self.assigner.end_generation()
             else:
-                self._drain(pulse)
-        except VecchessError:  # one worker's trouble: keep what the others have finished
+                self._drain(heartbeat)
+            self._watcher.update(self)
+        except VecchessError:  # one worker's error: keep what the others have finished
             with suppress(VecchessError):
                 self._drain()
             raise
         return RunResult(
             stats=self.ledger.stats,
-            load=self._foreman.load,
+            throughput=self.assigner.overall_throughput(),
             seconds=self.seconds,
             stopped_by="" if self.ledger.is_complete else self._stop_reason,
-            restarts=self.restarts,
+            restarts=self.assigner.restarts,
         )
 
     @property
     def _stop_reason(self) -> str:
-        return self._stops.reason or self._asked_to_stop
+        return self._stops.reason or self._stop_requested
 
     @property
     def _is_over(self) -> bool:
         return self.ledger.is_complete or bool(self._stop_reason)
 
-    def _begin(self, net: str, ranges: list[Range]) -> None:
-        """A new generation: nothing of the last one counts any more."""
-        self._foreman.begin(net, ranges)
-        self.started = monotonic()
-        self.num_before = self.ledger.num_recorded
+    def _begin_generation(self, net: str, ids: IdSet) -> None:
+        """Begin a new generation: counts of the last one are reset."""
+        self.assigner.begin_generation(net, ids)
+        self._start = monotonic()
+        self._num_before = self.ledger.num_recorded
         self._net = net
-        self._asked_to_stop = ""
-        self._next_pulse = 0.0
+        self._stop_requested = ""
+        self._next_heartbeat = 0.0
 
-    def _has_room(self, pulse: Callable[[], str]) -> bool:
-        """See that workers have room for as many games at a time as there are to be played.
+    def _make_room(self, heartbeat: Callable[[], str]) -> bool:
+        """Restart the workers with a larger share if the games to be played need one.
 
-        False where somebody asked to stop while something was compiled for that.
+        False where a stop was requested while kernels were compiled for that.
         """
         share = share_out(self.config, self.devices, self.ledger.num_open)
-        if not self.workers or share.games > self.share.games:
+        if not self.workers or share.games > self.assigner.share.games:
             self._drain()
-            self._foreman.share = share
+            self.assigner.share = share
             config = self.config.model_copy(update={"net": self._net})
-            with Precompiler(config, self._watcher.note) as warmup:
-                return warmup.finish(self._net, lambda: self._is_ended_by(pulse))
+            with Precompiler(config, self._watcher.report_line) as precompiler:
+                return precompiler.finish(self._net, lambda: self._must_stop(heartbeat))
         return True
 
-    def _is_ended_by(self, pulse: Callable[[], str]) -> bool:
-        self._heed_pulse(pulse)
+    def _must_stop(self, heartbeat: Callable[[], str]) -> bool:
+        self._call_heartbeat(heartbeat)
         return self._is_over
 
-    def _heed_pulse(self, pulse: Callable[[], str]) -> None:
-        if monotonic() >= self._next_pulse:
-            self._next_pulse = monotonic() + PULSE_S
-            self.stop(pulse())
+    def _call_heartbeat(self, heartbeat: Callable[[], str]) -> None:
+        if monotonic() >= self._next_heartbeat:
+            self._next_heartbeat = monotonic() + HEARTBEAT_S
+            self.stop(heartbeat())
 
-    def _drain(self, pulse: Callable[[], str] = no_pulse) -> None:
-        """Tell all to stop, and record what they finished. Raises, at the end, what they raised."""
+    def _drain(self, heartbeat: Callable[[], str] = no_heartbeat) -> None:
+        """Stop all workers, and record what they finished. Raises their first error at the end."""
         deadline = monotonic() + DRAIN_S
         errors: list[VecchessError] = []
         for worker in self.workers.values():
             worker.stop()
-            if not worker.has_played:  # it would listen only once it has imported and compiled
+            if not worker.has_played:  # it reads messages only once it has imported and compiled
                 worker.kill()
         while self.workers:
             if monotonic() > deadline or self._stops.must_exit_now:
-                self._foreman.crew.kill()
-            self._foreman.dismiss(errors)
-            self._heed_pulse(pulse)
+                self.assigner.pool.kill()
+            self.assigner.poll_stopping(errors)
+            self._call_heartbeat(heartbeat)
             self._watcher.update(self)
         if errors:
             raise errors[0]
 
 
-def as_ranges(numbers: range | list[Range]) -> list[Range]:
-    """Half-open ranges; raises ValueError for a range in other steps than 1."""
-    if not isinstance(numbers, range):
-        return numbers
-    if numbers.step != 1:
-        raise ValueError(f"games are numbered in steps of 1, not {numbers.step}")
-    return [(numbers.start, numbers.stop)]
+def as_ids(ids: range | IdSet) -> IdSet:
+    """A range as a set; raises ValueError for a range in other steps than 1."""
+    if isinstance(ids, IdSet):
+        return ids
+    if ids.step != 1:
+        raise ValueError(f"games are numbered in steps of 1, not {ids.step}")
+    return IdSet([(ids.start, ids.stop)])

@@ -1,4 +1,4 @@
-"""The worker processes of a campaign: started, listened to, missed when they fall silent."""
+"""The worker processes of a run: starting them, receiving messages, finding dead ones."""
 
 import os
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from vecchess.store.run_folder import RunFolder
 LOADING_S = 300.0
 """A worker may be silent for so long before it plays: the first time, a GPU's kernels compile."""
 POLL_S = 0.1
-LISTEN_S = 0.5
-"""How often pulses are felt; whoever looks less often than ``UNATTENDED_S`` was held up itself."""
+PULSE_INTERVAL_S = 0.5
+"""How often pulses are read, more often than ``UNATTENDED_S``."""
 PAUSES, PAUSE_S = 25, 0.1
-"""Between two rounds lies so many times what a round takes, but no more than these seconds."""
+"""The pause between rounds: so many times what a round takes, at most these seconds."""
 
 
 class WorkerPool:
-    """At most one worker a device, by the device's index."""
+    """At most one worker for each device, by the device's index."""
 
     def __init__(self, config: SelfplayConfig, run: RunFolder, devices: list[Device]) -> None:
-        """Nobody is started."""
+        """No worker is started."""
         self.workers: dict[int, WorkerProcess] = {}
         self._config = config
         self._run = run
@@ -36,12 +36,12 @@ class WorkerPool:
         self._most_slots: dict[int, int] = {}
         self._received = monotonic()
         """When the last round began."""
-        self._next_listening = 0.0
+        self._next_pulses = 0.0
         self._session = _next_session(run)
         self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
 
     def start(self, index: int, net: str, share: Share) -> WorkerProcess:
-        """Start the worker of device ``index``, which is to have ``share`` of the work."""
+        """Start the worker of device ``index`` with ``share``."""
         prefix = f"{self._session:04d}-{index:03d}-{self._token}"
         self._session += 1
         slots = min(share.slots, self._most_slots.get(index, share.slots))
@@ -60,7 +60,7 @@ class WorkerPool:
         return self.workers[index]
 
     def lower_slots(self, plan: WorkerPlan) -> int:
-        """Half the slots of ``plan`` for whoever takes its place; returns how many that is."""
+        """Halve the slots of the worker that replaces ``plan``'s; returns their number."""
         slots = max(plan.share.slots // 2, min(FEWEST_SLOTS, plan.share.slots))
         self._most_slots[plan.index] = slots
         return slots
@@ -86,35 +86,35 @@ class WorkerPool:
     def dead(self) -> list[tuple[WorkerProcess, str]]:
         """Workers that have ended, or were silent for too long and are ended now, and why."""
         found = []
-        listens = monotonic() >= self._next_listening
-        if listens:
-            self._next_listening = monotonic() + LISTEN_S
+        reads_pulses = monotonic() >= self._next_pulses
+        if reads_pulses:
+            self._next_pulses = monotonic() + PULSE_INTERVAL_S
         for worker in self.workers.values():
             if not worker.is_alive:
                 found.append((worker, worker.reason_of_death()))
-            elif listens and worker.silent_s() > (patience := self.patience(worker)):
+            elif reads_pulses and worker.silent_s() > (timeout := self.stall_timeout_s(worker)):
                 worker.kill()
-                reason = f'no sign of life for {patience:g} s while "{worker.stage}"'
+                reason = f'no sign of life for {timeout:g} s while "{worker.stage}"'
                 found.append((worker, reason))
         return found
 
-    def patience(self, worker: WorkerProcess) -> float:
-        """Seconds that ``worker`` may be silent."""
+    def stall_timeout_s(self, worker: WorkerProcess) -> float:
+        """Seconds without a sign of life after which ``worker`` is killed."""
         is_compiling = worker.stage == "loading the network" and worker.plan.device != CPU
         return max(self._config.stall_timeout_s, LOADING_S if is_compiling else 0.0)
 
     def rest(self) -> None:
-        """Let everybody wait for the next generation."""
+        """Let all workers wait for the next generation."""
         for worker in self.workers.values():
             worker.rest()
 
     def kill(self) -> None:
-        """End everybody at once; they stay in the list, to be accounted for."""
+        """Kill all workers; they stay in ``workers`` until they are removed one by one."""
         for worker in self.workers.values():
             worker.kill()
 
 
 def _next_session(run: RunFolder) -> int:
-    """A number no shard of the run carries yet."""
+    """A number that no shard of the run carries yet."""
     names = [name for name in os.listdir(run.games) if name[:4].isdecimal()]
     return 1 + max((int(name.split("-")[0]) for name in names), default=-1)

@@ -1,4 +1,4 @@
-"""The parent's side of one worker: its process, its pipe, its pulse, its figures."""
+"""The parent's side of one worker: its process, pipe, pulse and throughput."""
 
 import signal
 from collections.abc import MutableSequence
@@ -13,34 +13,35 @@ from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
+from vecchess.store.id_set import IdSet
 
 KILL_WAIT_S = 5.0
 UNATTENDED_S = 2.0
-"""A parent that looks less often than this was held up itself."""
+"""A parent that looks less often than this was stopped itself."""
 
 
 class WorkerProcess:
-    """A running worker. Making one starts the process."""
+    """A running worker; the constructor starts the process."""
 
     def __init__(self, plan: WorkerPlan) -> None:
-        """Start ``plan`` in a process of its own (spawned: torch and numba do not survive fork)."""
+        """Start ``plan`` in a spawned process: torch and numba do not survive fork."""
         context = get_context("spawn")
         self.plan = plan
         self.meter = ThroughputMeter()
         self.failure: Message | None = None
         self.gpu = ""
-        """UUID of its GPU, once it has said so."""
+        """UUID of its GPU, once it has reported it."""
         self.net = plan.net
-        """The network it plays with."""
+        """Network it plays with."""
         self.recorded = 0
-        """Games of this generation it recorded."""
+        """Games of this generation that its shards hold."""
         self.is_resting = False
         self.is_told_to_stop = False
         self._pulse: MutableSequence[int] = context.RawArray("q", 2)
-        mine, theirs = context.Pipe()
-        self.pipe = JsonPipe(mine)
-        self._process = self._start(plan, theirs)
-        theirs.close()
+        parent_end, worker_end = context.Pipe()
+        self.pipe = JsonPipe(parent_end)
+        self._process = self._start(plan, worker_end)
+        worker_end.close()
         self._last_beats = 0
         self._last_beat_time = self._last_look = monotonic()
 
@@ -57,7 +58,7 @@ class WorkerProcess:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name in lines for people."""
         return f"worker {self.plan.index} ({self.plan.device.label})"
 
     @property
@@ -72,26 +73,26 @@ class WorkerProcess:
 
     @property
     def stage(self) -> str:
-        """What the worker is at, as it last noted itself."""
+        """What the worker is doing, one of ``STAGES``."""
         return STAGES[self._pulse[PULSE_STAGE]]
 
     @property
     def has_played(self) -> bool:
-        """False as long as it is getting ready, for its first game or with another network: then it
-        holds no game that is finished."""
+        """False while it gets ready, for its first game or with another network: it holds no
+        finished game then."""
         return self._pulse[PULSE_STAGE] >= STAGES.index("playing")
 
     @property
     def games(self) -> int:
-        """Games of this generation it finished so far, as it last reported."""
+        """Games of this generation it has finished, as it last reported."""
         return self.meter.games
 
     def silent_s(self) -> float:
-        """Seconds since its central loop last turned; 0 while it rests, as it is to do."""
+        """Seconds since the last sign of life; 0 while it rests."""
         if self.is_resting:
             return 0.0
         now = monotonic()
-        if now - self._last_look > UNATTENDED_S:  # this process was stopped: the worker was too
+        if now - self._last_look > UNATTENDED_S:  # this process was stopped, and so was the worker
             self._last_beat_time += now - self._last_look
         self._last_look = now
         beats = self._pulse[PULSE_BEATS] * len(STAGES) + self._pulse[PULSE_STAGE]
@@ -100,32 +101,32 @@ class WorkerProcess:
             self._last_beat_time = now
         return now - self._last_beat_time
 
-    def begin(self, net: str) -> None:
+    def begin_generation(self, net: str) -> None:
         """Begin a generation, which ``net`` plays. Its games follow."""
-        self.meter.begin()
+        self.meter.begin_generation()
         self.recorded = 0
         if net != self.net:
             self.net = net
             self.pipe.send("net", file=net)
 
-    def give(self, ranges: list[tuple[int, int]], saved: list[str]) -> None:
-        """Numbers of games to play, as half-open ranges, and the files in which some are saved."""
+    def send_games(self, ids: IdSet, saved: list[str]) -> None:
+        """Send the ids of games to play, and names of files in which some are saved."""
         self.is_resting = False
-        self.pipe.send("games", ranges=ranges, saved=saved)
+        self.pipe.send("games", ranges=ids.ranges, saved=saved)
 
     def rest(self) -> None:
-        """Ask it to wait, which takes no time of the processor."""
+        """Ask it to wait without using the processor."""
         self.is_resting = True
         self.pipe.send("rest")
 
     def stop(self) -> None:
-        """Ask it to write what is finished and end."""
+        """Ask it to write finished games, save the others and end."""
         if not self.is_told_to_stop:
             self.is_told_to_stop = True
             self.pipe.send("stop")
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._process.kill()
         self._process.join(KILL_WAIT_S)
 

@@ -126,7 +126,7 @@ class ThroughputMeter:
         self._games_before = 0
         self._recent: Throughput | None = None
 
-    def begin(self) -> None:
+    def begin_generation(self) -> None:
         """Count from now on: what was done before belongs to an earlier generation."""
         if self._readings:
             self._first = (monotonic(), self.last)

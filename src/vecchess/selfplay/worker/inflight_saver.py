@@ -12,47 +12,47 @@ from vecchess.store.inflight import SavedGames
 
 
 class SaveStage(Enum):
-    """What a keeper waits for."""
+    """What an ``InflightSaver`` waits for."""
 
-    TIME = auto()
-    """To be due."""
+    INTERVAL = auto()
+    """The next saving to be due."""
     MOVERS = auto()
-    """Movers, to tell how far their games have come."""
+    """The movers' reports of their games in progress."""
     WRITER = auto()
-    """The writer: the new file lacks games that have ended, of which the old one holds the
+    """The shard writer: the new file lacks games that have ended, and the old one holds their
     beginnings until they are on the disk."""
 
 
 class InflightSaver:
-    """One worker's file of ``store/inflight.py``."""
+    """Keeps one worker's file of saved games (``store/inflight.py``) up to date."""
 
     def __init__(self, path: Path, interval_s: float, report_line: ReportLine) -> None:
-        """``report_line`` gets a line when the disk refuses: games go on all the same."""
-        self._file = LatestFile(path, SavedGames.to_bytes, durably=True, complain=report_line)
+        """``report_line`` gets a line when the file cannot be written: games go on all the same."""
+        self._file = LatestFile(path, SavedGames.to_bytes, durably=True, report_line=report_line)
         self._interval_s = interval_s
         self._next_time = monotonic() + interval_s
-        self._stage = SaveStage.TIME
-        self._told: SavedGames | None = None
-        self._ended_plies = 0
+        self._stage = SaveStage.INTERVAL
+        self._saved: SavedGames | None = None
+        self._plies_put = 0
 
-    def look_after(self, server: SelfplayServer, writer: ShardWriter) -> None:
-        """Called when ``writer`` has what a turn of the central loop finished."""
-        if self._stage is SaveStage.TIME and monotonic() >= self._next_time:
+    def update(self, server: SelfplayServer, writer: ShardWriter) -> None:
+        """Advance the saving; ``writer`` has all games that the last turn finished."""
+        if self._stage is SaveStage.INTERVAL and monotonic() >= self._next_time:
             self._next_time = monotonic() + self._interval_s
             self._stage = SaveStage.MOVERS
-            server.ask_to_save()
+            server.request_saved()
         elif self._stage is SaveStage.MOVERS and server.is_saved:
             self._stage = SaveStage.WRITER
-            self._told, self._ended_plies = server.saved, writer.plies_put
+            self._saved, self._plies_put = server.saved, writer.plies_put
             writer.flush()
-        elif self._stage is SaveStage.WRITER and writer.plies_written >= self._ended_plies:
-            self._stage = SaveStage.TIME
-            self._file.put(self._told)
-            self._told = None
+        elif self._stage is SaveStage.WRITER and writer.plies_written >= self._plies_put:
+            self._stage = SaveStage.INTERVAL
+            self._file.put(self._saved)
+            self._saved = None
 
-    def rest(self) -> None:
-        """No game is in progress until further notice."""
-        self._stage, self._told = SaveStage.TIME, None
+    def clear(self) -> None:
+        """Remove the file: no game is in progress until further notice."""
+        self._stage, self._saved = SaveStage.INTERVAL, None
         self._file.put(None)
 
     def close(self, server: SelfplayServer) -> None:

@@ -1,9 +1,8 @@
-"""A few of a worker's games in progress, in a file that anybody may look at.
+"""A few of a worker's games in progress, in a file for ``watch`` and the dashboard.
 
 live/<worker>.npz is a shard (``store/shard.py``) of unfinished games, replaced about once a second
-and gone when the worker rests. After them stand those that were shown and have just ended: they are
-recorded half a minute later perhaps. Nobody minds if the disk refuses: what is recorded is what
-counts.
+and removed when the worker rests. After them stand games that were shown and have just ended, which
+may be recorded only half a minute later. Errors of the disk are ignored: the file is for show.
 """
 
 from collections import deque
@@ -14,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.runtime.async_file import LatestFile
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
+from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import shard_bytes
 
 SHOWN_GAMES = 16
 INTERVAL_S = 1.0
 ENDED_S = 5.0
-"""So long a game that was shown is shown with its end."""
+"""A shown game stays for so long after its end."""
 CLOSE_WAIT_S = 2.0
 
 
@@ -29,14 +30,22 @@ class LiveGames:
 
     def __init__(self, folder: Path, worker: int) -> None:
         """Files lie in ``folder``, which is made where it is missing."""
-        self._file = LatestFile(folder / f"{worker:03d}.npz", _encoded, durably=False)
+        self._file = LatestFile(folder / f"{worker:03d}.npz", _encode, durably=False)
         self._shown: NDArray[np.int64] = np.empty(0, np.int64)
         self._ended: deque[tuple[float, GameRecords]] = deque()
+        self._next_update = 0.0
 
     @property
     def path(self) -> Path:
         """The file."""
         return self._file.path
+
+    def update(self, server: SelfplayServer, finished: list[FinishedGames]) -> None:
+        """Show games of ``server``, and ``finished`` ones, if a second has passed."""
+        self.add_ended(finished)
+        if monotonic() >= self._next_update:
+            self._next_update = monotonic() + INTERVAL_S
+            self.show(server.snapshot(SHOWN_GAMES))
 
     def show(self, games: GameRecords | None) -> None:
         """Replace the games in progress; None: there are none, and nothing is shown. Returns at
@@ -48,11 +57,12 @@ class LiveGames:
             games = concatenate([games, *(part for _, part in self._ended)])
         self._file.put(games)
 
-    def note_ended(self, finished: list[GameRecords]) -> None:
-        """Games have ended; those that were shown will be shown so for a while."""
-        for records in finished:
-            places = np.flatnonzero(np.isin(records.numbers, self._shown))
-            if len(places):
+    def add_ended(self, finished: list[FinishedGames]) -> None:
+        """Show those of ``finished`` that were shown in progress for a while longer."""
+        for part in finished:
+            if np.isin(part.numbers, self._shown).any():
+                records = finished_records([part])
+                places = np.flatnonzero(np.isin(records.numbers, self._shown))
                 self._ended.append((monotonic(), records.take(places)))
 
     def close(self) -> None:
@@ -61,5 +71,5 @@ class LiveGames:
         self._file.close(CLOSE_WAIT_S)
 
 
-def _encoded(games: GameRecords) -> bytes:
+def _encode(games: GameRecords) -> bytes:
     return shard_bytes(games, compressed=False)

@@ -32,10 +32,12 @@ from vecchess.runtime.child_process import (
 from vecchess.runtime.devices import CPU, Share
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import stop_signals
+from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import build_server, open_net
 from vecchess.snn.integer.net_file import load_net
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
 
 _MARK = "selfplay-{}-{}.compiled"
@@ -127,7 +129,7 @@ def _compile_movers(searches: bool) -> None:
     server = build_server(config, CONSTANT_NET, CPU, _SHARE, numbers)
     server.start()
     _play_two(server)
-    finished = server.take_finished()[0]
+    finished = finished_records(server.take_finished())
     none = np.empty(0, np.int64)
     turns = np.empty((0, 2), np.uint8)
     numbers.add_saved(SavedGames(finished.take(none), turns, turns[:, 0]))
@@ -136,9 +138,9 @@ def _compile_movers(searches: bool) -> None:
 
 
 def _play_two(server: SelfplayServer) -> None:
-    server.numbers.add([(0, 2)])
+    server.pool.add(IdSet([(0, 2)]))
     while not server.is_idle:
-        server.turn()
+        server.step()
 
 
 def _compile_backend(config: SelfplayConfig, net: str) -> None:

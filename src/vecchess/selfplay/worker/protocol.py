@@ -3,7 +3,7 @@
     worker -> parent   stats     counters, every half second
                        note      a line for people
                        gpu       UUID of the GPU it works on
-                       shard     a shard was written: name, sha256 and counts
+                       shard     a shard was written: its manifest entry, ranges of its ids
                        failed    the worker ends: its error, with the traceback
     parent -> worker   net       network file to play with from now on
                        games     ranges of game ids to play, and files with saved beginnings

@@ -38,17 +38,17 @@ def swap_network(
         raise NetworkError(
             f"{net} has other sizes than the network played so far: start a run of its own with it"
         )
-    server.come_to_rest()
+    server.drain()
     backend = server.engine.backend
     same_rule = exit_rule_of(config, network) == exit_rule_of(config, old)
     if not (same_rule and _is_replaced(backend, network)):
         slots = backend.num_slots
-        server.take_network(ConstantBackend(slots), network)
+        server.set_network(ConstantBackend(slots), network)
         del backend  # its memory is wanted for the one that follows
         gc.collect()
         share = Share(slots, server.requests.num_rows, len(server.movers), threads)
         backend, _ = open_network(config, network, net, device, share, report_line)
-    server.take_network(backend, network)
+    server.set_network(backend, network)
 
 
 def _is_replaced(backend: Backend, network: IntegerNet) -> bool:

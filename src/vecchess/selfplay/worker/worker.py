@@ -1,4 +1,4 @@
-"""A worker: the process that plays on one device; a campaign starts it and holds its pipe."""
+"""A worker: the process that plays on one device; the supervisor starts it and holds its pipe."""
 
 import os
 import sys
@@ -16,17 +16,16 @@ from vecchess.runtime.devices import Device, Share, gpu_uuid
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.inflight_saver import InflightSaver
-from vecchess.selfplay.worker.live_games import INTERVAL_S, SHOWN_GAMES, LiveGames
+from vecchess.selfplay.worker.live_games import LiveGames
 from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
 from vecchess.selfplay.worker.swap_network import swap_network
-from vecchess.store.id_set import NumberSet, Range
+from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved_games
-from vecchess.store.records import GameRecords
+from vecchess.store.manifest import ShardEntry
 
 STATS_INTERVAL_S = 0.5
 BEHIND_S = 0.02
@@ -40,12 +39,12 @@ class WorkerPlan:
     device: Device
     config: SelfplayConfig
     net: str
-    """Network file, or "constant"."""
+    """Network file, or name of a built-in one."""
     games_folder: Path
     live_folder: Path
-    """Where a few games in progress are shown."""
+    """Folder for a few games in progress, for people."""
     inflight_folder: Path
-    """Where all of them are saved."""
+    """Folder in which all games in progress are saved."""
     shard_prefix: str
     share: Share
 
@@ -72,151 +71,150 @@ def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[
 
 
 class Worker:
-    """Plays what the parent hands out until it is told to stop."""
+    """Plays what the parent assigns until it is told to stop."""
 
     def __init__(self, plan: WorkerPlan, pipe: JsonPipe, pulse: MutableSequence[int]) -> None:
-        """Nothing is loaded before ``run``."""
-        self._plan = plan
-        self._pipe = pipe
-        self._pulse = pulse
-        self._numbers = GameIdPool()
-        self._stopping = False
-        self._resting = False
-        self._next_stats = self._next_look = 0.0
-        self._games = 0
-        self._was_idle = True
+        """Load the network and build the server and what writes its games.
 
-    def run(self) -> None:
-        """Load, play, and leave when told to, or when the device is lost: games are not on it.
-
-        Finished games are written first: until they are, the last saving holds their beginnings.
+        Raises what ``build_server`` raises.
         """
-        plan = self._plan
-        self._stage("loading the network")
-        share = self._share()
-        server = build_server(plan.config, plan.net, plan.device, share, self._numbers, self._say)
-        if uuid := gpu_uuid():
-            self._pipe.send("gpu", uuid=uuid)
-        writer = ShardWriter(
+        self._plan, self._pipe, self._pulse = plan, pipe, pulse
+        self._pool = GameIdPool()
+        self._is_stopping = self._is_resting = False
+        self._was_idle = True
+        self._next_stats = 0.0
+        self._games = 0
+        self._enter_stage("loading the network")
+        share = tuned_share(
+            plan.config, plan.net, plan.device, plan.share, self._report_line, self._on_rung
+        )
+        self._server = build_server(
+            plan.config, plan.net, plan.device, share, self._pool, self._report_line
+        )
+        self._writer = ShardWriter(
             plan.games_folder,
             plan.shard_prefix,
             plan.config.shard_games,
             plan.config.shard_interval_s,
-            lambda entry: self._pipe.send("shard", entry=entry.to_dict()),
-            self._say,
+            self._on_shard,
+            self._report_line,
         )
-        showcase = LiveGames(plan.live_folder, plan.index)
-        keeper = InflightSaver(
+        self._live = LiveGames(plan.live_folder, plan.index)
+        self._saver = InflightSaver(
             plan.inflight_folder / f"{plan.shard_prefix}.npz",
             plan.config.inflight_interval_s,
-            self._say,
+            self._report_line,
         )
-        server.start()
-        self._stage("playing")
+
+    def run(self) -> None:
+        """Play until told to stop or the device is lost, then write and save the games.
+
+        Raises DeviceError after that; games do not depend on the device.
+        """
+        if uuid := gpu_uuid():
+            self._pipe.send("gpu", uuid=uuid)
+        self._server.start()
+        self._enter_stage("playing")
         lost: DeviceError | None = None
         try:
-            while not self._stopping:
-                if self._resting:
-                    showcase.show(None)
-                    keeper.rest()
+            while not self._is_stopping:
+                if self._is_resting:
+                    self._live.show(None)
+                    self._saver.clear()
                     self._pipe.wait()
-                self._listen(server)
-                if not self._resting:
-                    showcase.note_ended(self._turn(server, writer))
-                    self._show(server, showcase)
-                    keeper.look_after(server, writer)
+                self._handle_messages()
+                if not self._is_resting:
+                    self._turn()
         except DeviceError as error:
             lost = error
-        self._stage("writing games")
-        showcase.close()
-        server.close()
-        writer.put(server.take_finished())
-        writer.close()
-        keeper.close(server)
+        self._enter_stage("writing games")
+        self._close()
         if lost is not None:
             raise lost
-        self._report(server)
-        self._stage("done")
+        self._send_stats()
+        self._enter_stage("done")
 
-    def _share(self) -> Share:
-        """What the parent gave it, with the number of slots that suits its device."""
-        plan = self._plan
-
-        def beat(rung: object) -> None:
-            self._pulse[PULSE_BEATS] += 1
-
-        return tuned_share(plan.config, plan.net, plan.device, plan.share, self._say, beat)
-
-    def _say(self, line: str) -> None:
-        """Tell people, by way of the parent."""
-        self._pipe.send("note", line=line)
-
-    def _turn(self, server: SelfplayServer, writer: ShardWriter) -> list[GameRecords]:
-        """One turn of the central loop; returns the games that it finished."""
-        if writer.is_behind:
-            sleep(BEHIND_S)  # the disk, or the processor: movers come to rest by themselves
+    def _turn(self) -> None:
+        """One turn of the central loop, and what follows from it."""
+        if self._writer.is_behind:
+            sleep(BEHIND_S)  # waits for disk or processor; the movers run out of answers and wait
         else:
-            server.turn()
+            self._server.step()
         self._pulse[PULSE_BEATS] += 1
-        finished = server.take_finished()
-        self._games += sum(records.num_games for records in finished)
-        writer.put(finished)
-        if server.is_idle and (finished or not self._was_idle):
-            writer.flush()
+        finished = self._server.take_finished()
+        self._games += sum(part.num_games for part in finished)
+        self._writer.put(finished)
+        if self._server.is_idle and (finished or not self._was_idle):
+            self._writer.flush()
             self._next_stats = 0.0
-        self._was_idle = server.is_idle
+        self._was_idle = self._server.is_idle
         if monotonic() >= self._next_stats:
-            self._report(server)
-        return finished
+            self._send_stats()
+        self._live.update(self._server, finished)
+        self._saver.update(self._server, self._writer)
 
-    def _show(self, server: SelfplayServer, showcase: LiveGames) -> None:
-        if monotonic() >= self._next_look:
-            self._next_look = monotonic() + INTERVAL_S
-            showcase.show(server.look(SHOWN_GAMES))
+    def _close(self) -> None:
+        """Write finished games, then save the others: until a finished game is written, the last
+        saving holds its beginning."""
+        self._live.close()
+        self._server.close()
+        self._writer.put(self._server.take_finished())
+        self._writer.close()
+        self._saver.close(self._server)
 
-    def _listen(self, server: SelfplayServer) -> None:
+    def _handle_messages(self) -> None:
         messages = self._pipe.receive()
-        if messages is None:  # the parent is gone: save what is finished and end
-            self._stopping = True
+        if messages is None:  # the parent is gone: write what is finished and end
+            self._is_stopping = True
             return
         for message in messages:
-            self._obey(message, server)
+            self._handle(message)
 
-    def _obey(self, message: Message, server: SelfplayServer) -> None:
+    def _handle(self, message: Message) -> None:
         if message["kind"] == "games":
-            ranges = [(first, end) for first, end in message["ranges"]]
-            self._take_over(ranges, message["saved"], server)
-            self._resting = False
-            self._stage("playing")
+            self._add_games(IdSet(map(tuple, message["ranges"])), message["saved"])
+            self._is_resting = False
+            self._enter_stage("playing")
         elif message["kind"] == "net":
-            self._swap(server, message["file"])
+            self._swap_network(message["file"])
         elif message["kind"] == "rest":
-            self._resting = True
-            self._stage("resting")
+            self._is_resting = True
+            self._enter_stage("resting")
         elif message["kind"] == "stop":
-            self._numbers.clear()
-            self._stopping = True
+            self._pool.clear()
+            self._is_stopping = True
 
-    def _take_over(self, ranges: list[Range], files: list[str], server: SelfplayServer) -> None:
-        """Play the games of ``ranges``, and let those go on that are saved in ``files``."""
-        taken = NumberSet()
+    def _add_games(self, ids: IdSet, files: list[str]) -> None:
+        """Play the games ``ids``, and resume those that are saved in ``files``."""
         if files:
-            folder, net = self._plan.inflight_folder, server.net_sha
-            if saved := read_saved_games(folder, files, ranges, net, self._say):
-                self._numbers.add_saved(saved)
-                taken.add(saved.records.numbers)
-        self._numbers.add(taken.missing(ranges))
+            folder, net = self._plan.inflight_folder, self._server.net_sha
+            if saved := read_saved_games(folder, files, ids, net, self._report_line):
+                self._pool.add_saved(saved)
+                ids -= IdSet.of(saved.records.numbers)
+        self._pool.add(ids)
 
-    def _swap(self, server: SelfplayServer, net: str) -> None:
+    def _swap_network(self, net: str) -> None:
         plan, stage = self._plan, STAGES[self._pulse[PULSE_STAGE]]
-        self._stage("loading the network")
-        swap_network(server, plan.config, net, plan.device, plan.share.threads, self._say)
-        self._stage(stage)
+        self._enter_stage("loading the network")
+        threads = plan.share.threads
+        swap_network(self._server, plan.config, net, plan.device, threads, self._report_line)
+        self._enter_stage(stage)
 
-    def _report(self, server: SelfplayServer) -> None:
+    def _report_line(self, line: str) -> None:
+        """Send a line for people to the parent."""
+        self._pipe.send("note", line=line)
+
+    def _on_shard(self, entry: ShardEntry, ids: IdSet) -> None:
+        self._pipe.send("shard", entry=entry.to_dict(), ranges=ids.ranges)
+
+    def _on_rung(self, _: object) -> None:
+        """A slot count was tried: the worker is alive."""
+        self._pulse[PULSE_BEATS] += 1
+
+    def _send_stats(self) -> None:
         now = monotonic()
         self._next_stats = now + STATS_INTERVAL_S
-        self._pipe.send("stats", time_s=now, games=self._games, **server.to_message())
+        self._pipe.send("stats", time_s=now, games=self._games, **self._server.to_message())
 
-    def _stage(self, name: str) -> None:
+    def _enter_stage(self, name: str) -> None:
         self._pulse[PULSE_STAGE] = STAGES.index(name)

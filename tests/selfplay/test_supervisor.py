@@ -14,9 +14,10 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor import supervisor as campaigns
-from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ranges
+from vecchess.selfplay.supervisor import supervisor as supervisor_module
+from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ids
 from vecchess.snn.create import create_network
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 
 CONFIG = SelfplayConfig(
@@ -31,12 +32,12 @@ class Notes:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.do: Callable[[Supervisor], object] = lambda campaign: None
+        self.do: Callable[[Supervisor], object] = lambda supervisor: None
 
-    def update(self, campaign: Supervisor) -> None:
-        self.do(campaign)
+    def update(self, supervisor: Supervisor) -> None:
+        self.do(supervisor)
 
-    def note(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         self.lines.append(line)
 
     @property
@@ -66,30 +67,30 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     notes, far = Notes(), 10**9
 
-    def kill_one(campaign: Supervisor) -> None:
-        if campaign.ledger.num_recorded > 0:
-            os.kill(campaign.workers[1].pid, signal.SIGKILL)
-            notes.do = lambda campaign: None
+    def kill_one(supervisor: Supervisor) -> None:
+        if supervisor.ledger.num_recorded > 0:
+            os.kill(supervisor.workers[1].pid, signal.SIGKILL)
+            notes.do = lambda supervisor: None
 
-    with Supervisor(config, run, [CPU, CPU], notes) as campaign:
-        assert campaign.workers == {}
-        first = campaign.play(files[0], range(16))
-        pids = [worker.pid for worker in campaign.workers.values()]
-        second = campaign.play(files[1], [(16, 24), (far, far + 8)])
-        assert [worker.pid for worker in campaign.workers.values()] == pids
+    with Supervisor(config, run, [CPU, CPU], notes) as supervisor:
+        assert supervisor.workers == {}
+        first = supervisor.play(files[0], range(16))
+        pids = [worker.pid for worker in supervisor.workers.values()]
+        second = supervisor.play(files[1], IdSet([(16, 24), (far, far + 8)]))
+        assert [worker.pid for worker in supervisor.workers.values()] == pids
         assert (first.stats.games, second.stats.games, notes.deaths) == (16, 16, [])
-        assert second.load.games_per_s > 0
+        assert second.throughput.games_per_s > 0
 
         os.kill(pids[0], signal.SIGKILL)
-        campaign.workers[0].kill()
-        third = campaign.play(files[0], range(32, 40))
+        supervisor.workers[0].kill()
+        third = supervisor.play(files[0], range(32, 40))
         assert (third.restarts, third.stats.games) == (1, 8)
         assert "killed by SIGKILL; 0 unfinished" in notes.deaths[0]
 
         notes.do = kill_one
-        fourth = campaign.play(files[1], range(100, 400))
+        fourth = supervisor.play(files[1], range(100, 400))
         assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 300, "")
-        workers = list(campaign.workers.values())
+        workers = list(supervisor.workers.values())
     assert not any(worker.is_alive for worker in workers)
 
     fresh = [server_of(config, file) for file in files]
@@ -107,60 +108,60 @@ def test_a_generation_is_stopped_and_gone_on_with(
 ) -> None:
     """By the caller's pulse, by a signal, and by another process later."""
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
-    monkeypatch.setattr(campaigns, "PULSE_S", 0.0)
+    monkeypatch.setattr(supervisor_module, "HEARTBEAT_S", 0.0)
     notes, calls = Notes(), []
-    with StopSignals() as stops, Supervisor(CONFIG, run, [CPU], notes, stops) as campaign:
+    with StopSignals() as stops, Supervisor(CONFIG, run, [CPU], notes, stops) as supervisor:
 
-        def pulse() -> str:
+        def heartbeat() -> str:
             calls.append(time.monotonic())
-            return "the others wait" if campaign.ledger.num_recorded else ""
+            return "the others wait" if supervisor.ledger.num_recorded else ""
 
-        result = campaign.play(files[0], range(400), pulse)
+        result = supervisor.play(files[0], range(400), heartbeat)
         assert result.stopped_by == "the others wait"
         recorded = result.stats.games
         assert len(calls) > 1
-        assert 0 < recorded == campaign.ledger.num_recorded < 400
-        assert campaign.workers == {}
+        assert 0 < recorded == supervisor.ledger.num_recorded < 400
+        assert supervisor.workers == {}
 
-        def interrupt(campaign: Supervisor) -> None:
-            if campaign.ledger.num_recorded > recorded:
+        def interrupt(supervisor: Supervisor) -> None:
+            if supervisor.ledger.num_recorded > recorded:
                 signal.raise_signal(signal.SIGTERM)
 
         notes.do = interrupt
-        result = campaign.play(files[0], range(400))
+        result = supervisor.play(files[0], range(400))
         assert (result.stopped_by, stops.reason) == ("SIGTERM", "SIGTERM")
         assert recorded < result.stats.games < 400
-        assert campaign.play(files[1], range(400, 310)).stats.games == 0
-    with Supervisor(CONFIG, run, [CPU], Notes()) as campaign:
-        assert campaign.play(files[0], range(400)).stats.games == 400
+        assert supervisor.play(files[1], range(400, 310)).stats.games == 0
+    with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
+        assert supervisor.play(files[0], range(400)).stats.games == 400
     fresh = server_of(CONFIG, files[0])
     assert digest_of(run, 0, 400) == play(fresh, 0, 400).digest()
     fresh.close()
 
 
-def test_a_network_of_other_sizes_ends_the_campaign_with_a_word(
+def test_a_network_of_other_sizes_ends_the_supervisor_with_a_word(
     run: RunFolder, tmp_path: Path
 ) -> None:
     sizes = tmp_path / "sizes.toml"
     sizes.write_text("blocks = 1\nchannels = 32\n")
     other = saved(tmp_path, create_network(str(sizes), 1))
-    with Supervisor(CONFIG, run, [CPU], Notes()) as campaign:
-        campaign.play(saved(tmp_path, network(1)), range(4))
+    with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
+        supervisor.play(saved(tmp_path, network(1)), range(4))
         with pytest.raises(NetworkError, match="other sizes"):
-            campaign.play(other, range(4, 8))
-        assert campaign.workers == {}
-        assert campaign.ledger.num_recorded == 0
+            supervisor.play(other, range(4, 8))
+        assert supervisor.workers == {}
+        assert supervisor.ledger.num_recorded == 0
     assert digest_of(run, 0, 4)
 
 
 def test_a_generation_that_is_recorded_needs_no_worker(run: RunFolder, tmp_path: Path) -> None:
-    with Supervisor(CONFIG, run, [CPU], Notes()) as campaign:
-        result = campaign.play("no such file", range(5, 5))
-        assert (result.stats.games, result.stopped_by, campaign.workers) == (0, "", {})
+    with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
+        result = supervisor.play("no such file", range(5, 5))
+        assert (result.stats.games, result.stopped_by, supervisor.workers) == (0, "", {})
 
 
 def test_games_are_numbered_in_steps_of_one() -> None:
-    assert as_ranges(range(3, 7)) == [(3, 7)]
-    assert as_ranges([(0, 2), (9, 10)]) == [(0, 2), (9, 10)]
+    assert as_ids(range(3, 7)).ranges == [(3, 7)]
+    assert as_ids(IdSet([(0, 2), (9, 10)])).ranges == [(0, 2), (9, 10)]
     with pytest.raises(ValueError, match="steps of 1"):
-        as_ranges(range(0, 10, 2))
+        as_ids(range(0, 10, 2))

@@ -1,0 +1,123 @@
+"""Games as the movers' kernels log them, and their one conversion to records."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.selfplay.games.game_table import Rules
+from vecchess.selfplay.games.ply_log import PLY_WORDS, unpack_plies
+from vecchess.selfplay.games.target_log import unpack_targets
+from vecchess.store.records import GameRecords, concatenate
+
+
+class LoggedGames(NamedTuple):
+    """n games; a kernel fills one with room to spare.
+
+    logged: uint16[plies, 3] (``ply_log``), words: uint32[W] (``target_log``), and for each game
+    number: int64[n] its id, start: int32[n] row of ``Rules.starts``, plies: int32[n], num_words:
+    int32[n], result: int8[n] White's, termination: uint8[n], resign: uint8[n], fingerprint:
+    uint64[n].
+    """
+
+    logged: NDArray[np.uint16]
+    words: NDArray[np.uint32]
+    number: NDArray[np.int64]
+    start: NDArray[np.int32]
+    plies: NDArray[np.int32]
+    num_words: NDArray[np.int32]
+    result: NDArray[np.int8]
+    termination: NDArray[np.uint8]
+    resign: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
+
+    @classmethod
+    def with_room(cls, num_games: int, num_plies: int, num_words: int = 0) -> "LoggedGames":
+        """Room for so many games of so many plies in all, and words of their searches."""
+        return cls(
+            logged=np.zeros((num_plies, PLY_WORDS), np.uint16),
+            words=np.zeros(num_words, np.uint32),
+            number=np.zeros(num_games, np.int64),
+            start=np.zeros(num_games, np.int32),
+            plies=np.zeros(num_games, np.int32),
+            num_words=np.zeros(num_games, np.int32),
+            result=np.zeros(num_games, np.int8),
+            termination=np.zeros(num_games, np.uint8),
+            resign=np.zeros(num_games, np.uint8),
+            fingerprint=np.zeros(num_games, np.uint64),
+        )
+
+    def copy_first(self, num_games: int, num_plies: int, num_words: int) -> "LoggedGames":
+        """A copy of the first ``num_games`` games, which have so many plies and words in all."""
+        ends = {"logged": num_plies, "words": num_words}
+        parts = self._asdict().items()
+        return LoggedGames(
+            **{name: array[: ends.get(name, num_games)].copy() for name, array in parts}
+        )
+
+
+class FinishedGames(NamedTuple):
+    """Finished games of one mover, and what their records take from rules and network."""
+
+    games: LoggedGames
+    rules: Rules
+    net_sha: str
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """int64[n]: the ids of the games."""
+        return self.games.number
+
+    @property
+    def num_games(self) -> int:
+        """n."""
+        return len(self.games.number)
+
+    @property
+    def num_plies(self) -> int:
+        """Plies of all games together."""
+        return len(self.games.logged)
+
+
+def finished_records(parts: Sequence[FinishedGames]) -> GameRecords:
+    """Records of at least one part, in the order of their ids."""
+    by_net: dict[str, list[FinishedGames]] = {}
+    for part in parts:
+        by_net.setdefault(part.net_sha, []).append(part)
+    records = [
+        to_records(_joined([part.games for part in same]), same[0].rules, net_sha)
+        for net_sha, same in by_net.items()
+    ]
+    return (records[0] if len(records) == 1 else concatenate(records)).by_number()
+
+
+def to_records(games: LoggedGames, rules: Rules, net_sha: str) -> GameRecords:
+    """Records of games played by ``rules`` with the network ``net_sha``; they share columns."""
+    offsets, word_offsets = (
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        for counts in (games.plies, games.num_words)
+    )
+    columns: dict[str, Any] = unpack_plies(games.logged, rules.most_steps)
+    columns |= unpack_targets(games.words, word_offsets, offsets)
+    num_games = len(games.number)
+    return GameRecords(
+        numbers=games.number,
+        start=rules.starts[games.start],
+        result=games.result,
+        termination=games.termination,
+        resign=games.resign,
+        fingerprint=games.fingerprint,
+        offsets=offsets,
+        span_offsets=np.arange(num_games + 1, dtype=np.int64),
+        span_ply=np.zeros(num_games, np.int32),
+        span_net=np.zeros(num_games, np.int32),
+        nets=(net_sha,),
+        **columns,
+    )
+
+
+def _joined(parts: list[LoggedGames]) -> LoggedGames:
+    if len(parts) == 1:
+        return parts[0]
+    return LoggedGames(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

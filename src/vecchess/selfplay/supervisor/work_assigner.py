@@ -1,0 +1,228 @@
+"""Assigns open games to workers, records their shards, and replaces dead workers."""
+
+from collections import Counter
+
+from vecchess.config import SelfplayConfig
+from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
+from vecchess.runtime.devices import Device, Share, share_out
+from vecchess.runtime.full_disk import FullDiskRetry
+from vecchess.runtime.json_pipe import Message
+from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.selfplay.supervisor.worker_pool import WorkerPool
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.selfplay.supervisor.worker_throughput import (
+    Throughput,
+    ThroughputMeter,
+    combined_throughput,
+)
+from vecchess.store.id_set import IdSet
+from vecchess.store.inflight import InflightFolder
+from vecchess.store.manifest import ShardEntry
+from vecchess.store.run_folder import RunFolder
+
+MAX_FRUITLESS_DEATHS = 3
+"""A worker may die so often in a row without a game recorded, or a ply saved, in between."""
+
+
+class WorkAssigner:
+    """Plays one generation after the other for a supervisor. The only writer of the manifest."""
+
+    def __init__(
+        self, config: SelfplayConfig, run: RunFolder, devices: list[Device], report_line: ReportLine
+    ) -> None:
+        """No worker is started. Raises DataError for a damaged manifest."""
+        self.pool = WorkerPool(config, run, devices)
+        self.ledger = GameLedger(run.manifest())
+        self.inflight = InflightFolder(run.inflight)
+        """Saved games of workers that are gone."""
+        self.share: Share = share_out(config, devices, 1)
+        """Each worker's share of slots, games and threads."""
+        self.restarts = 0
+        """Workers replaced in this generation."""
+        self._devices = devices
+        self._report_line = report_line
+        self._net = ""
+        self._meters: dict[int, ThroughputMeter] = {}
+        self._deaths: Counter[int] = Counter()
+        self._unrecorded: list[tuple[int, ShardEntry, IdSet]] = []
+        """Shards that wait for room in the manifest, with the worker and the games of each."""
+        waiting = "what workers have written is recorded when there is room"
+        self._retry = FullDiskRetry(report_line, lambda: waiting, "shards are recorded")
+
+    @property
+    def num_unrecorded(self) -> int:
+        """Games of shards that are written but not recorded: the disk is full."""
+        return sum(entry.stats.games for _, entry, _ in self._unrecorded)
+
+    def overall_throughput(self) -> Throughput:
+        """Throughput of all workers together, since the generation began."""
+        return combined_throughput([meter.overall() for meter in self._meters.values()])
+
+    def begin_generation(self, net: str, ids: IdSet) -> None:
+        """Open a new generation: the games ``ids``, played by ``net``."""
+        for worker, message in self.pool.receive(timeout_s=0.0):  # sent after the last one ended
+            self.handle_message(worker, message)
+        self.ledger.open(ids)
+        self.restarts = 0
+        self._net = net
+        self._meters.clear()
+        self._survey_saved_games()
+        if saved := self.inflight.count(self.ledger.missing):
+            self._report_line(f"{saved:,} games go on from where they were saved")
+
+    def end_generation(self) -> None:
+        """Let the workers rest: every game of the generation is recorded."""
+        self.pool.rest()
+        self._survey_saved_games()
+
+    def start_workers(self) -> None:
+        """Start the workers that are missing, and give each a share of the open games."""
+        for worker in list(self.pool.workers.values()):
+            if worker.is_alive:
+                worker.begin_generation(self._net)
+            else:
+                self._reap(worker, worker.reason_of_death())
+        needed = min(len(self._devices), self.ledger.num_open)
+        for index in range(needed):
+            if index not in self.pool.workers:
+                self.pool.start(index, self._net, self.share)
+            self._assign_share(index, needed - index)
+
+    def poll(self) -> None:
+        """One round: handle messages, record shards, replace dead workers."""
+        for worker, message in self.pool.receive():
+            self.handle_message(worker, message)
+        self._record_shards()
+        if not self._unrecorded:  # replacing a worker records the shards it did not report
+            for worker, reason in self.pool.dead():
+                self._retry.attempt(lambda w=worker, r=reason: self._replace(w, r))  # type: ignore[misc]
+
+    def poll_stopping(self, errors: list[VecchessError]) -> None:
+        """One round with workers that were told to stop: record what they finish, remove those
+        that have ended. Their errors, and errors of recording, are added to ``errors``."""
+        for worker, message in self.pool.receive():
+            self._handle_last_message(worker, message, errors)
+        for worker in [each for each in self.pool.workers.values() if not each.is_alive]:
+            self._retire(worker, errors)
+
+    def handle_message(self, worker: WorkerProcess, message: Message) -> None:
+        """Do what a worker's message asks for, see ``worker/protocol.py``."""
+        kind, index = message["kind"], worker.plan.index
+        if kind == "stats":
+            worker.meter.read(message)
+            self._meters[index] = worker.meter
+            self._replenish(worker, message)
+        elif kind == "shard":
+            entry = ShardEntry.from_dict(message["entry"])
+            ids = IdSet((first, end) for first, end in message["ranges"])
+            self._unrecorded.append((index, entry, ids))
+            self._record_shards()
+            worker.recorded += entry.stats.games
+            self._deaths[index] = 0
+        elif kind == "gpu":
+            worker.gpu = message["uuid"]
+        elif kind == "note":
+            self._report_line(f"{worker.name}: {message['line']}")
+        elif kind == "failed":
+            worker.failure = message
+
+    def _record_shards(self) -> None:
+        """Record the shards that wait, while there is room; raises what the ledger raises."""
+        while self._unrecorded:
+            first = self._unrecorded[0]
+            if not self._retry.attempt(lambda: self.ledger.record(*first)):  # noqa: B023
+                return
+            del self._unrecorded[0]
+
+    def _replenish(self, worker: WorkerProcess, message: Message) -> None:
+        """Keep a few seconds of games with each worker, fewer towards the end."""
+        wanted = max(self.share.games // 2, int(2 * worker.meter.games_per_s))
+        if message["unstarted"] < wanted and not worker.is_told_to_stop:
+            per_worker = -(-self.ledger.num_open // len(self._devices))
+            self._assign(worker.plan.index, min(wanted - message["unstarted"], per_worker))
+
+    def _assign_share(self, index: int, num_workers: int) -> None:
+        """Give a worker its part of the open games, which are shared by ``num_workers``."""
+        share = -(-self.ledger.num_open // num_workers)
+        self._assign(index, min(share, 2 * self.share.games))
+
+    def _assign(self, index: int, count: int) -> None:
+        if ids := self.ledger.assign(index, count):
+            self.pool.workers[index].send_games(ids, self.inflight.files_with(ids))
+
+    def _survey_saved_games(self) -> None:
+        """Find the files of workers that are gone, and remove those that are not needed."""
+        alive = {worker.plan.shard_prefix for worker in self.pool.workers.values()}
+        self.inflight.drop(self.ledger.has_missing, alive)
+        self.inflight.survey(alive)
+
+    def _replace(self, worker: WorkerProcess, reason: str) -> None:
+        """Replace a dead worker, and give its part of the open games to the new one."""
+        self._reap(worker, reason)
+        self.pool.start(worker.plan.index, self._net, self.share)
+        self._assign_share(worker.plan.index, len(self._devices))
+
+    def _reap(self, worker: WorkerProcess, reason: str) -> None:
+        """Remove a dead worker and take its games back, or raise its error.
+
+        Raises DiskFull where its shards cannot be recorded: it is not removed then.
+        """
+        index = worker.plan.index
+        for message in worker.pipe.receive() or []:
+            if message["kind"] == "failed":  # its shards are found by ``release``
+                worker.failure = message
+        assigned = self.ledger.assigned_to(index)
+        plies, recorded = self.inflight.num_plies(assigned), self.ledger.num_recorded
+        unfinished = self.ledger.release(index, worker.plan.shard_prefix)
+        del self.pool.workers[index]
+        failure = worker.failure or {}
+        reason = str(failure.get("error", reason))
+        if failure.get("expected"):
+            raise _error_of(failure)
+        self._survey_saved_games()
+        if self.ledger.num_recorded > recorded or self.inflight.num_plies(assigned) > plies:
+            self._deaths[index] = 0
+        self._report_line(
+            f"{worker.name} died: {reason}; {unfinished} unfinished games will be played"
+        )
+        if failure.get("out_of_memory"):
+            slots = self.pool.lower_slots(worker.plan)
+            self._report_line(f"{worker.name} goes on with {slots:,} slots")
+        if "traceback" in failure:
+            self._report_line(str(failure["traceback"]).rstrip())
+        self._deaths[index] += 1
+        if self._deaths[index] >= MAX_FRUITLESS_DEATHS:
+            raise WorkerDied(f"{worker.name} died {self._deaths[index]} times in a row: {reason}")
+        self.restarts += 1
+
+    def _handle_last_message(
+        self, worker: WorkerProcess, message: Message, errors: list[VecchessError]
+    ) -> None:
+        """As ``handle_message``; errors are kept in ``errors`` until all workers have ended."""
+        try:
+            self.handle_message(worker, message)
+        except VecchessError as error:
+            errors.append(error)
+
+    def _retire(self, worker: WorkerProcess, errors: list[VecchessError]) -> None:
+        """Remove a worker that was told to stop and has ended: record what it did not report."""
+        for message in worker.pipe.receive() or []:
+            self._handle_last_message(worker, message, errors)
+        index = worker.plan.index
+        del self.pool.workers[index]
+        self._unrecorded = [waiting for waiting in self._unrecorded if waiting[0] != index]
+        try:
+            self.ledger.release(index, worker.plan.shard_prefix)
+        except VecchessError as error:
+            errors.append(error)
+        if worker.failure is not None and worker.failure.get("expected"):
+            errors.append(_error_of(worker.failure))
+        elif worker.failure is not None:
+            self._report_line(f"{worker.name} died while stopping: {worker.failure['error']}")
+
+
+def _error_of(failure: Message) -> VecchessError:
+    """The error that a worker reported, with the same exit code."""
+    kind: type[VecchessError] = NetworkError if failure["exit_code"] == 2 else DataError
+    return kind(str(failure["error"]))
