@@ -82,7 +82,7 @@ class TrainConfig(PlayConfig):
     """Positions of the game that a new network sees, the newest included. Without it the number in
     its file of sizes, 1 for a preset."""
     init_from: Path | None = None
-    """Network file or checkpoint whose weights the run starts with."""
+    """Network file whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1)] = 6
     """Training iterations. Supervised learning reports once in each."""
     games_per_iter: Annotated[int, Field(ge=1)] = 96

@@ -31,7 +31,7 @@ MANIFEST_FILE = "manifest.json"
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class SavedCheckpoint:
     """A checkpoint that was read and whose files have their sha256."""
 
     path: Path
@@ -77,7 +77,7 @@ class CheckpointFolder:
         self._prune()
         return path
 
-    def latest(self, report_line: ReportLine) -> Checkpoint | None:
+    def latest(self, report_line: ReportLine) -> SavedCheckpoint | None:
         """The newest checkpoint that is whole; None where there are no checkpoints.
 
         ``report_line`` gets a line about each damaged one that was skipped. Raises DataError where
@@ -134,7 +134,7 @@ class CheckpointFolder:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def load_checkpoint(path: Path) -> Checkpoint:
+def load_checkpoint(path: Path) -> SavedCheckpoint:
     """Read the checkpoint at ``path``.
 
     Raises ConfigError where ``path`` is no checkpoint, DataError where it is damaged or was written
@@ -144,7 +144,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         raise ConfigError(f"{path} is not a checkpoint: it has no {MANIFEST_FILE}")
     manifest = _read_manifest(path)
     files = {name: _read_file(path / name, manifest["files"][name]) for name in STATE_FILES}
-    return Checkpoint(path, files, manifest["facts"])
+    return SavedCheckpoint(path, files, manifest["facts"])
 
 
 def _read_file(file: Path, entry: Mapping[str, Any]) -> bytes:
