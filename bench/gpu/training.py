@@ -20,14 +20,14 @@ from vecchess.snn.modules.neuron import LifFunction, lif
 from vecchess.snn.presets import NetConfig
 
 SNNTORCH = "snntorch"
-WAYS: dict[str, LifFunction] = {"triton": lif_triton, "plain": lif}
-"""How the neurons of our networks are computed; all else is the same."""
+NEURONS: dict[str, LifFunction] = {"triton": lif_triton, "plain": lif}
+"""Implementations of the neuron; the rest of the network is the same."""
 
 
 def training(setting: Setting) -> dict[str, Any]:
-    """Samples/s and peak memory with batch norm (bf16, as one-gpu.toml has it) and quantised.
+    """Samples/s and peak memory with batch norm (bf16, as in one-gpu.toml) and quantised.
 
-    Fails where the two ways to compute neurons do not give the same bits.
+    Raises SystemExit where the two implementations of the neuron give different bits.
     """
     sizes, batch = setting.base.config, 1 if setting.quick else 512
     bitboards = torch.from_numpy(setting.questions(batch).planes.view("i8"))
@@ -53,43 +53,43 @@ def training(setting: Setting) -> dict[str, Any]:
 
 
 def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[TrainingEntrant]:
-    """Twice ours in each phase, and the loop; all with weights from one seed."""
+    """Our network with each neuron in each phase, and the snntorch loop; weights from one seed."""
 
     def learner(name: str, make: Callable[[], nn.Module], kind: torch.dtype) -> TrainingEntrant:
         torch.manual_seed(0)
-        seen = planes.permute(0, 3, 1, 2).contiguous() if name == SNNTORCH else planes
-        return TrainingEntrant(name, make().to(planes.device), seen, labels, kind)
+        inputs = planes.permute(0, 3, 1, 2).contiguous() if name == SNNTORCH else planes
+        return TrainingEntrant(name, make().to(planes.device), inputs, labels, kind)
 
-    def ours(way: LifFunction) -> SpikingNet:
+    def ours(neuron: LifFunction) -> SpikingNet:
         module = SpikingNet(sizes).to(planes.device)
-        module.lif = way
+        module.lif = neuron
         return module
 
-    def folded(way: LifFunction) -> SpikingNet:
+    def folded(neuron: LifFunction) -> SpikingNet:
         module = deepcopy(base)
-        module.lif = way
+        module.lif = neuron
         return module
 
     torch.manual_seed(0)
     base = settled(ours(lif), planes)
-    found = [learner(SNNTORCH, lambda: TrainingLoop(sizes), torch.bfloat16)]
-    for name, way in WAYS.items():
-        found.append(learner(f"float_{name}", partial(ours, way), torch.bfloat16))
-        found.append(learner(f"folded_{name}", partial(folded, way), torch.float32))
-    return found
+    learners = [learner(SNNTORCH, lambda: TrainingLoop(sizes), torch.bfloat16)]
+    for name, neuron in NEURONS.items():
+        learners.append(learner(f"float_{name}", partial(ours, neuron), torch.bfloat16))
+        learners.append(learner(f"folded_{name}", partial(folded, neuron), torch.float32))
+    return learners
 
 
 @torch.no_grad()
 def _require_same(learners: list[TrainingEntrant], planes: Tensor) -> None:
-    """The quantised networks have the same weights, so what they say has to be the same."""
-    said = [learner.module(planes) for learner in learners if learner.name.startswith("folded_")]
-    for one, other in zip(said[0][:2], said[1][:2], strict=True):
+    """Check that quantised networks, which have equal weights, give equal outputs."""
+    outputs = [learner.module(planes) for learner in learners if learner.name.startswith("folded_")]
+    for one, other in zip(outputs[0][:2], outputs[1][:2], strict=True):
         if not torch.equal(one, other):
             raise SystemExit("the Triton neuron and plain operators differ in a quantised network")
 
 
 def _warm_up(learner: TrainingEntrant, setting: Setting) -> int | None:
-    """Most memory a step takes besides what lies there, in bytes; None in the interpreter."""
+    """Peak memory of a step beyond what was allocated before, in bytes; None without a GPU."""
     for _ in range(WARM_UP):
         learner.turn()
     if not setting.on_gpu:
@@ -101,7 +101,7 @@ def _warm_up(learner: TrainingEntrant, setting: Setting) -> int | None:
 
 
 def _neuron_seconds(sizes: NetConfig, batch: int, setting: Setting) -> dict[str, Any]:
-    """One layer of neurons forward and backward, alone, and the bytes that cannot be avoided."""
+    """Seconds of one neuron layer forward and backward, and the bytes that it must move."""
     if not setting.on_gpu:
         return {}
     shape = batch, 8, 8, sizes.channels
@@ -109,11 +109,11 @@ def _neuron_seconds(sizes: NetConfig, batch: int, setting: Setting) -> dict[str,
     membrane = torch.zeros(shape, device=setting.device)
     surrogate, upstream = SURROGATES["atan"], torch.randn_like(currents)
 
-    def work(way: LifFunction) -> None:
-        fired = way(currents, membrane, sizes.grid_bits, surrogate, False)
+    def work(neuron: LifFunction) -> None:
+        fired = neuron(currents, membrane, sizes.grid_bits, surrogate, False)
         torch.autograd.grad(fired.spikes.values, currents, upstream)
 
-    seconds = {name: device_seconds(partial(work, way)) for name, way in WAYS.items()}
+    seconds = {name: device_seconds(partial(work, neuron)) for name, neuron in NEURONS.items()}
     num_bytes = 5 * currents.nbytes + 3 * membrane.nbytes
     return {
         "seconds": seconds,

@@ -1,11 +1,11 @@
-"""What a loss schedule does for the answers after few time steps.
+"""Effect of the loss schedule on the answers after few time steps.
 
     python bench/learning/early_steps.py NET --data SHARD [SHARD ...] --games SHARD --out FOLDER
 
 Trains NET a little further on ``--data``, once for each schedule and with the same samples, and
-calibrates what comes out on ``--games``. Prints one JSON object a schedule: cross-entropy after
-every time step, and what leaving early then takes in time steps and costs, on the half of the
-positions that did not choose the rule. ``--sizes`` may differ from NET in ``time_steps``.
+calibrates the result on ``--games``. Prints one JSON object a schedule: cross-entropy after every
+time step, and the time steps and cost of an early exit, on the half of the positions that did not
+choose the rule. ``--sizes`` may differ from NET in ``time_steps``.
 """
 
 import argparse
@@ -41,10 +41,10 @@ def main() -> None:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.schedules:
-        print(json.dumps({"schedule": name} | _try(name, options)), flush=True)
+        print(json.dumps({"schedule": name} | _run_schedule(name, options)), flush=True)
 
 
-def _try(name: str, options: argparse.Namespace) -> dict[str, Any]:
+def _run_schedule(name: str, options: argparse.Namespace) -> dict[str, Any]:
     settings, run = options.out / f"{name}.toml", options.out / name
     settings.write_text(SETTINGS.format(schedule=SCHEDULES[name], lr=options.lr))
     data = [word for shard in options.data for word in ("--data", shard)]
@@ -52,17 +52,17 @@ def _try(name: str, options: argparse.Namespace) -> dict[str, Any]:
     trained = _vecchess("train", "--config", settings, "--run-dir", run, "--quiet", *sizes, *data)
     net, rule = Path(trained["net"]), options.out / f"{name}.safetensors"
     games = [word for shard in options.games for word in ("--games", shard)]
-    found = _vecchess("calibrate", net, *games, "--gpus", "cpu", "--out", rule)
+    calibrated = _vecchess("calibrate", net, *games, "--gpus", "cpu", "--out", rule)
     return {
         "samples": trained["samples"],
-        "cross_entropy": [round(row["cross_entropy"], 4) for row in found["curve"]],
-        "rule": found["rule"],
-        "holdout": found["holdout"],
+        "cross_entropy": [round(row["cross_entropy"], 4) for row in calibrated["curve"]],
+        "rule": calibrated["rule"],
+        "holdout": calibrated["holdout"],
     }
 
 
 def _vecchess(*words: object) -> dict[str, Any]:
-    """The JSON of a command of ours."""
+    """The JSON that a vecchess command prints."""
     command = [sys.executable, "-m", "vecchess_cli.main", *map(str, words), "--json"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

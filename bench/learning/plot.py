@@ -1,8 +1,8 @@
-"""Draw a training run: its losses, and its scores against players that never change.
+"""Plots a training run: its losses, and its scores against players that never change.
 
     python bench/learning/plot.py runs/tiny-gumbel bench/learning/tiny-gumbel.png
 
-Of supervised runs, one or several to compare: how many moves of held-out games they foretell.
+For supervised runs, one or several to compare, it plots the share of held-out moves predicted:
 
     python bench/learning/plot.py runs/tiny runs/twin bench/learning/tiny-stockfish.png
 
@@ -23,19 +23,19 @@ LOSSES = {"loss_policy": "policy loss", "loss_value": "value loss", "entropy": "
 
 
 def main(runs: list[Path], out: Path) -> None:
-    """Write the picture of ``runs`` to ``out``; the losses are the first one's."""
-    told = {run.name: list(read_metrics(run)) for run in runs}
-    first = told[runs[0].name]
+    """Write the plot of ``runs`` to ``out``; the losses are the first run's."""
+    metrics = {run.name: list(read_metrics(run)) for run in runs}
+    first = metrics[runs[0].name]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     draw_losses(left, of_kind(first, "learn"))
     if of_kind(first, "examine"):
-        for name, lines in told.items():
+        for name, lines in metrics.items():
             draw_top1(right, name, of_kind(lines, "examine"))
     else:
         draw_scores(right, of_kind(first, "eval"))
     for axes in (left, right):
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    figure.suptitle(", ".join(told))
+    figure.suptitle(", ".join(metrics))
     figure.savefig(out, dpi=110)
 
 
@@ -47,16 +47,16 @@ def of_kind(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 def draw_losses(axes: Any, lines: list[dict[str, Any]]) -> None:
     """Losses by samples."""
     for key, label in LOSSES.items():
-        told = [line for line in lines if key in line]
-        if told:
-            axes.plot([x["samples"] for x in told], [x[key] for x in told], label=label, lw=0.8)
+        points = [(line["samples"], line[key]) for line in lines if key in line]
+        if points:
+            axes.plot(*zip(*points, strict=True), label=label, lw=0.8)
     axes.axhline(0, color="grey", lw=0.5)
     axes.set(xlabel="samples", ylabel="nats")
     axes.legend()
 
 
 def draw_top1(axes: Any, name: str, lines: list[dict[str, Any]]) -> None:
-    """Share of held-out moves that are the network's first choice, by samples."""
+    """Share of held-out moves that the network ranks first, by samples."""
     axes.plot(
         [line["samples"] for line in lines],
         [line["top1"][-1] for line in lines],
@@ -70,14 +70,14 @@ def draw_top1(axes: Any, name: str, lines: list[dict[str, Any]]) -> None:
 def draw_scores(axes: Any, lines: list[dict[str, Any]]) -> None:
     """Scores with their 95 % intervals, by samples."""
 
-    def who(line: dict[str, Any]) -> str:
+    def pairing(line: dict[str, Any]) -> str:
         return f"{line['player']} against {line['opponent']}"
 
-    for name, group in groupby(sorted(lines, key=who), who):
-        told = list(group)
-        samples = [line["samples"] for line in told]
-        axes.plot(samples, [line["score"] for line in told], marker=".", label=name)
-        bounds = [line["score_interval"] for line in told]
+    for name, group in groupby(sorted(lines, key=pairing), pairing):
+        matches = list(group)
+        samples = [line["samples"] for line in matches]
+        axes.plot(samples, [line["score"] for line in matches], marker=".", label=name)
+        bounds = [line["score_interval"] for line in matches]
         axes.fill_between(samples, *zip(*bounds, strict=True), alpha=0.15)
     axes.axhline(0.5, color="grey", lw=0.5)
     axes.set(xlabel="samples", ylabel="score", ylim=(0, 1))

@@ -1,4 +1,4 @@
-"""Whole runs of ``vecchess train``: they learn, stop, go on exactly, and say what is wrong."""
+"""Whole runs of ``vecchess train``: they learn, stop, resume exactly, and report errors."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory, little: list[object]) -> Path:
-    """A run that nobody disturbed."""
+    """A run without interruption."""
     run = tmp_path_factory.mktemp("runs") / "run"
     summary = last_json(inside("train", *QUICK, *little, "--run-dir", run, "--json"))
     assert (summary["iterations"], summary["exit_code"]) == (2, 0)
@@ -54,15 +54,15 @@ def test_the_run_folder(reference: Path) -> None:
 def test_the_games_can_be_played_again(reference: Path) -> None:
     """Those of each generation by its own network."""
     again = inside("replay", reference, "--verify-all", 16, "--gpus", "cpu", "--slots", 3, "--json")
-    told = last_json(again)
-    assert (told["games"], told["identical"]) == (16, 16)
-    assert list(told["networks"].values()) == [8, 8]
+    replayed = last_json(again)
+    assert (replayed["games"], replayed["identical"]) == (16, 16)
+    assert list(replayed["networks"].values()) == [8, 8]
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
-def test_a_stopped_run_goes_on_as_if_nothing_had_been(
+def test_a_stopped_run_resumes_to_the_same_result(
     reference: Path, tmp_path: Path, little: list[object], number: signal.Signals
 ) -> None:
     run = tmp_path / "run"
@@ -75,15 +75,15 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(
 
 
 def _stopped(options: list[object], run: Path, number: signal.Signals, updates: int) -> str:
-    """Start a run and stop it after so many updates; returns what it said."""
+    """Start a run and stop it after so many updates; returns what it wrote."""
     running = start("train", *options, "--run-dir", run)
-    while len(told := _kinds(run)) < 400 and told.count("learn") < updates:
+    while len(kinds := _kinds(run)) < 400 and kinds.count("learn") < updates:
         assert running.poll() is None, running.communicate()[1]
         time.sleep(0.01)
     running.send_signal(number)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == {signal.SIGTERM: 75, signal.SIGINT: 130}[number], said
-    return str(said)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == {signal.SIGTERM: 75, signal.SIGINT: 130}[number], err
+    return f"{out}\n{err}"
 
 
 def _kinds(run: Path) -> list[str]:
@@ -288,7 +288,7 @@ def test_a_run_has_one_writer(reference: Path, tmp_path: Path) -> None:
 def test_a_gate_admits_networks_that_are_strong_enough(
     reference: Path, tmp_path: Path, little: list[object]
 ) -> None:
-    judged = gated(tmp_path / "run", little, "-800,-400")
-    assert [line["admitted"] for line in judged] == [True, True]
+    verdicts = gated(tmp_path / "run", little, "-800,-400")
+    assert [line["admitted"] for line in verdicts] == [True, True]
     assert newest(tmp_path / "run") == newest(reference)
     assert not (tmp_path / "run/candidate.safetensors").exists()

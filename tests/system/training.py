@@ -1,4 +1,4 @@
-"""What tests of ``vecchess train`` have in common: tiny runs, and what is to be read of them."""
+"""Shared by tests of ``vecchess train``: options of tiny runs, and readers of their folders."""
 
 import json
 from pathlib import Path
@@ -25,19 +25,19 @@ PGN = """[Event "?"]
 
 
 def little_options(folder: Path) -> list[object]:
-    """Options for a network that learns fast, and for all there is to tell of it."""
+    """Options for a network that trains fast, with every update in metrics.jsonl."""
     (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
     (folder / "train.toml").write_text("log_every = 1\n")
     return ["--net", folder / "net.toml", "--config", folder / "train.toml"]
 
 
 def facts(run: Path) -> list[dict[str, Any]]:
-    """What metrics.jsonl says, without what depends on the clock."""
+    """The lines of metrics.jsonl without the values that depend on the clock."""
     return [{key: line[key] for key in line if key not in CLOCKS} for line in lines_of(run)]
 
 
 def lines_of(run: Path) -> list[dict[str, Any]]:
-    """The whole lines of metrics.jsonl, as far as there are any."""
+    """The whole lines of metrics.jsonl, if there are any."""
     file = run / "metrics.jsonl"
     whole = file.read_text().split("\n")[:-1] if file.exists() else []
     return [json.loads(line) for line in whole]
@@ -47,8 +47,8 @@ def newest(run: Path) -> str:
     return str(json.loads((run / "nets/latest.json").read_text())["sha256"])
 
 
-def gated(run: Path, little: list[object], test: str) -> list[dict[str, Any]]:
-    """What the gate said of the networks of a run with this test."""
-    options = [*QUICK, *little, "--gate", test, "--gate-games", 20, "--run-dir", run]
+def gated(run: Path, little: list[object], test: str, *more: object) -> list[dict[str, Any]]:
+    """The gate's verdicts on the networks of a run with this test."""
+    options = [*QUICK, *little, *more, "--gate", test, "--gate-games", 20, "--run-dir", run]
     assert last_json(inside("train", *options, "--json"))["exit_code"] == 0
     return [line for line in lines_of(run) if line["kind"] == "gate"]

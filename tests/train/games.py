@@ -8,6 +8,7 @@ from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
+from vecchess.train.data.returns import has_evaluation
 
 
 def games(num_games: int = 12, chess960: bool = False, seed: int = 1) -> GameRecords:
@@ -43,3 +44,12 @@ def searched(records: GameRecords, moves: int = 8) -> GameRecords:
         target_action=np.concatenate([*rows, []]).astype(np.uint16),
         target_prob=draw.integers(1, 1000, offsets[-1]).astype(np.uint16),
     )
+
+
+def advantages(records: GameRecords, returned: np.ndarray) -> np.ndarray:
+    """float32[plies]: ``returned`` less the recorded value, win minus loss; 0 without a value."""
+    win, draw = records.win.astype(float), records.draw.astype(float)
+    loss = np.maximum(VALUE_UNIT - win - draw, 0)
+    value = (win - loss) / (win + draw + loss)
+    difference = returned[:, 0].astype(float) - returned[:, 2] - value
+    return (difference * has_evaluation(records)).astype(np.float32)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.train.games import games, searched
+from tests.train.games import advantages, games, searched
 from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.collate import make_samples
-from vecchess.train.data.returns import advantages, lambda_returns
+from vecchess.train.data.returns import lambda_returns
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])

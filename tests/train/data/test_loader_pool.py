@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 import torch
 
+from tests.train.data.odd_shards import DeadShards, SlowShards
 from tests.train.games import games, searched
 from vecchess.errors import DataError, WorkerDied
 from vecchess.selfplay.supervisor.worker_process import UNATTENDED_S
 from vecchess.store.records import GameRecords
-from vecchess.store.shard import ShardFile, write_shard
+from vecchess.store.shard import write_shard
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.loader_pool import LoaderPool
@@ -134,14 +135,6 @@ def test_a_process_that_hangs_is_reported(folder) -> None:
         assert not active_children()
 
 
-class DeadShards(GivenShards):
-    """As if a disk did not answer."""
-
-    def first(self, num_shards: int) -> list[ShardFile]:
-        time.sleep(300)
-        return super().first(num_shards)
-
-
 def test_a_disk_that_does_not_answer_is_reported(folder) -> None:
     with (
         LoaderPool(DeadShards([folder]), SharedBuffers(32, 1), stall_timeout_s=0.7) as loader,
@@ -150,21 +143,12 @@ def test_a_disk_that_does_not_answer_is_reported(folder) -> None:
         list(loader.batches(specs(1)))
 
 
-class SlowShards(GivenShards):
-    """As if reading took long: two seconds of work before the shards are there."""
-
-    def first(self, num_shards: int) -> list[ShardFile]:
-        end = time.process_time() + 2.0
-        while time.process_time() < end:
-            pass
-        return super().first(num_shards)
-
-
 def test_a_slow_start_is_no_hang(folder) -> None:
-    with LoaderPool(SlowShards([folder]), SharedBuffers(32, 1), stall_timeout_s=1.0) as loader:
+    with LoaderPool(SlowShards([folder]), SharedBuffers(32, 1), stall_timeout_s=0.6) as loader:
         assert len(list(loader.batches(specs(2)))) == 2
 
 
+@pytest.mark.slow
 def test_a_trainer_that_was_stopped_itself_reports_no_hang(folder) -> None:
     """Both sides stopped, as by Ctrl-Z, for longer than a process may do nothing."""
     program = (

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.store.games import made_up
+from tests.train.games import advantages
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.train.data.returns import advantages, has_evaluation, lambda_returns, outcomes
+from vecchess.train.data.returns import has_evaluation, lambda_returns, outcomes
 
 
 @pytest.fixture

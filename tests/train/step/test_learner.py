@@ -25,8 +25,9 @@ from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
-BATCH = 128
-OBJECTIVES = ["alphazero", "supervised", "ppo", "reinforce"]
+BATCH = 64
+OBJECTIVES = ["alphazero", pytest.param("supervised", marks=pytest.mark.slow), "ppo", "reinforce"]
+"""``supervised`` has the loss of ``alphazero``."""
 
 
 class NoReads(TorchDispatchMode):
@@ -54,6 +55,9 @@ class Together:
         self._barrier.wait()
 
 
+SLOW_CASES = [("ppo", False), ("reinforce", True), ("supervised", False), ("supervised", True)]
+
+
 def config_of(objective: str, **settings: Any) -> TrainConfig:
     data = {"data": ["games.pgn"]} if objective == "supervised" else {}
     loss = settings.pop("loss", {})
@@ -65,7 +69,7 @@ def config_of(objective: str, **settings: Any) -> TrainConfig:
 def batches() -> list[Samples[Tensor]]:
     records = searched(games(6))
     plies = trainable_plies(records)
-    chosen = np.random.default_rng(1).choice(plies, (4, BATCH))
+    chosen = np.random.default_rng(1).choice(plies, (3, BATCH))
     made = [make_samples(records, rows) for rows in chosen]
     bits = [replace(samples, planes=samples.planes.view(np.int64)) for samples in made]
     return [samples.map(torch.from_numpy) for samples in bits]
@@ -92,8 +96,16 @@ def learn(
     return [one.means["loss"] for one in steps]
 
 
-@pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    ("objective", "folded"),
+    [
+        ("alphazero", False),
+        ("alphazero", True),
+        ("ppo", True),
+        ("reinforce", False),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_CASES),
+    ],
+)
 def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
     config = config_of(objective, micro_batch=32, optimiser={"lr": 1e-3, "warmup_samples": 0})
     alone = Learner(config, new_net(folded), Alone())
@@ -121,7 +133,7 @@ def test_what_learns_is_what_plays_at_every_step(batches) -> None:
     config = config_of("alphazero", optimiser={"lr": 0.02, "warmup_samples": 0})
     learner = Learner(config, new_net(folded=True), Alone())
     planes = unpack_bitboards(batches[0].planes[:16])
-    for batch in batches * 3:
+    for batch in batches * 2:
         learner.step(batch, 0.0, [])
         deployed = from_integers(exported(learner.net)).eval()
         with torch.no_grad():
@@ -135,13 +147,13 @@ def test_what_learns_is_what_plays_at_every_step(batches) -> None:
 def test_the_loss_falls(objective: str, batches) -> None:
     settings = {"optimiser": {"lr": 3e-3, "warmup_samples": 0, "lr_schedule": "constant"}}
     learner = Learner(config_of(objective, **settings), new_net(folded=False), Alone())
-    losses = learn(learner, batches[:1] * 12)
+    losses = learn(learner, batches[:1] * 8)
     assert losses[-1] < losses[0] - 0.05
 
 
 def test_micro_batches_change_nothing(batches) -> None:
     found = []
-    for micro_batch in (32, 64, 128):
+    for micro_batch in (32, 64):
         config = config_of("alphazero", micro_batch=micro_batch)
         found.append(learn(Learner(config, new_net(folded=False), Alone()), batches))
     for losses in found[1:]:  # later ones differ by spikes that rounding has tipped
@@ -153,9 +165,9 @@ def test_spikes_above_the_target_are_pushed_down(batches) -> None:
     rates = []
     for penalty in (0.0, 20.0):
         loss = {"spike_penalty": penalty, "spike_target": 0.0}
-        config = config_of("alphazero", loss=loss, optimiser={"lr": 3e-3, "warmup_samples": 0})
+        config = config_of("alphazero", loss=loss, optimiser={"lr": 6e-3, "warmup_samples": 0})
         learner = Learner(config, new_net(folded=False), Alone())
-        learn(learner, batches * 5)
+        learn(learner, batches * 3)
         rates.append(sum(learner.rates))
     assert rates[1] < 0.8 * rates[0]
 

@@ -54,22 +54,6 @@ def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
     return returned
 
 
-def advantages(records: GameRecords, returned: NDArray[np.float32]) -> NDArray[np.float32]:
-    """float32[plies]: return less recorded value of each ply, as win minus loss.
-
-    ``returned``: float32[plies, 3] of ``lambda_returns``. 0 where the position was not evaluated.
-    """
-    advantage = np.zeros(len(records.action), np.float32)
-    _compute_advantages(
-        np.ascontiguousarray(records.win),
-        np.ascontiguousarray(records.draw),
-        has_evaluation(records),
-        returned,
-        advantage,
-    )
-    return advantage
-
-
 def outcomes(records: GameRecords) -> NDArray[np.int8]:
     """int8[plies]: the game's result for the mover of each ply: 1 won, 0 drawn, -1 lost."""
     began_black = (records.start[:, COUNTERS] >> np.uint64(COLOUR_SHIFT)).astype(np.int64)
@@ -97,11 +81,3 @@ def _compute_returns(offsets, outcome, win, draw, evaluated, trace, returned):  
             returned[ply, 0] = rest * value[2] + weight * returned[ply + 1, 2]
             returned[ply, 1] = rest * value[1] + weight * returned[ply + 1, 1]
             returned[ply, 2] = rest * value[0] + weight * returned[ply + 1, 0]
-
-
-@kernel
-def _compute_advantages(win, draw, evaluated, returned, advantage):  # type: ignore[no-untyped-def]
-    for ply in range(len(advantage)):
-        if evaluated[ply]:
-            value = wdl_value(np.int64(win[ply]), np.int64(draw[ply]))
-            advantage[ply] = np.float64(returned[ply, 0]) - returned[ply, 2] - value[0] + value[2]
