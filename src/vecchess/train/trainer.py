@@ -93,7 +93,7 @@ class Trainer:
             save()
         elif progress.candidate_waits and self._publish_and_evaluate(source):
             save()
-        while progress.iteration < self.config.iterations and not self._stop_requested():
+        while progress.iteration < self.config.iterations and not self._agree_on_stop():
             is_done = self._prepare_and_learn(source) and self._publish_and_evaluate(source)
             if is_done and self._is_due(self.config.checkpoint_every):
                 save()
@@ -132,7 +132,7 @@ class Trainer:
                 progress.iteration_step += 1
                 display.update(progress.iteration_step, metrics)
                 if metrics.rank_sums[0]:
-                    self._stop_requested()
+                    self._agree_on_stop()
                     return False
         return True
 
@@ -147,8 +147,8 @@ class Trainer:
         waits[self.ranks.rank] = waited_s
         return [float(bool(self.stop.reason)), *waits]
 
-    def _stop_requested(self) -> bool:
-        """Whether any rank was asked to stop; all ranks have the reason afterwards."""
+    def _agree_on_stop(self) -> bool:
+        """Exchange stop requests with all ranks; returns whether any rank has one."""
         self.stop.request_stop(self.ranks.heartbeat(self.stop.reason, is_done=True).stop)
         return bool(self.stop.reason)
 
