@@ -1,4 +1,4 @@
-"""What ranks run in tests: functions of a module, because they are spawned."""
+"""Programs of ranks for tests: functions of a module, because ranks are spawned."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from vecchess.train.distributed.ranks import Ranks
 
 
 def sums(ranks: Ranks, folder: Path) -> None:
-    """Sum tensors of several dtypes, and numbers; write down what came out."""
+    """Sum tensors of several dtypes, exchange values, and save the results."""
     tensors = [
         torch.full((2, 3), 1.5 + ranks.rank),
         torch.arange(4, dtype=torch.float64) * (1 + ranks.rank) + 2.0**-40,
@@ -26,23 +26,14 @@ def sums(ranks: Ranks, folder: Path) -> None:
     ranks.all_reduce_(tensors)
     numbers = torch.tensor([0.1, ranks.rank], dtype=torch.float64)
     ranks.all_reduce_([numbers])
-    said = {
+    values = {
         "sums": numbers.tolist(),
-        "spread": ranks.broadcast_bytes(b"odd" if ranks.is_main else b"").decode(),
+        "broadcast": ranks.broadcast_bytes(b"odd" if ranks.is_main else b"").decode(),
         "from_first": ranks.broadcast_object({"steps": 12} if ranks.is_main else None),
         "gathered": ranks.gather_object({"rank": ranks.rank}),
         "facts": [ranks.node, ranks.num_nodes, ranks.is_local_main, torch.get_num_threads()],
     }
-    torch.save([tensors, said], folder / f"{ranks.rank}.pt")
-
-
-def beats(ranks: Ranks, folder: Path) -> None:
-    """The leader is done at the third beat; rank 1 is asked to stop at the second."""
-    heard = []
-    for turn in range(3):
-        reason = "SIGTERM" if ranks.rank == 1 and turn == 1 else ""
-        heard.append(tuple(ranks.heartbeat(reason, ranks.rank == 0 and turn == 2)))
-    torch.save(heard, folder / f"{ranks.rank}.pt")
+    torch.save([tensors, values], folder / f"{ranks.rank}.pt")
 
 
 def other_settings(ranks: Ranks, folder: Path) -> None:
@@ -51,8 +42,8 @@ def other_settings(ranks: Ranks, folder: Path) -> None:
     ranks.require_same(f"seed = {int(ranks.rank == 1)}")
 
 
-def sums_for_ever(ranks: Ranks, folder: Path) -> None:
-    """Sum until something happens; the loop of a training, without beats."""
+def sums_without_end(ranks: Ranks, folder: Path) -> None:
+    """Sum without end; as a training between heart-beats."""
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
     tensor = torch.ones(100_000)
     while True:
@@ -60,8 +51,8 @@ def sums_for_ever(ranks: Ranks, folder: Path) -> None:
         tensor.fill_(1.0)
 
 
-def beats_for_ever(ranks: Ranks, folder: Path) -> None:
-    """What ranks do while games are played."""
+def beats_without_end(ranks: Ranks, folder: Path) -> None:
+    """Heart-beats without end, as while games are played."""
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
     while True:
         ranks.heartbeat("", False)
@@ -69,7 +60,7 @@ def beats_for_ever(ranks: Ranks, folder: Path) -> None:
 
 
 def beats_until_stopped(ranks: Ranks, folder: Path) -> None:
-    """What ranks do while games are played, with a leader that heeds signals."""
+    """Heart-beats until a signal stops the leader."""
     with (
         StopSignals(interrupts=True)
         if ranks.is_local_main

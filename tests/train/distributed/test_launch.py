@@ -1,4 +1,4 @@
-"""Ranks as processes, over gloo: sums, and what happens when one dies, hangs or fails."""
+"""Ranks as processes, over gloo: sums, and ranks that die, hang or fail."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def environ() -> dict[str, str]:
 
 @contextmanager
 def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A run of ranks, from its start on; whatever is left of it ends with the block."""
+    """Ranks that run during the block; what is left of them is killed."""
     process = subprocess.Popen(
         [*RUN, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -41,7 +41,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for_ranks(folder: Path, count: int) -> list[int]:
-    """Process ids of all ranks, once they work."""
+    """Process ids of all ranks, once they have met."""
     for _ in range(2000):
         files = [folder / f"{rank}.pid" for rank in range(count)]
         if all(file.exists() and file.read_text() for file in files):
@@ -51,7 +51,7 @@ def wait_for_ranks(folder: Path, count: int) -> list[int]:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is gone, given a moment."""
+    """Whether a process ends within 10 s."""
     for _ in range(100):
         status = Path(f"/proc/{pid}/stat")
         if not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] == "Z":
@@ -64,7 +64,7 @@ def test_sums_are_the_same_bits_on_all_ranks(tmp_path: Path) -> None:
     with running("sums", tmp_path, "--gpus", "cpu:2") as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (0, "", "")
-    (first, said), (second, also) = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
+    (first, values), (second, others) = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
     assert all(one.equal(other) for one, other in zip(first, second, strict=True))
     assert first[0].equal(torch.full((2, 3), 4.0))
     assert first[1].equal(torch.arange(4, dtype=torch.float64) * 3 + 2.0**-39)
@@ -72,20 +72,20 @@ def test_sums_are_the_same_bits_on_all_ranks(tmp_path: Path) -> None:
     assert (first[3].dtype, first[3].tolist()) == (torch.bfloat16, [0.5] * 5)
     parts = [torch.randn(1000, generator=torch.Generator().manual_seed(rank)) for rank in (0, 1)]
     assert first[4].equal(parts[0] + parts[1])
-    assert said["sums"] == also["sums"] == [0.2, 1.0]
-    assert said["spread"] == also["spread"] == "odd"
-    assert [said["facts"][2], also["facts"][2]] == [True, False]
+    assert values["sums"] == others["sums"] == [0.2, 1.0]
+    assert values["broadcast"] == others["broadcast"] == "odd"
+    assert [values["facts"][2], others["facts"][2]] == [True, False]
 
 
 @pytest.mark.parametrize(
     ("program", "victim"),
     [
-        ("sums_for_ever", 1),
-        pytest.param("sums_for_ever", 2, marks=pytest.mark.slow),
-        pytest.param("beats_for_ever", 1, marks=pytest.mark.slow),
+        ("sums_without_end", 1),
+        pytest.param("sums_without_end", 2, marks=pytest.mark.slow),
+        pytest.param("beats_without_end", 1, marks=pytest.mark.slow),
     ],
 )
-def test_a_killed_rank_ends_all_with_its_name(tmp_path: Path, program: str, victim: int) -> None:
+def test_a_killed_rank_is_named_and_all_end(tmp_path: Path, program: str, victim: int) -> None:
     code, err = end_of_killed(program, victim, tmp_path / "run")
     assert code == 1
     assert err.startswith(f"error: rank {victim} on ")
@@ -106,7 +106,7 @@ def end_of_killed(program: str, victim: int, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
-    with running("beats_for_ever", tmp_path, "--gpus", "cpu:3") as process:
+    with running("beats_without_end", tmp_path, "--gpus", "cpu:3") as process:
         pids = wait_for_ranks(tmp_path, 3)
         process.kill()
         assert all(has_ended(pid) for pid in pids)
@@ -203,5 +203,5 @@ def test_the_same_program_under_torchrun(tmp_path: Path) -> None:
         command, env=environ(), capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    said = [torch.load(tmp_path / f"{rank}.pt")[1] for rank in (0, 1)]
-    assert [one["sums"] for one in said] == [[0.2, 1.0]] * 2
+    values = [torch.load(tmp_path / f"{rank}.pt")[1] for rank in (0, 1)]
+    assert [one["sums"] for one in values] == [[0.2, 1.0]] * 2

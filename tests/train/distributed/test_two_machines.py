@@ -38,7 +38,7 @@ def start(hosts: tuple[Host, Host], program: str, folder: Path, port: int, gpus:
 
 def test_a_cut_cable_ends_both_and_they_meet_again(tmp_path: Path) -> None:
     """In sums and between heart-beats; then four ranks meet at the same port at once."""
-    programs = ("sums_for_ever", "beats_for_ever")
+    programs = ("sums_without_end", "beats_without_end")
     with two_hosts() as hosts:
         for port, program in enumerate(programs, PORT):
             start(hosts, program, tmp_path / program, port, "cpu")
