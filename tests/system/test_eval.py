@@ -81,7 +81,7 @@ def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.Monkey
         (["eval", "tiny", "--out", "no/such/folder/x.json"], "there is no folder"),
         (["eval", "tiny", "--out", "."], ". is a folder"),
         (["eval", "no-such-net", "--against", "random"], "there is no network file no-such-net"),
-        (["eval", "tiny", "--search", "alphabeta", "--against", "random"], "'gumbel' or 'puct'"),
+        (["eval", "tiny", "--search", "alphabeta", "--against", "random"], '"gumbel" or "puct"'),
         (["eval", "greedy", "--against", "rnadom"], "there is no player 'rnadom'"),
         (["eval", "greedy", "--openings", "none.epd"], "none.epd"),
         (["eval", "--history", "no/such/run"], "no/such/run has 0 networks"),
