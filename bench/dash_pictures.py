@@ -1,9 +1,14 @@
-"""Pictures of the dashboard's pages, of runs that are there: light and dark, desk and phone.
+r"""Takes pictures of the dashboard's pages, in light and dark, for a desk and a phone.
 
     python -m bench.dash_pictures PLAYING TRAINING [OTHER ...] --out docs/images
 
-PLAYING: a run of games that goes on just now. TRAINING: one with networks. Needs Chromium and
-Pillow. Each picture is kept below 200 kB.
+PLAYING: a self-play in progress. TRAINING: a training that has learnt for ten minutes or more, so
+that losses fall and scores rise, and OTHER one to compare it with; on one core:
+
+    vecchess train --net tiny --iterations 60 --games-per-iter 48 --max-plies 160 --lr 0.003 \
+        --batch-size 128 --eval-every 3 --eval-games 40 --run-dir TRAINING
+
+Needs Chromium and Pillow. Each picture is kept below 200 kB.
 """
 
 import argparse

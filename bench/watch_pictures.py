@@ -1,8 +1,8 @@
-"""Pictures of ``vecchess watch`` at two sizes of a terminal, of a run that is there.
+"""Takes pictures of ``vecchess watch`` at two sizes of a terminal.
 
     python -m bench.watch_pictures RUN --out docs/images
 
-Needs Chromium and Pillow.
+RUN: as TRAINING of ``dash_pictures``. Needs Chromium and Pillow.
 """
 
 import argparse

@@ -21,7 +21,7 @@ NO_OUTCOMES = GameOutcomes(
 )
 
 
-class RecordedGames:
+class MachineGames:
     """The recorded games of one machine. A shard is opened when one of its games is wanted."""
 
     def __init__(self, manifest: ManifestTail, machine: int) -> None:

@@ -9,7 +9,7 @@ from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.live_games_reader import LiveGamesReader
 from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.monitor.recorded_games import RecordedGames, joined_outcomes
+from vecchess.monitor.recorded_games import MachineGames, joined_outcomes
 from vecchess.monitor.run_status import RunStatus, run_status_of
 from vecchess.monitor.series import Series
 from vecchess.monitor.small_file import SmallFile
@@ -30,7 +30,7 @@ class MachineReader:
         self.status = StatusReader(folder / "status.json")
         self.manifest = ManifestTail(folder / "games")
         self.boards = LiveGamesReader(folder / "live", number)
-        self.recorded = RecordedGames(self.manifest, number)
+        self.recorded = MachineGames(self.manifest, number)
 
     def refresh(self) -> bool:
         """Read changes; returns whether there were any."""

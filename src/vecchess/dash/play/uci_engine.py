@@ -56,8 +56,8 @@ class PlayStrength(NamedTuple):
 class PlayEngine:
     """Plays and analyses, one request at a time.
 
-    Whoever asks may go away at any time. What the engine was told to do is a task of its own, which
-    stops it and hears it out: python-chess cannot be left waiting in the middle of a command.
+    A request may be cancelled at any time. The engine's command runs in a task of its own, which
+    stops the engine and reads its answer: python-chess cannot be cancelled within a command.
     """
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: EngineProtocol) -> None:
@@ -123,7 +123,7 @@ class PlayEngine:
     async def analyse(self, board: chess.Board, sims: int) -> AsyncIterator[list[dict[str, Any]]]:
         """The best lines so far, a few times a second, and once more at the end.
 
-        Whoever stops listening stops the search. Raises HelperFailed.
+        Closing the iterator stops the search. Raises HelperFailed.
         """
         await self._idle()
         search = _Search(board)
@@ -140,13 +140,13 @@ class PlayEngine:
             search.stop()
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do ``work``, whoever waits for it; the next request does."""
+        """Start ``work``, which a cancelled request does not end; the next request waits for it."""
         self._last = task = asyncio.create_task(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
     async def _idle(self) -> None:
-        """Until the engine has done what it was told last."""
+        """Wait until the last command has ended."""
         if self._last is not None:
             await asyncio.wait({self._last}, timeout=GRACE_S)
             if not self._last.done():
