@@ -170,7 +170,7 @@ def test_the_head_leaves_a_phone_room_for_boards(page: Page, url: str) -> None:
     page.goto(f"{url}/{PAGES['boards']}")
     box = page.locator(".tile").first.bounding_box()
     assert box is not None
-    assert box["y"] < 215
+    assert box["y"] < 240
 
 
 def test_self_play_is_compared_by_time_and_rated_by_a_whole_command(

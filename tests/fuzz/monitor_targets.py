@@ -113,7 +113,7 @@ def watch(view: RunView) -> None:
                 file.write(one.plain)
             else:
                 Console(file=file, width=90).print(one)
-        file.writelines(_News().of(view))
+        file.writelines(_News().lines(view))
 
 
 def report(view: RunView) -> None:

@@ -78,7 +78,7 @@ def test_silence_is_no_death_while_the_process_is_there(tmp_path: Path) -> None:
         ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "cpu-bound", "The GPU waits"),
         ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "cpu-bound", "longer than the"),
         ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
-        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "too few games are left"),
+        ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "too few are left"),
     ],
 )  # fmt: skip
 def test_bottlenecks_with_their_advice(

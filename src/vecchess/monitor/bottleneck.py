@@ -19,7 +19,7 @@ ADVICE = {
     "movers beside a GPU": (
         "The GPU waits for moves. To speed up: more --movers if cores are free, or fewer --sims"
     ),
-    "few games left": "The run is about to end: too few games are left to fill the network",
+    "few games left": "All games left are in progress, and too few are left to fill the network",
     "starved": (
         "Network and movers wait for each other. "
         "To speed up: more --concurrent-games or --slots, or fewer workers"

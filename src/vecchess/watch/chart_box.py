@@ -31,7 +31,10 @@ class ChartBox(PlotextPlot):
         self.visible = chart is not None
         if chart is not None:
             self.border_title = Text(f"{chart.title} by {chart.x}")
-            self.border_subtitle = Text() if self._has_names_below else one_line_legend(chart)
+            legend = one_line_legend(chart)
+            if legend.cell_len > self.size.width:
+                legend = Text(" ").join(labels(chart))
+            self.border_subtitle = Text() if self._has_names_below else legend
         self.refresh()
 
     def render(self) -> Text:
