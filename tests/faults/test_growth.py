@@ -15,7 +15,7 @@ from bench.usage import Usage, descendants, held_by
 
 from bench import usage
 from tests.selfplay.test_supervisor import CONFIG, Notes
-from tests.selfplay.test_swap import network, saved
+from tests.selfplay.test_swap_network import network, saved
 from tests.train.games import games, searched
 from tests.train.test_loader import plans
 from vecchess.runtime.devices import CPU

@@ -8,7 +8,7 @@ from bench.fake_device import FAKE, FakeBackend, FakeDevice
 
 from tests.selfplay.playing import LoudBackend, play, server_of
 from tests.selfplay.test_supervisor import Notes, digest_of
-from tests.selfplay.test_swap import network
+from tests.selfplay.test_swap_network import network
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.errors import WorkerDied
 from vecchess.replay.replayer import ReplaySettings

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.selfplay.test_swap import network, play, saved, server_of
+from tests.selfplay.test_swap_network import network, play, saved, server_of
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU
@@ -165,3 +165,20 @@ def test_games_are_numbered_in_steps_of_one() -> None:
     assert as_ids(IdSet([(0, 2), (9, 10)])).ranges == [(0, 2), (9, 10)]
     with pytest.raises(ValueError, match="steps of 1"):
         as_ids(range(0, 10, 2))
+
+
+def test_a_target_of_any_size_starts_at_once_and_can_be_stopped(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    notes, start = Notes(), time.monotonic()
+
+    def stop(supervisor: Supervisor) -> None:
+        if supervisor.ledger.num_recorded:
+            supervisor.stop("enough")
+
+    notes.do = stop
+    with Supervisor(CONFIG, run, [CPU], notes) as supervisor:
+        result = supervisor.play(saved(tmp_path, network(1)), range(99_999_999_999_999))
+    assert result.stopped_by == "enough"
+    assert 0 < result.stats.games == run.manifest().stats.games
+    assert time.monotonic() - start < 60

@@ -205,6 +205,7 @@ def test_a_signal_stops_and_the_run_resumes(tmp_path: Path, number: int, code: i
     _, err = process.communicate(timeout=60)
     assert process.returncode == code, err
     assert "--resume" in err
+    assert status_of(run)["games"] == games(run).num_games
     assert "died" not in err
     recorded = set(games(run).numbers.tolist())
     assert 0 < len(recorded) < NUM_LONG
@@ -267,6 +268,12 @@ def test_a_run_can_be_extended(tmp_path: Path) -> None:
     assert inside("selfplay", "--resume", "--games", 9, "--run-dir", run).returncode == 0
     assert games(run).take(np.arange(5)).digest() == first.digest()
     assert_each_game_once(run, 9)
+    settings, status = (run / "config.toml").read_bytes(), (run / "status.json").read_bytes()
+    fewer = inside("selfplay", "--resume", "--games", 3, "--run-dir", run)
+    assert fewer.returncode == 2
+    assert "9 games already: --games 3 is fewer" in fewer.stderr
+    assert (run / "config.toml").read_bytes() == settings
+    assert (run / "status.json").read_bytes() == status
 
 
 def test_a_run_resumes_with_its_own_copy_of_the_network(tmp_path: Path) -> None:

@@ -130,14 +130,18 @@ def _outcome_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         f"{name.replace('_', ' ')} {count:,}"
         for name, count in sorted(summary["terminations"].items(), key=lambda item: -item[1])
     )
-    lengths = _histogram(summary["lengths"])
+    lengths = _histogram(summary["lengths"], summary["max_plies"])
     return [("results", results), ("ended by", ends), ("lengths", lengths)]
 
 
 def _speed(summary: dict[str, Any]) -> str:
+    from vecchess.monitor.bottleneck import find_bottleneck
+
+    has_gpu = any(label != "cpu" for label in summary["devices"])
+    bottleneck = find_bottleneck(summary, has_gpu, left=None, seated=0).label.lower()
     return (
         f"{summary['games_per_s']:,.1f} games/s, {summary['plies_per_s']:,.0f} plies/s, "
-        f"{summary['mean_time_steps']:.2f} time steps a move, {summary['verdict']}"
+        f"{summary['mean_time_steps']:.2f} time steps a move, {bottleneck}"
     )
 
 
@@ -148,7 +152,7 @@ def _searches(summary: dict[str, Any]) -> str:
     )
 
 
-def _histogram(lengths: dict[str, int]) -> str:
+def _histogram(lengths: dict[str, int], max_plies: int) -> str:
     """Games by length as bars of eight heights, one a bin of 32 plies."""
     if not lengths:
         return ""
@@ -156,4 +160,4 @@ def _histogram(lengths: dict[str, int]) -> str:
     top = max(bins.values())
     bars = " ▁▂▃▄▅▆▇█"
     text = "".join(bars[-(-8 * bins.get(i, 0) // top)] for i in range(max(bins) + 1))
-    return f"|{text}| 0 to {32 * (max(bins) + 1)} plies"
+    return f"|{text}| 0 to {min(32 * (max(bins) + 1), max_plies)} plies"

@@ -1,0 +1,16 @@
+"""What all long-running commands share.
+
+devices        devices by --gpus, and each worker's share of cores and games
+signals        stop signals and exit codes
+child_process  child processes that ignore signals or end with their parent
+json_pipe      JSON messages between processes
+uci_client     UCI engines as processes
+plugin         objects of the user, by module:name
+atomic_write   files replaced whole, lines appended whole
+async_file     a file replaced by its newest value, in a thread
+full_disk      writes that are retried while the disk is full
+reporting      lines for people, and durations
+progress       the display of long work
+gpu_stats      readings of GPUs
+prometheus     the status as metrics on a port
+"""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.selfplay.test_swap import play
+from tests.selfplay.test_swap_network import play
 from vecchess.arena.game_batch import GameBatch, random_openings
 from vecchess.arena.match.game_scheduler import GameScheduler
 from vecchess.arena.player_protocol import Player, choose_moves

@@ -1,0 +1,11 @@
+"""The parent process of self-play.
+
+supervisor         generations of games, start and stop
+work_assigner      assigns games, records shards, replaces dead workers
+worker_pool        the worker processes
+worker_process     one worker process, seen from the parent
+game_ledger        which game is open, with a worker, or recorded
+worker_throughput  speed and load from workers' counters
+status_watcher     status.json and metrics.jsonl
+selfplay_progress  live lines and plain lines for people
+"""

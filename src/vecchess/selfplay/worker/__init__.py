@@ -1,0 +1,14 @@
+"""The worker process: plays on one device what the parent assigns.
+
+worker          body of the process
+protocol        messages between parent and worker, and the pulse
+setup           from a configuration to a server
+networks        the network of a run: found, made, stored
+swap_network    another network between two generations
+precompile      compiles all kernels before the first worker starts
+slot_tuning     number of slots: measured, remembered
+random_requests positions of random games, to try a device with
+shard_writer    writes finished games as shards, in a thread
+inflight_saver  saves games in progress at intervals
+live_games      a few games in progress for watch and dashboard
+"""

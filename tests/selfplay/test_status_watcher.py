@@ -22,16 +22,15 @@ class Told:
         self.loads: list[dict[str, Any]] = []
         self.updates = 0
 
-    def tell(self, **facts: Any) -> None:
-        self.facts |= facts
-
-    def note(self, line: str) -> None:
+    def add_note(self, line: str) -> None:
         self.lines.append(line)
 
-    report_line = note
+    report_line = add_note
 
-    def update(self, supervisor: Any) -> None:
-        self.updates += 1
+    def update(self, supervisor: Any = None, **facts: Any) -> None:
+        """A watcher's update of a supervisor, or a status's of facts."""
+        self.updates += supervisor is not None
+        self.facts |= facts
 
 
 def worker(gpu: str) -> Any:

@@ -9,7 +9,7 @@ from bench.fake_device import FAKE
 from rich.console import Console
 
 from tests.selfplay.test_supervisor import CONFIG
-from tests.selfplay.test_swap import network, saved
+from tests.selfplay.test_swap_network import network, saved
 from vecchess.config import TreeConfig
 from vecchess.runtime import progress
 from vecchess.runtime.devices import CPU
