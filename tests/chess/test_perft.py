@@ -53,7 +53,7 @@ CHESS960 = {
     ),
 }  # fmt: skip
 
-MOST_LEAVES = size(200_000_000, 20_000)
+MOST_LEAVES = size(50_000_000, 20_000)
 """A second or less: deeper ones are for the slow run."""
 
 
@@ -87,7 +87,7 @@ def test_counting_made_moves_gives_the_same(fen: str) -> None:
 
 @pytest.mark.plain
 def test_chess960_starts_agree_with_python_chess() -> None:
-    for number in range(0, 960, size(7, 97)):
+    for number in range(0, 960, size(31, 97)):
         position = chess960_positions([number])[0]
         assert perft(position, 2) == _slow_perft(to_board(position), 2), number
 

@@ -1,4 +1,4 @@
-"""What the rules alone say of a position, found by trying all moves with python-chess."""
+"""Facts about a position by the rules alone: by trying all moves with python-chess."""
 
 from collections.abc import Callable
 

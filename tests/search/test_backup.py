@@ -23,47 +23,40 @@ SETTINGS = {
 }
 
 
-def walk(forest: Forest, root: int) -> list[int]:
-    """Indices of all nodes of a tree; checks every node against its children on the way."""
-    found, waiting = [], [(root, 0)]
-    while waiting:
-        index, depth = waiting.pop()
-        found.append(index)
-        node = forest.nodes[index]
+def check_trees(forest: Forest) -> int:
+    """Check every node of all trees against its children, level by level; returns their number."""
+    level = forest.trees["root"][forest.trees["root"] != NO_NODE]
+    depth = num_nodes = 0
+    while len(level):
+        nodes = forest.nodes[level]
         # a draw by repetition on the path repeats a position of the path: none before the root
-        assert node["cycle"] <= depth
-        visits, value, draw = (1 if node["visits"] else 0), own_value(node), own_draw(node)
-        for number, edge in opened_edges(forest, node):
-            child = forest.nodes[edge["child"]]
-            assert child["parent"] == index
-            assert child["parent_edge"] == number
-            assert edge["visits"] == child["visits"] + child["pending"]
-            visits += child["visits"]
-            value -= child["value_sum"]
-            draw += child["draw_sum"]
-            waiting.append((int(edge["child"]), depth + 1))
-        if not node["state"] & OVER:
-            assert visits == node["visits"]
-            assert value == node["value_sum"]
-            assert draw == node["draw_sum"]
-    return found
+        assert (nodes["cycle"] <= depth).all()
+        owner, numbers = opened_edges(forest, nodes)
+        edges = forest.edges[numbers]
+        children = forest.nodes[edges["child"]]
+        assert (children["parent"] == level[owner]).all()
+        assert (children["parent_edge"] == numbers).all()
+        assert (edges["visits"] == children["visits"] + children["pending"]).all()
+        is_visited, is_open = nodes["visits"] > 0, nodes["state"] & OVER == 0
+        own_sums = {"visits": 1, "value_sum": nodes["raw_value"], "draw_sum": nodes["raw_draw"]}
+        for name, own in own_sums.items():
+            sign = -1 if name == "value_sum" else 1
+            sums = np.where(is_visited, own, 0).astype(np.int64)
+            np.add.at(sums, owner, sign * children[name].astype(np.int64))
+            assert (sums == nodes[name])[is_open].all(), name
+        num_nodes += len(level)
+        level, depth = edges["child"], depth + 1
+    return num_nodes
 
 
-def own_value(node: np.ndarray) -> int:
-    return int(node["raw_value"]) if node["visits"] else 0
-
-
-def own_draw(node: np.ndarray) -> int:
-    return int(node["raw_draw"]) if node["visits"] else 0
-
-
-def opened_edges(forest: Forest, node: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    if not node["state"] & EXPANDED:
-        return []
-    first = int(node["first_edge"])
-    numbers = range(first, first + int(node["num_opened"]))
-    edges = [(number, forest.edges[number]) for number in numbers]
-    return [(number, edge) for number, edge in edges if edge["child"] != NO_NODE]
+def opened_edges(forest: Forest, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The edges with a child: the place of their node in ``nodes``, and their own index."""
+    counts = np.where(nodes["state"] & EXPANDED, nodes["num_opened"], 0).astype(np.int64)
+    owner = np.repeat(np.arange(len(nodes)), counts)
+    first = nodes["first_edge"].astype(np.int64) - (np.cumsum(counts) - counts)
+    numbers = first[owner] + np.arange(len(owner))
+    has_child = forest.edges["child"][numbers] != NO_NODE
+    return owner[has_child], numbers[has_child]
 
 
 def num_free(pool: np.ndarray) -> int:
@@ -91,10 +84,9 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
         answered = engine.step()
         if len(answered):
             engine.submit(mover.play(answered)[0])
-            for tree in mover.forest.trees:
-                if tree["root"] != NO_NODE:
-                    found = walk(mover.forest, int(tree["root"]))
-                    assert len(found) == tree["node_pages"]["num_items"]
+            trees = mover.forest.trees
+            num_nodes = trees["node_pages"]["num_items"][trees["root"] != NO_NODE].sum()
+            assert check_trees(mover.forest) == num_nodes
     for kind in ("node_pages", "edge_pages"):
         pool = mover.forest.header[kind]
         assert num_free(pool) == pool["first_unused"] > 0  # all came back

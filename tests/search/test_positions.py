@@ -1,4 +1,4 @@
-"""The test positions are what their files say, by the rules alone."""
+"""The test positions match the claims of their files, by the rules alone."""
 
 from collections import Counter
 
