@@ -94,7 +94,7 @@ def test_a_staging_buffer_is_filled_again_only_once_it_was_copied(streams: CudaS
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SlotState:
     """Slots on a device that claims to be a GPU."""
-    monkeypatch.setattr(tuning, "cache_dir", lambda folder: tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(tuning, "is_interpreted", lambda state: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
     return SlotState(CONFIG, 4, Widths(*[torch.int32] * 3), torch.device("cpu"))

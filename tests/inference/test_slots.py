@@ -16,10 +16,10 @@ def test_rows_are_seated_first_come_first_served(num_slots, num_rows, choices) -
     outside, queue, seated = list(range(num_rows)), [], {}
     for choice in choices:
         come = [row for row in outside if (row + choice) % 3 == 0]
-        table.wait(np.array(come, np.int32))
+        table.enqueue(np.array(come, np.int32))
         queue += come
         outside = [row for row in outside if row not in come]
-        slots, rows, waits = table.seat()
+        slots, rows, waits = table.assign()
         expected = queue[: num_slots - len(seated)]
         assert rows.tolist() == expected
         assert sum(count for _, count in waits) == len(expected)
@@ -27,7 +27,7 @@ def test_rows_are_seated_first_come_first_served(num_slots, num_rows, choices) -
         assert not set(slots.tolist()) & set(seated)
         seated |= dict(zip(slots.tolist(), expected, strict=True))
         leaving = [slot for slot in seated if (slot + choice) % 2]
-        left = table.vacate(np.array(leaving, np.int32))
+        left = table.release(np.array(leaving, np.int32))
         assert left.tolist() == [seated.pop(slot) for slot in leaving]
         outside += left.tolist()
         assert table.num_waiting == len(queue)

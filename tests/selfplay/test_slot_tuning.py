@@ -61,7 +61,7 @@ def gpu(network: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_gpu_worker_takes_what_is_remembered(gpu: Path, network: IntegerNet) -> None:
     config = SelfplayConfig()
     place = tuning._place(config, network.config, GPU, WIDE)
-    store_tuned(place, Rung(16384, 1e6, 2.0, 10**9))
+    store_tuned(place, Rung(16384, 1e6, 2.0, 10**9).to_dict())
     said: list[str] = []
     share = tuned_share(config, str(gpu), GPU, WIDE, said.append, said.append)
     assert (share.slots, share.games, share.movers) == (16384, 32768, 3)

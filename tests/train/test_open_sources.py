@@ -56,5 +56,5 @@ def test_games_are_played_with_the_tuned_slots(
     assert slots() == 0
     settings = selfplay_config(config, config.net)
     share = share_out(settings, [CPU], 10**6)
-    assert store_tuned(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1))
+    assert store_tuned(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1).to_dict())
     assert slots() == 48

@@ -121,7 +121,7 @@ def _counter(nonzero: dict[str, NDArray[np.float64]], name: str) -> Any:
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         assert isinstance(module, SynapseLayer)
-        values = patches(inputs[0]) if module.wiring.taps == NUM_TAPS else inputs[0]
+        values = patches(inputs[0]) if module.spec.taps == NUM_TAPS else inputs[0]
         by_step = values[None] if name == "stem" and values.dim() == 4 else values
         nonzero[name] = (by_step != 0).flatten(1).sum(1).double().numpy()
 

@@ -1,0 +1,16 @@
+"""Inference: answers questions about positions with a network, on a processor or a GPU.
+
+requests          the rows that hold questions and answers
+engine            the inference loop: admit, advance one time step, harvest
+slot_table        assigns waiting rows to free slots
+backend           the protocol that a device implements
+backend_registry  opens backends by name, or by a factory of the user's
+host_backend      rows, slots and exit rule of the backends that compute on the host
+exit_rule         the rule by which a position leaves before T time steps
+cpu               the fast backend of the processor
+cuda              the backend of NVIDIA GPUs
+reference         the slow backend in plain torch
+builtin           networks without weights: constant, material
+tune              chooses slot counts and exit rules by measurement
+device_errors     failures of a device as errors of one line
+"""

@@ -1,4 +1,4 @@
-"""Backends by name, each imported only when it is opened, and backends of the user's own."""
+"""Opens backends by name, imported only when they are opened, and by a factory of the user's."""
 
 from inspect import signature
 from typing import NamedTuple

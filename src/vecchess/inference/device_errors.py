@@ -1,4 +1,4 @@
-"""What a device says when it fails, as a typed error with one line."""
+"""Failures of a device as typed errors of one line."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -31,10 +31,10 @@ def device_work(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 return function(*args, **kwargs)
             except RuntimeError as error:
-                fault = as_device_error(error, what)
-                if fault is None:
+                device_error = as_device_error(error, what)
+                if device_error is None:
                     raise
-                raise fault from error
+                raise device_error from error
 
         return guarded
 
@@ -47,12 +47,12 @@ def as_device_error(error: RuntimeError, what: str) -> DeviceError | None:
     torch.OutOfMemoryError and torch.AcceleratorError are RuntimeErrors; older and other failures
     are told apart by their text alone.
     """
-    said = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}"
     first_line = str(error).strip().split("\n")[0]
-    if type(error).__name__ == "OutOfMemoryError" or any(sign in said for sign in OUT_OF_MEMORY):
+    if type(error).__name__ == "OutOfMemoryError" or any(sign in text for sign in OUT_OF_MEMORY):
         advice = "use fewer --slots, or free memory on the device"
         return DeviceError(f"out of device memory while {what}: {first_line}; {advice}", True)
-    if any(sign in said for sign in FAILED):
+    if any(sign in text for sign in FAILED):
         advice = "look at the driver's log (dmesg, nvidia-smi) if it happens again"
         return DeviceError(f"the device failed while {what}: {first_line}; {advice}")
     return None

@@ -1,8 +1,10 @@
-"""The central loop's heart: admit, advance one time step, harvest.
+"""The inference loop: admit waiting rows, advance all slots by one time step, harvest answers.
 
 Continuous batching over time steps: every call advances all occupied slots by one step, whatever
 step each of them is at. A slot whose answer is settled is refilled before the next step, so the
 batch never waits for its slowest position.
+
+    submit(rows) -> queue -> slots of the backend, 1 to T steps -> step() returns the answered rows
 """
 
 import math
@@ -24,12 +26,12 @@ NUM_AGE_BUCKETS = 40 * AGE_BUCKETS_PER_OCTAVE
 
 @dataclass
 class EngineCounters:
-    """What the engine did since it was made. Sums only: the difference of two readings counts."""
+    """Sums since the engine was made; the difference of two readings is what happened between."""
 
     batches: int = 0
     """Calls of ``advance``."""
     full_batches: int = 0
-    """Batches with every slot occupied; the others ran because nothing more was waiting."""
+    """Batches with every slot occupied; the others ran because no more rows waited."""
     slot_steps: int = 0
     """Occupied slots summed over batches."""
     positions: int = 0
@@ -44,7 +46,7 @@ class EngineCounters:
     """int64[160]: admissions by the time they waited for a slot."""
 
     def to_message(self) -> dict[str, Any]:
-        """Plain numbers for a pipe."""
+        """Plain numbers, for JSON."""
         steps = {str(t): int(count) for t, count in enumerate(self.steps) if count}
         ages = {str(b): int(count) for b, count in enumerate(self.queue_age) if count}
         return {
@@ -59,10 +61,10 @@ class EngineCounters:
 
 
 class SlotEngine:
-    """Feeds waiting rows through the slots of one backend. Not thread-safe: one loop owns it."""
+    """Passes waiting rows through the slots of one backend. Not thread-safe: one loop owns it."""
 
     def __init__(self, backend: Backend, requests: Requests) -> None:
-        """Serve the rows of ``requests`` with ``backend``."""
+        """Answer rows of ``requests`` with ``backend``."""
         self.backend = backend
         self.requests = requests
         self.slots = SlotTable(backend.num_slots)
@@ -74,8 +76,8 @@ class SlotEngine:
         return self.slots.num_waiting == 0 and self.slots.num_occupied == 0
 
     def submit(self, rows: NDArray[np.int32]) -> None:
-        """Queue rows (int32[K]) whose question is written; not to be touched until harvested."""
-        self.slots.wait(rows)
+        """Queue rows (int32[K]) with questions; they do not change until ``step`` returns them."""
+        self.slots.enqueue(rows)
 
     def step(self) -> NDArray[np.int32]:
         """Advance every slot by one time step; returns the rows answered by it, int32[K]."""
@@ -87,7 +89,7 @@ class SlotEngine:
         return rows
 
     def _admit(self) -> None:
-        slots, rows, waits = self.slots.seat()
+        slots, rows, waits = self.slots.assign()
         if len(rows):
             self.backend.admit(slots, self.requests, rows)
         for waited_ns, count in waits:
@@ -99,8 +101,8 @@ class SlotEngine:
         self.counters.slot_steps += occupied
 
     def _harvest(self) -> NDArray[np.int32]:
-        settled = self.backend.settled()
-        rows = self.slots.vacate(settled)
+        settled = self.backend.settled()  # their answers are in their rows
+        rows = self.slots.release(settled)
         if len(rows):
             self.counters.positions += len(rows)
             self.counters.steps += np.bincount(self.requests.steps[rows], minlength=256)

@@ -1,4 +1,4 @@
-"""When a slot may leave before T: exact integer comparisons, slot by slot.
+"""The rule by which a slot settles before T: exact integer comparisons, slot by slot.
 
 All enabled conditions must hold. With accumulators A after t steps and logits A / t:
 
@@ -8,7 +8,8 @@ All enabled conditions must hold. With accumulators A after t steps and logits A
     |wdl_t * (t - 1) - wdl_(t-1) * t| <= value_drift * t * (t - 1)      every outcome
 
 At the first step nothing counts as unchanged. A position with one legal move leaves at min_steps,
-all others at T at the latest. Stability of move and value, because chess policies are seldom sure.
+all others at T at the latest. The rule asks for a stable move and value, because chess policies are
+seldom sure.
 """
 
 from dataclasses import asdict, dataclass
@@ -22,10 +23,10 @@ from vecchess.jit import inline, kernel
 from vecchess.safe_parse import clip_line
 
 NEVER = 255
-"""``min_steps`` of the rule that lets nobody leave before T."""
+"""``min_steps`` of the rule by which no position leaves before T."""
 NO_DRIFT_LIMIT = -1
 MOST = 1 << 40
-"""No accumulator comes near this, nor what the kernel multiplies it with near 2^63."""
+"""Beyond every accumulator; the products of the kernel stay below 2^63."""
 NO_BEST = -1
 """Best move before the first step."""
 

@@ -1,7 +1,6 @@
-"""Who sits where: the assignment of waiting rows to the network's slots. numpy only, no torch.
+"""Assigns waiting request rows to free network slots, first come first served. No torch here.
 
-A slot holds one position while the network thinks about it, for one to T time steps. Rows wait
-in the order they came; whenever slots are free the longest waiting rows take them.
+A slot holds one position for the one to T time steps that the network spends on it.
 """
 
 from collections import deque
@@ -18,7 +17,7 @@ Slots = NDArray[np.int32]
 
 
 class SlotTable:
-    """S slots and the queue in front of them. Rows wait in the batches they came in."""
+    """S slots, and the queue of rows that wait for one, in the batches they were submitted in."""
 
     def __init__(self, num_slots: int) -> None:
         """S = ``num_slots`` slots, all empty."""
@@ -35,38 +34,38 @@ class SlotTable:
 
     @property
     def num_occupied(self) -> int:
-        """Slots with a position in them."""
+        """Slots with a row."""
         return self.num_slots - self._num_free
 
-    def wait(self, rows: Rows) -> None:
+    def enqueue(self, rows: Rows) -> None:
         """Put ``rows`` (int32[K]) at the end of the queue."""
         if len(rows):
             self._queue.append((monotonic_ns(), rows))
             self.num_waiting += len(rows)
 
-    def seat(self) -> tuple[Slots, Rows, list[tuple[int, int]]]:
-        """Give free slots to the rows that waited longest.
+    def assign(self) -> tuple[Slots, Rows, list[tuple[int, int]]]:
+        """Give the free slots to the rows that have waited longest.
 
-        Returns slots int32[K], their rows int32[K], and (ns waited, how many rows) for each batch.
+        Returns slots int32[K], their rows int32[K], and (ns waited, number of rows) by batch.
         """
-        batches, waits, wanted, now = [], [], self._num_free, monotonic_ns()
-        while self._queue and wanted:
+        batches, waits, num_free, now = [], [], self._num_free, monotonic_ns()
+        while self._queue and num_free:
             since, rows = self._queue.popleft()
-            if len(rows) > wanted:
-                self._queue.appendleft((since, rows[wanted:]))
-                rows = rows[:wanted]
+            if len(rows) > num_free:
+                self._queue.appendleft((since, rows[num_free:]))
+                rows = rows[:num_free]
             batches.append(rows)
             waits.append((now - since, len(rows)))
-            wanted -= len(rows)
-        seated = np.concatenate(batches) if batches else self.occupant[:0]
-        slots = self._free[wanted : self._num_free].copy()
-        self._num_free = wanted
-        self.num_waiting -= len(seated)
-        self.occupant[slots] = seated
-        return slots, seated, waits
+            num_free -= len(rows)
+        assigned = np.concatenate(batches) if batches else self.occupant[:0]
+        slots = self._free[num_free : self._num_free].copy()
+        self._num_free = num_free
+        self.num_waiting -= len(assigned)
+        self.occupant[slots] = assigned
+        return slots, assigned, waits
 
-    def vacate(self, slots: Slots) -> Rows:
-        """Empty ``slots`` (int32[K]); returns the rows that sat there, int32[K]."""
+    def release(self, slots: Slots) -> Rows:
+        """Empty ``slots`` (int32[K]); returns the rows that were in them, int32[K]."""
         rows = self.occupant[slots]
         self.occupant[slots] = FREE
         self._free[self._num_free : self._num_free + len(slots)] = slots

@@ -1,4 +1,4 @@
-"""New networks, ready to play: initialised from a seed, calibrated on positions of random games."""
+"""Creates networks that are ready to play: from a seed, calibrated on positions of random games."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,15 +27,15 @@ def is_recipe(name: str) -> bool:
 def create_network(name: str, seed: int, history: int | None = None) -> IntegerNet:
     """A network of the preset, or of the sizes in the TOML file, ``name``.
 
-    ``history``: positions it sees, None for what the file says, else 1. The same bits for the same
-    seed on every machine. Raises ConfigError for a name that is neither and for sizes that will
-    not do.
+    ``history``: number of positions in its input, None for the file's value, else 1. The same bits
+    for the same seed on every machine. Raises ConfigError for a name that is neither, and for
+    invalid sizes.
     """
     return create_sized(sizes_of(name, history), seed)
 
 
 def create_sized(config: NetConfig, seed: int) -> IntegerNet:
-    """A network of the given sizes; NetworkError where vecchess makes no such input planes."""
+    """A network of the given sizes; NetworkError for input planes that vecchess does not make."""
     history = history_of(config.num_planes)
     planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, history)
     return new_network(config, seed=seed, calibration_planes=planes)
@@ -57,8 +57,8 @@ def twin_sizes(config: NetConfig) -> NetConfig:
 def sizes_of(name: str, history: int | None = None) -> NetConfig:
     """The sizes that a preset or a TOML file stands for, with vecchess's input planes.
 
-    ``history``: positions the network sees, which a file may say by a key of that name; 1 where
-    nobody does. Raises ConfigError for sizes that will not do, and where the two do not agree.
+    ``history``: number of positions in the input, also a key of the file; 1 where neither gives it.
+    Raises ConfigError for invalid sizes, and where the argument contradicts the file.
     """
     if Path(name).suffix != SIZES_SUFFIX:
         return preset(name, num_planes(history or 1))
@@ -70,14 +70,14 @@ def sizes_of(name: str, history: int | None = None) -> NetConfig:
         raise ConfigError(f"{file}: {error}") from None
 
 
-class _Sight(BaseModel):
-    """What a file of sizes may say besides the fields of ``NetConfig``."""
+class _InputSettings(BaseModel):
+    """Keys of a file of sizes besides the fields of ``NetConfig``."""
 
     history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None
 
 
 def _sizes_in(sizes: dict[str, Any], history: int | None) -> NetConfig:
-    own = build(_Sight, {"history": sizes.pop("history", None)}).history
+    own = build(_InputSettings, {"history": sizes.pop("history", None)}).history
     planes = num_planes(own or history or 1)
     config = build(NetConfig, {"num_planes": planes} | sizes)
     require_history(config, own)

@@ -19,7 +19,7 @@ DIRECT = 16
 
 
 class NetConfig(BaseModel):
-    """What two networks must share for their weights to have the same shapes and the same units.
+    """The sizes of a network: networks that share them have weights of the same shapes and units.
 
     Every current, membrane and accumulator is an integer multiple of 2^-grid_bits; a weight is
     int8 * 2^-k with k <= weight_bits, a bias an integer multiple of 2^-weight_bits.

@@ -1,4 +1,4 @@
-"""What is connected to what: the layers of a network in forward order, with their sizes.
+"""The layers of a network in forward order, their connections and sizes.
 
     x[0] = stem(planes)                            two buffers of currents, x[0] and x[1]
     hidden layer l:  x[1 - l % 2] (+)= conv3x3(fire(x[l % 2]))      + where the layer ``adds``
@@ -47,7 +47,7 @@ def hidden_layers(config: NetConfig) -> list[HiddenLayer]:
 
 
 def neuron_layers(config: NetConfig) -> dict[str, int]:
-    """Layers of neurons, named by the layer that hears them -> neurons of one board."""
+    """Layers of neurons, named by the layer that reads them -> neurons of one board."""
     layers = {layer.name: NUM_SQUARES * layer.inputs for layer in hidden_layers(config)}
     layers["heads"] = NUM_SQUARES * config.channels
     if config.kind == "residual":

@@ -1,4 +1,4 @@
-"""Between the torch module and the integers: export, and the deployed forward of a stored net."""
+"""Converts between the torch module and the integers: export, and import of a stored network."""
 
 from copy import deepcopy
 from typing import Any
@@ -34,9 +34,9 @@ def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> 
 
 
 def exported(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:
-    """The network a module would be deployed as now: of a copy, folded, if it is not folded yet.
+    """The network that a module would be deployed as now: a copy, folded where the module is not.
 
-    The module stays as it is. Raises ``NetworkError`` if the network cannot be exact.
+    The module does not change. Raises ``NetworkError`` if the network cannot be exact.
     """
     if module.folded:
         return to_integers(module, exit_rule)

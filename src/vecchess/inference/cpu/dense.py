@@ -6,7 +6,7 @@
 A tile is one rank of eight squares and 32 outputs; its sums stay in registers while it walks over
 the taps. Where the processor has VNNI a product is one instruction (vpdpbusd); with AVX2 alone
 three (vpmaddubsw adds pairs in int16: 127 * 127 * 2 fits, so nothing saturates); elsewhere LLVM
-makes what it can of plain arithmetic.
+compiles plain arithmetic.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ from vecchess.jit import cpu_has, part
 WIDTH = 32
 """Outputs of a tile."""
 GROUP = 4
-"""Inputs that are multiplied and added in one go."""
+"""Inputs that are multiplied and added by one instruction."""
 
 
 def dense_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -48,7 +48,7 @@ def dense_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 DotProduct = tuple[int, Callable[..., Any]]
-"""Outputs a vector holds, and what emits ``sums + products of bytes, four by four``."""
+"""Outputs of a vector, and the function that emits ``sums + products of bytes, four by four``."""
 
 
 def _by_vnni(name: str, lanes: int) -> DotProduct:
@@ -88,7 +88,7 @@ def _by_arithmetic() -> DotProduct:
 
 
 def dot_product() -> DotProduct:
-    """The best this processor has."""
+    """The fastest dot product of this processor."""
     if cpu_has("avx512vnni", "avx512f"):
         return _by_vnni("llvm.x86.avx512.vpdpbusd.512", 16)
     if cpu_has("avxvnni") or cpu_has("avx512vnni", "avx512vl"):

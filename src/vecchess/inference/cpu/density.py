@@ -1,8 +1,8 @@
-"""Which kernel a layer takes: events while few neurons spike, dense products when many do.
+"""Chooses the kernel of each layer: events while few neurons spike, dense products when many do.
 
-What either costs is measured when a network is opened, some milliseconds a size of layer: events
-at two densities, with a straight line through them; dense once. The choice is looked at again as
-spikes are counted. Both kernels give the same bits, so speed alone depends on it.
+Both are timed when a network is opened, some milliseconds for each size of layer: events at two
+densities, with a straight line through them; dense once. The choice is made again as spikes are
+counted. Both kernels give the same bits, so only speed depends on it.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import hidden_layers, neuron_layers
 
 MEMBERS_TO_LEARN = 4096
-"""Boards that have to take a step before the choice is looked at again."""
+"""Boards that take a step before the choice is made again."""
 MARGIN = 0.95
 """A layer changes its kernel where the other is expected to take less than this share."""
 SPARSE, FULL = 0.05, 0.40
@@ -45,7 +45,7 @@ class KernelChoice:
     """``is_dense: bool[N]`` for the convolutions of a network, the stem (always events) first."""
 
     def __init__(self, config: NetConfig, sums: Sums, dense: bool | None = None) -> None:
-        """Events everywhere until spikes have been counted; ``dense`` says it once and for all."""
+        """Events everywhere until spikes have been counted; ``dense`` fixes the choice."""
         self._sizes = neuron_layers(config)
         hidden = hidden_layers(config)
         self.is_dense = np.zeros(len(hidden) + 1, np.bool_)

@@ -1,9 +1,9 @@
-"""Event-driven convolution on 8x8 boards: add the weight rows of the spikes, nothing else.
+"""Event-driven convolution on 8x8 boards: adds the weight rows of the spikes, and nothing else.
 
 Spikes are kept as one list per board, ordered by square, then channel:
 
     starts: int32[65]     spikes of square s are rows[starts[s] : starts[s + 1]]
-    rows:   int32[n]      (file * I + channel) * TILE: where the spike's weights begin
+    rows:   int32[n]      (file * I + channel) * TILE: offset of the spike's weights
 
 Weights are int8, cut so that what one pass needs stays in the first-level cache:
 
@@ -34,8 +34,8 @@ lowest_bit: Any = trailing_zeros
 def _row_adder(width: int) -> Any:
     """Compiled ``total[at : at + width] += sum over i in begin..end of weight[first + rows[i] :]``.
 
-    The total stays in vector registers across the loop, which numba cannot be talked into from
-    Python (measured: half the time of the plain loop at 64 channels).
+    The total stays in vector registers across the loop, which numba does not do by itself
+    (measured: half the time of the plain loop at 64 channels).
     """
 
     def emit(  # type: ignore[no-untyped-def]

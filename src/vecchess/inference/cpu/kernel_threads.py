@@ -1,4 +1,4 @@
-"""A network's kernels, and the threads that run them."""
+"""The kernels of a network and the threads that run them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -16,11 +16,11 @@ from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
 PARTS_PER_THREAD = 4
-"""Boards are shared out in so many parts a thread: one that is held up holds nobody up long."""
+"""Parts that boards are divided into, per thread: a delayed thread delays the others little."""
 
 
 class KernelThreads:
-    """``threads`` threads, each with memory of its own for a group of members."""
+    """Runs kernels on ``threads`` threads, each with memory of its own for a group of members."""
 
     def __init__(
         self,

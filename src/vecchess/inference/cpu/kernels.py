@@ -1,14 +1,14 @@
 """One time step of the integer network on the CPU.
 
-The definition is ``snn/integer_net.py``; currents and membranes are int32 in units of 2^-F, and the
-bounds the exporter proves say that nothing overflows.
+The definition is ``snn/integer/integer_net.py``; currents and membranes are int32 in units of 2^-F,
+and the bounds that are proved for every network say that nothing overflows.
 
 A *member* is a board at a time step. Members pass through the layers together, a group at a time,
 so that weights are fetched once a group. Slots at whatever step they are make one kind of group;
 all steps of a few boards, in order, another: the neurons of a layer see the steps one after the
 other, and the whole layer is done before the next begins.
 
-Parts take plain arrays and are compiled once; passing whole structures down costs seconds of that.
+Parts take plain arrays and are compiled once; passing whole structures takes seconds to compile.
 """
 
 from typing import Any, NamedTuple
@@ -49,8 +49,8 @@ class Convolutions(NamedTuple):
 
 
 class Network(NamedTuple):
-    """What does not change while the network thinks. is_plain: heads on the mean over the board;
-    rate: sixteenths at which input planes spike."""
+    """The weights. is_plain: the heads read the mean over the board; rate: sixteenths of the time
+    steps at which input planes spike."""
 
     convolutions: Convolutions
     neuron: Leaky | ClippedRelu
@@ -70,7 +70,7 @@ class State(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread needs for a group of M members; W is the widest layer.
+    """Work space of one thread for a group of M members; W is the widest layer.
 
     sums: int16|int32[M, 64 * W]    of a convolution, units of its rows
     stream: int32[M, 64 * W]        residual stream
@@ -109,7 +109,7 @@ def sum_layer(  # type: ignore[no-untyped-def]
 
 @part
 def _sum_stem(slots, rows, times, rate, planes_of, state, layers, s):  # type: ignore[no-untyped-def]
-    """The stem's sums: of slots that have just come, of all where planes spike anew each time."""
+    """Sums of the stem: for slots at step 0, and for all where planes spike anew at each step."""
     size = 64 * layers.outputs[0]
     for m in range(slots.shape[0]):
         planes, out = planes_of[rows[m]], state.stem[slots[m]]
@@ -137,8 +137,8 @@ def _update(  # type: ignore[no-untyped-def]
     """The neurons behind a convolution, of a group: member m's sums are ``totals[which[m]]``.
 
     A slot at time 0 starts from rest, and x0 begins the residual stream. While one member's
-    membranes are read those of the next are on their way; after the last come the first's of the
-    layer behind, at ``next_at``.
+    membranes are read, those of the next member are prefetched; after the last member those of the
+    first in the next layer, at ``next_at``.
     """
     count = slots.shape[0]
     for m in range(count):
@@ -157,7 +157,7 @@ def _update(  # type: ignore[no-untyped-def]
 
 @part
 def _add_answers(slots, rows, times, network, value, requests, s, fired):  # type: ignore[no-untyped-def]
-    """What one step of a group says; the value's neurons take the place of the last layer's."""
+    """Add one step of the heads; the value's neurons overwrite the spikes of the last layer."""
     heads, channels = network.heads, network.convolutions.outputs[-1]
     values, weight = heads.squeeze.weight.shape[1], heads.squeeze.weight.reshape(-1)
     for m in range(slots.shape[0]):

@@ -1,8 +1,8 @@
 """Vectors for numba kernels: the LLVM of loops that numba does not vectorise well by itself.
 
 An intrinsic takes an array and an offset in elements for every pointer, touches a fixed number of
-neighbouring elements, and is inlined into the kernel. LLVM splits a vector into what the processor
-has, so nothing here names one.
+neighbouring elements, and is inlined into the kernel. LLVM splits a vector into the registers that
+the processor has.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 
 
 def build(emit: Callable[..., None], *given: Any) -> Any:
-    """What a void numba intrinsic returns: ``given`` are the types it wants of its arguments.
+    """Signature and code generator of a void numba intrinsic; ``given``: types of its arguments.
 
     ``emit`` is called with a builder and one LLVM value an argument; an array arrives as the
     pointer to its first element.
@@ -62,7 +62,7 @@ def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
 
 
 def prefetch(builder: Any, pointer: Any, offset: Any) -> None:
-    """Ask for the cache line of ``pointer[offset]``, to be written soon."""
+    """Prefetch the cache line of ``pointer[offset]``, to be written soon."""
     place = builder.bitcast(builder.gep(pointer, [offset]), I8.as_pointer())
     call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, I32(1), I32(3), I32(1)])
 
@@ -86,7 +86,7 @@ def load_wide(builder: Any, pointer: Any, offset: Any, width: int = LANES) -> An
 
 
 def store_narrow(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
-    """As ``store``, int32 into whatever width there is."""
+    """As ``store``, int32 narrowed to the element type of the array."""
     element = pointer.type.pointee
     if element != I32:
         values = builder.trunc(values, vector(element, values.type.count))
@@ -107,7 +107,7 @@ class Loop:
         self.carried = [builder.phi(value.type) for value in initial]
 
     def close(self, carried: list[Any]) -> list[Any]:
-        """End the body, which leaves ``carried`` for the next round; returns what comes out."""
+        """End the body with ``carried`` for the next round; returns the values after the loop."""
         builder, last = self._builder, self._builder.block
         following = builder.add(self.index, ir.Constant(self.index.type, self._step))
         builder.cbranch(builder.icmp_signed("<", following, self._end), self._body, self._done)

@@ -9,6 +9,7 @@ Spikes leave twice: as bytes (0 or 1, or the twin's activations) for the dense k
 with an empty file on either side, uint8[8, 10, C]; and as bits, uint16[64 * C / 16].
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ PADDED_FILES = 10
 
 
 class Leaky(NamedTuple):
-    """LIF neurons, ``snn.neuron``; threshold: int32, 2^F."""
+    """LIF neurons, see ``snn/modules/neuron.py``; threshold: int32, 2^F."""
 
     threshold: np.int32
 
@@ -51,7 +52,7 @@ class ClippedRelu(NamedTuple):
 
 
 def _leaky(builder: Any, current: Any, membrane: Any, threshold: Any) -> tuple[Any, Any]:
-    """Spikes (<16 x i1>) and the membrane after reset; the neuron of ``snn.neuron``."""
+    """Spikes (<16 x i1>) and the membrane after reset, as in ``snn/modules/neuron.py``."""
     above = builder.icmp_signed(">", membrane, threshold)
     limit = builder.select(above, builder.add(threshold, threshold), threshold)
     charged = builder.add(builder.ashr(membrane, constant(I32, 1)), current)
@@ -68,39 +69,41 @@ def _clipped_relu(builder: Any, current: Any, shift: Any) -> tuple[Any, Any]:
     return builder.icmp_signed("!=", level, low), level
 
 
-def _updater(streams: bool) -> Any:
-    """Compiled update of the C neurons of one square; arguments as of ``update_board``."""
+def _emit_update(  # type: ignore[no-untyped-def]
+    streams, is_leaky, builder, total, scale, bias, bits, base, stream, at, before, old, after, new,
+    ahead, channels, neuron, spikes, place, masks, count,
+) -> None:  # fmt: skip
+    """Update the C neurons of one square; arguments as of ``update_board``."""
+    level = splat(builder, builder.extract_value(neuron, 0))
+    fired_before = builder.load(count)
+    loop = Loop(builder, ir.Constant(channels.type, 0), channels, LANES, [fired_before])
+    c, here = loop.index, builder.add(at, loop.index)
+    x = builder.mul(load_wide(builder, total, here), load(builder, scale, c))
+    x = builder.add(builder.ashr(x, splat(builder, bits)), load(builder, bias, c))
+    if streams:
+        x = builder.add(x, load(builder, base, here))
+        store(builder, x, stream, here)
+    if is_leaky:
+        membrane = load(builder, before, builder.add(old, c))
+        fired, membrane = _leaky(builder, x, membrane, level)
+        here_after = builder.add(new, c)
+        store(builder, membrane, after, here_after)
+        prefetch(builder, after, builder.add(here_after, ahead))
+        values = builder.zext(fired, vector(I8))
+    else:
+        fired, values = _clipped_relu(builder, x, level)
+        values = builder.trunc(values, vector(I8))
+    store(builder, values, spikes, builder.add(place, c))
+    mask = builder.bitcast(fired, I16)
+    word = builder.udiv(here, ir.Constant(here.type, LANES))
+    builder.store(mask, builder.gep(masks, [word]))
+    number = builder.zext(builder.ctpop(mask), fired_before.type)
+    (fired_now,) = loop.close([builder.add(loop.carried[0], number)])
+    builder.store(fired_now, count)
 
-    def emit(  # type: ignore[no-untyped-def]
-        builder, is_leaky, total, scale, bias, bits, base, stream, at, before, old, after, new,
-        ahead, channels, neuron, spikes, place, masks, count,
-    ) -> None:  # fmt: skip
-        level = splat(builder, builder.extract_value(neuron, 0))
-        fired_before = builder.load(count)
-        loop = Loop(builder, ir.Constant(channels.type, 0), channels, LANES, [fired_before])
-        c, here = loop.index, builder.add(at, loop.index)
-        x = builder.mul(load_wide(builder, total, here), load(builder, scale, c))
-        x = builder.add(builder.ashr(x, splat(builder, bits)), load(builder, bias, c))
-        if streams:
-            x = builder.add(x, load(builder, base, here))
-            store(builder, x, stream, here)
-        if is_leaky:
-            membrane = load(builder, before, builder.add(old, c))
-            fired, membrane = _leaky(builder, x, membrane, level)
-            here_after = builder.add(new, c)
-            store(builder, membrane, after, here_after)
-            prefetch(builder, after, builder.add(here_after, ahead))
-            values = builder.zext(fired, vector(I8))
-        else:
-            fired, values = _clipped_relu(builder, x, level)
-            values = builder.trunc(values, vector(I8))
-        store(builder, values, spikes, builder.add(place, c))
-        mask = builder.bitcast(fired, I16)
-        word = builder.udiv(here, ir.Constant(here.type, LANES))
-        builder.store(mask, builder.gep(masks, [word]))
-        number = builder.zext(builder.ctpop(mask), fired_before.type)
-        (fired_now,) = loop.close([builder.add(loop.carried[0], number)])
-        builder.store(fired_now, count)
+
+def _updater(streams: bool) -> Any:
+    """The intrinsic that updates one square; ``streams`` as of ``update_board``."""
 
     @intrinsic
     def update(  # type: ignore[no-untyped-def]
@@ -109,10 +112,8 @@ def _updater(streams: bool) -> Any:
     ):  # fmt: skip
         n, i = types.intp, types.int32
         given = (total, scale, bias, i, base, stream, n, before, n, after, n, n, n, neuron, spikes)
-        is_leaky = neuron.instance_class is Leaky
-        return build(
-            lambda builder, *values: emit(builder, is_leaky, *values), *given, n, masks, count
-        )
+        emit = partial(_emit_update, streams, neuron.instance_class is Leaky)
+        return build(emit, *given, n, masks, count)
 
     return update
 
@@ -131,7 +132,7 @@ def update_board(  # type: ignore[no-untyped-def]
     total: int16|int32[64 * C]; scale, bias: int32[C]; bits: int32
     base, stream: int32[64 * C], read and written where ``streams``
     before[old:], after[new:]: int32[64 * C], membranes (may be the same place; Leaky alone)
-    ahead: distance from here to the membranes needed next, which are fetched on the way
+    ahead: distance from here to the membranes needed next, which are prefetched
     neuron: Leaky or ClippedRelu
     spikes: uint8[8 * 10 * C]; masks: uint16[64 * C / 16]; count: int64[1], spikes are added
     """

@@ -1,4 +1,4 @@
-"""From a stored network to what the kernels of the processor read, and the memory they work in."""
+"""Packs a stored network for the kernels of the processor, and allocates their memory."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,8 +140,8 @@ def _padded(values: NDArray[np.int32], width: int) -> NDArray[np.int32]:
 
 
 def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool = True) -> State:
-    """Empty slots. Without ``keep_layers`` the neuron layers share one place: good for groups that
-    hold all steps of their boards, which are done with a layer before the next begins."""
+    """Empty slots. Without ``keep_layers`` the neuron layers share one place, for groups that hold
+    all steps of their boards, and so finish a layer before the next begins."""
     sizes = list(neuron_layers(config).values())
     tower = sizes[: len(hidden_layers(config)) + 1]
     starts = np.cumsum([0, *tower[:-1]]) if keep_layers else np.zeros(len(tower), np.int64)

@@ -58,7 +58,7 @@ _add_scaled: Any = _scaled_adder
 
 @inline
 def _place(square):  # type: ignore[no-untyped-def]
-    """Where a square of the padded board lies."""
+    """Index of a square on the padded board."""
     return (square >> 3) * PADDED_FILES + (square & 7) + 1
 
 

@@ -1,13 +1,13 @@
 """``Backend`` on an NVIDIA GPU: kernels that never wait for the host, and a host that never waits
 for the last time step.
 
-    host       admit n+1    read n-1    admit n+2    read n      ...
-                  |            ^           |           ^
-    device   [seat | step n+1 ............][seat | step n+2 ............]
+    host       admit n+1   settled n-1   admit n+2   settled n    ...
+                  |            ^            |           ^
+    device   [admit | step n+1 ............][admit | step n+2 ............]
 
 A time step is one CUDA graph over all S slots. Kernels list the busy slots themselves and take a
-slot off the list at the step it settles, so nothing has to be told by the host. Which slots have
-settled is read one step late: the answer of step n is taken while step n + 1 runs.
+slot off the list at the step it settles, so the host sends nothing but questions. Which slots have
+settled is read one step late: the answers of step n are copied while step n + 1 runs.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class CudaBackend:
         device: str = "cuda:0",
         tile: Tile | None = None,
     ) -> None:
-        """S = ``num_slots``. ``tile`` None takes the fastest one, tried out the first time.
+        """S = ``num_slots``. ``tile`` None takes the fastest one, measured the first time.
 
         On "cpu" the kernels run in Triton's interpreter, where TRITON_INTERPRET=1 was set before
         they were imported: for tests. Raises NetworkError, ConfigError and DeviceError.
@@ -87,7 +87,7 @@ class CudaBackend:
         with streams.computing():
             streams.upload(self._buffer, target, source)
             streams.begin_step()
-            self._launches.seat(staging.device, len(slots))
+            self._launches.admit(staging.device, len(slots))
             streams.uploaded_is_read(self._buffer)
         self._occupied[slots] = True
         self._rows[slots] = rows
@@ -95,7 +95,7 @@ class CudaBackend:
 
     @device_work("taking a time step")
     def advance(self) -> None:
-        """See ``Backend.advance``. Returns at once: the device is at it."""
+        """See ``Backend.advance``. Returns at once, while the device works."""
         with self._streams.computing():
             self._streams.begin_step()
             self._step()
@@ -133,8 +133,8 @@ class CudaBackend:
 
     @device_work("changing the network")
     def replace_network(self, net: IntegerNet) -> None:
-        """See ``Backend.replace_network``. The recorded graph goes on with the new weights,
-        unless they are proved for other widths of membranes than the old ones."""
+        """See ``Backend.replace_network``. The recorded graph reads the new weights, unless they
+        are proved for other widths of membranes than the old ones."""
         require_same_sizes(net.config == self._config, bool(self._occupied.any()))
         report = check_bounds(net)
         report.require_exact()
@@ -154,7 +154,7 @@ class CudaBackend:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device: state of the slots, weights, questions on their way."""
+        """Bytes on the device: state of the slots, weights, staged questions."""
         staged = sum(buffer.device.nbytes for buffer in self._staging)
         return self._state.nbytes + self._weights.nbytes + staged
 
@@ -170,7 +170,7 @@ class CudaBackend:
         )
         self._streams.synchronize()  # what was allocated so far was filled on another stream
         with self._streams.computing():
-            self._launches.seat(self._staging[0].device, 1)  # compiles
+            self._launches.admit(self._staging[0].device, 1)  # compiles
             self._state.busy.zero_()
             self.tile = self._wanted_tile or choose_tile(net.config, self._launches, self._state)
             self._launches.step(self.tile)

@@ -1,10 +1,10 @@
-"""Triton kernels around the tower: which slots take a step, what they answer, who may leave.
+"""Triton kernels around the tower: the list of busy slots, their answers, and the exit rule.
 
-The exit rule is that of ``inference/exit.py``, comparison by comparison.
+The exit rule is that of ``inference/exit_rule.py``, comparison by comparison.
 
 Numbers and short vectors are held by every warp of a program, but stored by one of them. So where
 such a value is read, changed and written back, a barrier keeps a fast warp from writing before a
-slow one has read; no interpreter would notice its absence.
+slow one has read; the interpreter would not show that it is missing.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"
@@ -83,7 +83,7 @@ def squeeze(
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
     GRID_BITS: tl.constexpr, RELU: tl.constexpr,
 ):  # fmt: skip
-    """int32[64, VALUES]: what the neurons in front of win/draw/loss pass on, for one board."""
+    """int32[64, VALUES]: outputs of the neurons in front of win/draw/loss, for one board."""
     square = tl.arange(0, SQUARES)[:, None]
     value = tl.arange(0, VALUES)
     inputs = tl.arange(0, INPUTS)
@@ -128,6 +128,16 @@ def may_leave(rule, t, num_legal, margin, unchanged, drift):
     limit = tl.load(rule + 3)
     steady = (limit < 0) | ((t > 1) & (drift <= limit * t * (t - 1)))
     return (t >= tl.load(rule)) & ((num_legal == 1) | (sure & calm & steady))
+
+
+@triton.jit
+def copy_answer(scores, outcomes, count, answered_policy, answered_wdl):
+    """Policy of the ``count`` legal moves, and wdl: int32[3], of one slot to the host's memory."""
+    move = tl.arange(0, 256)
+    score = tl.load(scores + move, mask=move < count, other=0)
+    tl.store(answered_policy + move, score, mask=move < count)
+    for outcome in tl.static_range(OUTCOMES):
+        tl.store(answered_wdl + outcome, tl.load(outcomes + outcome))
 
 
 @triton.jit
@@ -180,10 +190,9 @@ def answer(
     if leaves | (t >= TIME_STEPS):
         tl.debug_barrier()  # scores and outcomes were stored by other threads of this program
         tl.store(busy + slot, 0)
-        move = tl.arange(0, 256)
-        score = tl.load(scores + move, mask=move < count, other=0)
-        tl.store(answered_policy + slot * MAX_MOVES + move, score, mask=move < count)
-        for outcome in tl.static_range(OUTCOMES):
-            tl.store(answered_wdl + slot * OUTCOMES + outcome, tl.load(outcomes + outcome))
+        copy_answer(
+            scores, outcomes, count,
+            answered_policy + slot * MAX_MOVES, answered_wdl + slot * OUTCOMES,
+        )  # fmt: skip
         tl.store(answered_steps + slot, taken + 1)
         tl.store(settled_at + slot, tl.load(tick))

@@ -1,4 +1,4 @@
-"""The kernels with their arguments: what is launched to seat questions, and for a time step."""
+"""Launches the kernels with their arguments: to admit questions, and for a time step."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ SLOTS_TO_LIST = 1024
 
 
 class Launches:
-    """Launches on the current stream; every tensor is where it was at the first launch."""
+    """Launches on the current stream; no tensor moves between launches."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class Launches:
             "RELU": config.neuron == "relu",
         }
 
-    def seat(self, staged: Tensor, count: int) -> None:
-        """Seat ``count`` questions from ``staged``: int64[., RECORD]."""
+    def admit(self, staged: Tensor, count: int) -> None:
+        """Put ``count`` questions from ``staged``: int64[., RECORD], into their slots."""
         state, outputs = self._state, self._inputs
         tower.admit_requests[(count, self._config.channels // outputs)](
             staged,

@@ -1,4 +1,4 @@
-"""How questions get to the device: as records in pinned memory, one copy for all that are admitted.
+"""Copies questions to the device: as records in pinned memory, one copy for all admitted rows.
 
 A record is RECORD 64-bit words, P input planes, legal actions, slot and their number:
 

@@ -1,4 +1,4 @@
-"""What the device keeps per slot, and what it hands to the host: fixed tensors, never moved."""
+"""Tensors of the slots on the device, and of settled answers on the host; they never move."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from vecchess.snn.presets import NetConfig
 
 @dataclass(frozen=True)
 class Widths:
-    """Integer types wide enough for what the exporter has proved; units 2^-F."""
+    """Integer types wide enough for the proved bounds; units 2^-F."""
 
     membranes: torch.dtype
     value_membranes: torch.dtype
@@ -23,7 +23,7 @@ class Widths:
 
     @classmethod
     def proved_by(cls, report: BoundsReport) -> "Widths":
-        """int16 where no input whatsoever can leave its range, else int32."""
+        """int16 where no input can leave its range, else int32."""
 
         def width(*largest: int) -> torch.dtype:
             return torch.int16 if max(largest) < INT16_LIMIT else torch.int32
@@ -40,7 +40,7 @@ class Widths:
 
 
 class SlotState:
-    """Struct of tensors over S slots, on the device. See the kernels for their meaning."""
+    """Struct of tensors over S slots, on the device; the kernels describe them."""
 
     def __init__(
         self, config: NetConfig, num_slots: int, widths: Widths, device: torch.device

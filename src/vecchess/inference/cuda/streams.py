@@ -1,13 +1,8 @@
-"""Order of what the device does: a stream that computes, one that copies, and what is finished.
-
-``InlineStreams`` does the same in order on a processor, for Triton's interpreter. It too says
-that the last step is not known to be finished, so that tests see the order of things on a GPU.
-"""
+"""The order of work on a device: a stream for kernels, a stream for copies, and finished steps."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter_ns
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,67 +11,66 @@ NUM_BUFFERS = 2
 """Staging buffers: one is filled while the device reads the other."""
 
 
-class Streams(Protocol):
-    """What the backend has to know about time on a device."""
+class Streams:
+    """The order of work on the host, for Triton's interpreter: one launch after the other, at once.
 
-    device: torch.device
-    num_steps: int
-    """Time steps launched so far."""
-    busy_ns: int
-    """Time the device took for the steps that are finished, those to seat positions included."""
+    As on a GPU the last step is never reported as finished.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        """num_steps: time steps launched so far; busy_ns: time of the finished steps on the device,
+        admissions included."""
+        self.device = device
+        self.num_steps = 0
+        self.busy_ns = 0
+        self._began_ns = 0
 
     def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Zeros in host memory that host and device can both reach."""
-        ...
+        return torch.zeros(shape, dtype=dtype)
 
     def computing(self) -> AbstractContextManager[object]:
-        """Inside, kernels are launched one after the other on the stream that computes."""
-        ...
+        """A context in which kernels are launched one after the other on the computing stream."""
+        return nullcontext()
 
     def wait_to_fill(self, buffer: int) -> None:
         """Wait until the host may fill staging ``buffer`` (0 or 1) again."""
-        ...
 
     def upload(self, buffer: int, target: Tensor, source: Tensor) -> None:
-        """Copy beside the computation; what is launched from now on sees the copy."""
-        ...
+        """Copy beside the computation; kernels launched from now on see the copy."""
+        target.copy_(source)
 
     def uploaded_is_read(self, buffer: int) -> None:
-        """All that reads the device's half of ``buffer`` has been launched."""
-        ...
+        """Note that all kernels which read the device's half of ``buffer`` have been launched."""
 
     def record(self, launch: Callable[[], None]) -> Callable[[], None]:
-        """The kernels that ``launch`` launches, to be launched again as one. Compiled before."""
-        ...
+        """The kernels that ``launch`` launches, compiled before, to be launched again as one."""
+        return launch
 
     def begin_step(self) -> None:
-        """What is launched from now on belongs to the next time step. May be said twice."""
-        ...
+        """Count what is launched from now on to the next time step. May be called twice a step."""
+        self._began_ns = self._began_ns or perf_counter_ns()
 
     def end_step(self) -> None:
-        """A time step has been launched."""
-        ...
+        """Note that a time step has been launched."""
+        self.busy_ns += perf_counter_ns() - self._began_ns
+        self._began_ns = 0
+        self.num_steps += 1
 
     def finished_steps(self) -> int:
-        """How many of the steps are known to be finished, all but the last at least."""
-        ...
+        """The number of steps that are known to be finished, all but the last at least."""
+        return max(self.num_steps - 1, 0)
 
     def synchronize(self) -> None:
         """Wait for everything that was launched."""
-        ...
 
 
-def open_streams(device: torch.device) -> Streams:
-    """Those of ``device``."""
-    return CudaStreams(device) if device.type == "cuda" else InlineStreams(device)
-
-
-class CudaStreams:
+class CudaStreams(Streams):
     """A stream for kernels and a stream for copies to the device, tied by events."""
 
     def __init__(self, device: torch.device) -> None:
         """Two streams on ``device``."""
-        self.device = device
+        super().__init__(device)
         self._compute = torch.cuda.Stream(device)
         self._copy = torch.cuda.Stream(device)
         self._copied = _events(NUM_BUFFERS)
@@ -85,8 +79,6 @@ class CudaStreams:
         self._done = _events(2)
         self._is_begun = False
         self._num_timed = 0
-        self.num_steps = 0
-        self.busy_ns = 0
 
     def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Pinned, which with unified addressing means that kernels can write to it."""
@@ -133,7 +125,7 @@ class CudaStreams:
         self._done[self.num_steps % 2].record(self._compute)
 
     def finished_steps(self) -> int:
-        """Waits for the step before the last, never for the last: the device stays busy."""
+        """Wait for the step before the last, never for the last, so that the device stays busy."""
         finished = self.num_steps
         if finished and not self._done[finished % 2].query():
             finished -= 1
@@ -154,56 +146,11 @@ class CudaStreams:
         torch.cuda.synchronize(self.device)
 
 
+def open_streams(device: torch.device) -> Streams:
+    """The streams of ``device``."""
+    return CudaStreams(device) if device.type == "cuda" else Streams(device)
+
+
 def _events(count: int) -> list[torch.cuda.Event]:
-    """Waiting for them sleeps: the cores belong to the movers."""
+    """Events for which the host waits asleep: the movers need the cores."""
     return [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(count)]
-
-
-class InlineStreams:
-    """One thing after the other, at once."""
-
-    def __init__(self, device: torch.device) -> None:
-        """``device`` is the processor."""
-        self.device = device
-        self.num_steps = 0
-        self.busy_ns = 0
-        self._began_ns = 0
-
-    def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Plain memory."""
-        return torch.zeros(shape, dtype=dtype)
-
-    def computing(self) -> AbstractContextManager[object]:
-        """See ``Streams``."""
-        return nullcontext()
-
-    def wait_to_fill(self, buffer: int) -> None:
-        """Nothing to wait for."""
-
-    def upload(self, buffer: int, target: Tensor, source: Tensor) -> None:
-        """See ``Streams``."""
-        target.copy_(source)
-
-    def uploaded_is_read(self, buffer: int) -> None:
-        """Nothing to remember."""
-
-    def record(self, launch: Callable[[], None]) -> Callable[[], None]:
-        """Launches again, one by one."""
-        return launch
-
-    def begin_step(self) -> None:
-        """See ``Streams``."""
-        self._began_ns = self._began_ns or perf_counter_ns()
-
-    def end_step(self) -> None:
-        """See ``Streams``."""
-        self.busy_ns += perf_counter_ns() - self._began_ns
-        self._began_ns = 0
-        self.num_steps += 1
-
-    def finished_steps(self) -> int:
-        """All but the last."""
-        return max(self.num_steps - 1, 0)
-
-    def synchronize(self) -> None:
-        """Nothing to wait for."""

@@ -1,4 +1,4 @@
-"""How the tower's kernel is cut: which tile a program takes, tried on the device it runs on."""
+"""Tiles of the tower's kernel: shapes of a program, to be timed on the device."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Tile:
 
     @property
     def options(self) -> dict[str, int]:
-        """What Triton is told besides the shape."""
+        """Options of Triton's compiler."""
         options = {"num_warps": self.num_warps, "num_stages": self.num_stages}
         return options | ({"maxnreg": self.max_registers} if self.max_registers else {})
 

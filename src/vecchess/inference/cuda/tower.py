@@ -1,13 +1,13 @@
 """Triton kernels of the residual tower: stem at admission, then one time step of all its layers.
 
-The definition is ``snn/integer_net.py`` and ``snn/neuron.py``; numbers are int32 in units of 2^-F.
-A program owns a tile of boards and takes them through every layer by itself, so a time step is
-one launch: spikes and stream of a tile stay in the caches of the multiprocessor that made them,
-and only membranes and x0 come from memory. A convolution is an implicit GEMM: rows are squares,
-columns output channels, and K runs over (tap, input channel) in matrix-unit-sized pieces.
+The definition is ``snn/integer/integer_net.py`` and ``snn/modules/neuron.py``; numbers are int32 in
+units of 2^-F. A program takes a tile of boards through every layer, so a time step is one launch:
+spikes and stream of a tile stay in the caches of the multiprocessor that made them, and only
+membranes and x0 come from memory. A convolution is an implicit GEMM: rows are squares, columns
+output channels, and K runs over (tap, input channel) in pieces of the size of the matrix units.
 
-    slot       where a position sits for all its time steps: membranes, x0
-    position   where its slot stands in the list of busy slots, in this step: spikes, stream
+    slot       index of a question for all its time steps: membranes, x0
+    position   index of its slot in the list of busy slots, in this step: spikes, stream
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"
@@ -26,10 +26,10 @@ RELU_BITS = tl.constexpr(6)
 
 @triton.jit
 def lif(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, RELU: tl.constexpr):
-    """What neurons pass on: spikes 0 or 1, membranes updated in place; or int8 activations.
+    """Outputs of neurons: spikes 0 or 1, membranes updated in place; or int8 activations.
 
-    pointers: where the membranes are; fresh: neurons of a new occupant, whose membrane counts
-    as 0 whatever is stored.
+    pointers: of the membranes; fresh: neurons of a new question, whose membrane counts as 0
+    whatever is stored.
     """
     if RELU:
         fired = tl.minimum(tl.maximum(current >> (GRID_BITS - RELU_BITS), 0), 127)
@@ -45,7 +45,7 @@ def lif(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, RELU: tl.conste
 
 @triton.jit
 def to_current(total, shift, bias, FROM_ACTIVATIONS: tl.constexpr):
-    """A weighted sum as a current: scale 2^(F - k), bias, units 2^-F."""
+    """The current of a weighted sum: scale 2^(F - k), bias, units 2^-F."""
     scaled = total << shift
     if FROM_ACTIVATIONS:
         scaled = scaled >> RELU_BITS
@@ -59,15 +59,15 @@ def step_of_tap(tap):
 
 
 @triton.jit
-def lies_on_board(square, up, right):
-    """Whether the square ``up`` ranks and ``right`` files from ``square`` exists."""
+def is_on_board(square, up, right):
+    """True where the square ``up`` ranks and ``right`` files from ``square`` exists."""
     rank, file = square // 8 + up, square % 8 + right
     return (rank >= 0) & (rank < 8) & (file >= 0) & (file < 8)
 
 
 @triton.jit
 def convolve(
-    source, lane, square, seated, weight, outputs,
+    source, lane, square, occupied, weight, outputs,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
     """int32[rows, outputs]: 3x3 sums over ``source`` int8[rows, C]; a row is a square of a board.
@@ -82,7 +82,7 @@ def convolve(
         tap = piece // PIECES
         first = (piece - tap * PIECES) * INPUTS
         up, right = step_of_tap(tap)
-        seen = (seated & lies_on_board(square, up, right))[:, None]
+        seen = (occupied & is_on_board(square, up, right))[:, None]
         at = (lane + up * 8 + right) * CHANNELS + first
         # nine taps read the same spikes: 8 bytes at a time they come by way of the
         # multiprocessor's own cache (cp.async.ca), 16 at a time pass it by (cp.async.cg)
@@ -96,7 +96,7 @@ def convolve(
 
 @triton.jit
 def lif_epilogue(
-    total, first, target, stream, membrane, shift, bias, lane, seated, fresh,
+    total, first, target, stream, membrane, shift, bias, lane, occupied, fresh,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     RELU: tl.constexpr, SLICE: tl.constexpr,
 ):  # fmt: skip
@@ -110,15 +110,15 @@ def lif_epilogue(
         halves = tl.permute(tl.reshape(total, (total.shape[0], 2, WIDTH // 2)), (0, 2, 1))
         left, right = tl.split(halves)
         lif_epilogue(
-            left, first, target, stream, membrane, shift, bias, lane, seated, fresh,
+            left, first, target, stream, membrane, shift, bias, lane, occupied, fresh,
             RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
         )  # fmt: skip
         lif_epilogue(
-            right, first + WIDTH // 2, target, stream, membrane, shift, bias, lane, seated, fresh,
+            right, first + WIDTH // 2, target, stream, membrane, shift, bias, lane, occupied, fresh,
             RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
         )  # fmt: skip
     else:
-        mask = seated[:, None]
+        mask = occupied[:, None]
         columns = first + tl.arange(0, WIDTH)
         shifts, biases = tl.load(shift + columns)[None, :], tl.load(bias + columns)[None, :]
         current = to_current(total, shifts, biases, RELU)
@@ -133,29 +133,47 @@ def lif_epilogue(
 
 @triton.jit
 def half_block(
-    layer, source, target, stream, membrane, weight, shift, bias, lane, square, seated, fresh,
+    layer, source, target, stream, membrane, weight, shift, bias, lane, square, occupied, fresh,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     RELU: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
     SLICE: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
-    """A 3x3 convolution of ``source`` and the neurons that hear it; see ``lif_epilogue``."""
+    """A 3x3 convolution of ``source`` and the neurons behind it; see ``lif_epilogue``."""
     layer_weight = weight + layer * TAPS * CHANNELS * CHANNELS
     for first in range(0, CHANNELS, OUTPUTS):
         outputs = first + tl.arange(0, OUTPUTS)
         total = convolve(
-            source, lane, square, seated, layer_weight, outputs, CHANNELS, INPUTS, BYTES
+            source, lane, square, occupied, layer_weight, outputs, CHANNELS, INPUTS, BYTES
         )
         lif_epilogue(
             total, first, target, stream, membrane,
-            shift + layer * CHANNELS, bias + layer * CHANNELS, lane, seated, fresh,
+            shift + layer * CHANNELS, bias + layer * CHANNELS, lane, occupied, fresh,
             RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
         )  # fmt: skip
     tl.debug_barrier()  # the next layer reads what other threads of this program have written
 
 
 @triton.jit
+def input_neurons(
+    input_current, stream, spikes, membrane, lane, occupied, fresh,
+    CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr, RELU: tl.constexpr, SLICE: tl.constexpr,
+):  # fmt: skip
+    """stream = x0, spikes = LIF(x0), SLICE channels at a time; input_current: x0 by row."""
+    mask = occupied[:, None]
+    for first in range(0, CHANNELS, SLICE):
+        outputs = first + tl.arange(0, SLICE)[None, :]
+        current = tl.load(input_current[:, None] + outputs, mask=mask, other=0).to(tl.int32)
+        here = lane[:, None] * CHANNELS + outputs
+        tl.store(stream + here, current, mask=mask)
+        neurons = membrane[:, None] + outputs
+        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
+        tl.store(spikes + here, fired.to(tl.int8), mask=mask)
+    tl.debug_barrier()
+
+
+@triton.jit
 def advance_tower(
-    active, num_active, steps, inflow, membranes, weight, shift, bias,
+    active, num_active, steps, input_current, membranes, weight, shift, bias,
     stream, spikes, spikes_inside,
     BLOCKS: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     RELU: tl.constexpr, BOARDS: tl.constexpr, OUTPUTS: tl.constexpr,
@@ -164,7 +182,7 @@ def advance_tower(
     """One time step of the tower for a tile of BOARDS busy slots; grid: positions / BOARDS.
 
     active: int32[S] busy slots, num_active: int32[1], steps: int32[S] taken so far (0: membranes
-    are to count as silent), inflow: int[S, 64, C] (x0), membranes: int[S, 2 * blocks + 1, 64, C],
+    count as silent), input_current: int[S, 64, C] (x0), membranes: int[S, 2 * blocks + 1, 64, C],
     weight: int8[2 * blocks, 9, C, C], shift, bias: int32[2 * blocks, C]. By position: stream
     int[S, 64, C], spikes_inside int8[S, 64, C] and, the result, spikes int8[S, 64, C].
     """
@@ -174,9 +192,9 @@ def advance_tower(
         return
     lane = tl.arange(0, BOARDS * SQUARES)
     position, square = tile + lane // SQUARES, lane % SQUARES
-    seated = position < count
-    slot = tl.load(active + position, mask=seated, other=0).to(tl.int64)
-    fresh = tl.load(steps + slot, mask=seated, other=0) == 0
+    occupied = position < count
+    slot = tl.load(active + position, mask=occupied, other=0).to(tl.int64)
+    fresh = tl.load(steps + slot, mask=occupied, other=0) == 0
     LAYERS: tl.constexpr = 2 * BLOCKS + 1
     BOARD: tl.constexpr = SQUARES * CHANNELS
     membrane = membranes + slot * LAYERS * BOARD + square * CHANNELS
@@ -184,41 +202,43 @@ def advance_tower(
     stream += first_board
     spikes += first_board
     spikes_inside += first_board
-    mask = seated[:, None]
-    for first in range(0, CHANNELS, SLICE):
-        outputs = first + tl.arange(0, SLICE)[None, :]
-        at_slot = (inflow + slot * BOARD + square * CHANNELS)[:, None] + outputs
-        current = tl.load(at_slot, mask=mask, other=0).to(tl.int32)
-        here = lane[:, None] * CHANNELS + outputs
-        tl.store(stream + here, current, mask=mask)
-        neurons = membrane[:, None] + outputs
-        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
-        tl.store(spikes + here, fired.to(tl.int8), mask=mask)
-    tl.debug_barrier()
+    input_neurons(
+        input_current + slot * BOARD + square * CHANNELS, stream, spikes, membrane,
+        lane, occupied, fresh, CHANNELS, GRID_BITS, RELU, SLICE,
+    )  # fmt: skip
     for block in range(BLOCKS):
         half_block(
             2 * block, spikes, spikes_inside, stream, membrane + (2 * block + 1) * BOARD,
-            weight, shift, bias, lane, square, seated, fresh,
+            weight, shift, bias, lane, square, occupied, fresh,
             False, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
         )  # fmt: skip
         half_block(
             2 * block + 1, spikes_inside, spikes, stream, membrane + (2 * block + 2) * BOARD,
-            weight, shift, bias, lane, square, seated, fresh,
+            weight, shift, bias, lane, square, occupied, fresh,
             True, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
         )  # fmt: skip
 
 
 @triton.jit
+def copy_actions(source, target, MAX_MOVES: tl.constexpr):
+    """target: int16[MAX_MOVES] <- source; a number beyond the last action becomes that one."""
+    moves = tl.arange(0, 256)
+    actions = tl.load(source + moves, mask=moves < MAX_MOVES, other=0)
+    actions = tl.minimum(actions, MAX_ACTION).to(tl.int16)
+    tl.store(target + moves, actions, mask=moves < MAX_MOVES)
+
+
+@triton.jit
 def admit_requests(
-    staged_words, staged_shorts, staged_ints, busy, steps, legal, num_legal, inflow,
+    staged_words, staged_shorts, staged_ints, busy, steps, legal, num_legal, input_current,
     weight, shift, bias,
     NUM_PLANES: tl.constexpr, MAX_MOVES: tl.constexpr, RECORD: tl.constexpr,
     CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr,
 ):  # fmt: skip
-    """Seat one admitted question; grid: (K, C / OUTPUTS).
+    """Put one admitted question into its slot; grid: (K, C / OUTPUTS).
 
     The three staged pointers are one buffer of K records of RECORD 64-bit words, see ``staging``.
-    Writes x0 into inflow int[S, 64, C], and marks the slot busy at step 0 with its legal moves.
+    Writes x0 into input_current int[S, 64, C], and marks the slot busy at step 0 with its moves.
     weight: int8[9, C, padded planes]; shift, bias: int32[C].
     """
     record = tl.program_id(0).to(tl.int64)
@@ -229,11 +249,8 @@ def admit_requests(
         tl.store(busy + slot, 1)
         tl.store(steps + slot, 0)
         tl.store(num_legal + slot, tl.load(head + 1))
-        moves = tl.arange(0, 256)
-        source = staged_shorts + record * RECORD * 4 + NUM_PLANES * 4 + moves
-        actions = tl.load(source, mask=moves < MAX_MOVES, other=0)
-        actions = tl.minimum(actions, MAX_ACTION).to(tl.int16)
-        tl.store(legal + slot * MAX_MOVES + moves, actions, mask=moves < MAX_MOVES)
+        actions = staged_shorts + record * RECORD * 4 + NUM_PLANES * 4
+        copy_actions(actions, legal + slot * MAX_MOVES, MAX_MOVES)
     square = tl.arange(0, SQUARES)
     planes = tl.arange(0, PLANES_AT_ONCE)
     outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
@@ -249,7 +266,7 @@ def admit_requests(
             other=0,
         )
         there = ((square + up * 8 + right) & 63).to(tl.int64)
-        seen = lies_on_board(square, up, right)[:, None]
+        seen = is_on_board(square, up, right)[:, None]
         bits = tl.where(seen, (words[None, :] >> there[:, None]) & 1, 0).to(tl.int8)
         rows = weight + (tap * CHANNELS + outputs) * PIECES * PLANES_AT_ONCE + first
         total = tl.dot(bits, tl.load(rows[None, :] + planes[:, None]), total, out_dtype=tl.int32)
@@ -257,4 +274,4 @@ def admit_requests(
         total, tl.load(shift + outputs)[None, :], tl.load(bias + outputs)[None, :], False
     )
     here = (slot * SQUARES + square)[:, None] * CHANNELS + outputs[None, :]
-    tl.store(inflow + here, current)
+    tl.store(input_current + here, current)

@@ -1,11 +1,7 @@
-"""The fastest tile of a network on a device: tried out once, then remembered beside the kernels."""
+"""The fastest tile of a network on a device: measured once, then read from the tuning cache."""
 
-import contextlib
-import json
 import math
-import os
 from dataclasses import asdict
-from pathlib import Path
 
 import torch
 import triton
@@ -15,24 +11,26 @@ from vecchess.errors import DeviceError
 from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile, candidates, interpreted_tile
+from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
 from vecchess.jit import cache_dir
-from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.presets import NetConfig
 
 ROUNDS = 3
-"""Each tile is timed so often, after one launch that compiles it; the shortest time counts."""
+"""Timings of each tile, after one launch that compiles it; the shortest counts."""
 
 
 def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile:
-    """The tile to use. All slots have to be free, and are again; their membranes are lost.
+    """The fastest tile. All slots have to be free, and are again; their membranes are lost.
 
-    Raises DeviceError where the device cannot run any.
+    Raises DeviceError where the device cannot run any tile.
     """
     if is_interpreted(state):
         return interpreted_tile(config)
-    key, memory = _key(config, state), _recall()
-    if key in memory:
-        return Tile(**memory[key])
+    key = _key(config, state)
+    try:
+        return Tile(**load_tuned(key) or {})
+    except TypeError:  # nothing stored, or something else
+        pass
     _occupy_all(config, state)
     seconds = {tile: tower_seconds(launches, tile) for tile in candidates(config)}
     state.busy.zero_()
@@ -42,17 +40,17 @@ def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile
             f"no kernel for {config.channels} channels fits {torch.cuda.get_device_name()}; "
             "use --backend torch"
         )
-    _remember(memory | {key: asdict(tile)})
+    store_tuned(key, asdict(tile))
     return tile
 
 
 def is_interpreted(state: SlotState) -> bool:
-    """Whether the kernels run in Triton's interpreter, where one tile is as good as another."""
+    """True when the kernels run in Triton's interpreter, where all tiles are equally fast."""
     return state.busy.device.type == "cpu"
 
 
 def _occupy_all(config: NetConfig, state: SlotState) -> None:
-    """Every slot busy, past its first step, with currents that make a fraction of neurons fire."""
+    """Make every slot busy, past its first step, with currents at which some neurons fire."""
     threshold = 1 << config.grid_bits
     state.input_current.random_(-threshold, threshold)
     state.busy.fill_(1)
@@ -77,33 +75,16 @@ def tower_seconds(launches: Launches, tile: Tile) -> float:
     return shortest
 
 
-def _key(config: NetConfig, state: SlotState) -> str:
-    """What the choice depends on, as text. Slots count in powers of two."""
-    facts = [
+def _key(config: NetConfig, state: SlotState) -> TuningKey:
+    """Slots count in powers of two; the kernels' cache directory is named by their sources."""
+    return TuningKey.of(
+        "tile",
         torch.cuda.get_device_name(),
-        f"torch {torch.__version__}",
-        f"triton {triton.__version__}",
-        f"{config.neuron} {config.blocks}x{config.channels}",
-        f"{state.membranes.dtype} {state.stream.dtype}",
-        f"slots <= {1 << (len(state.busy) - 1).bit_length()}",
-    ]
-    return ", ".join(facts)
-
-
-def _file() -> Path:
-    return cache_dir("inference") / "tiles.json"
-
-
-def _recall() -> dict[str, dict[str, int]]:
-    """What was found before; nothing where that cannot be read: it is quickly found again."""
-    with contextlib.suppress(OSError, ValueError):
-        return parse_json_object(read_bytes(_file()))
-    return {}
-
-
-def _remember(memory: dict[str, dict[str, int]]) -> None:
-    """Written whole or not at all: several workers may start at a time."""
-    temporary = _file().with_name(f".tiles.{os.getpid()}.tmp")
-    with contextlib.suppress(OSError):
-        temporary.write_text(json.dumps(memory, indent=1))
-        temporary.replace(_file())
+        "cuda",
+        config,
+        kernels=cache_dir("inference").name,
+        torch=torch.__version__,
+        triton=triton.__version__,
+        types=[str(tensor.dtype) for tensor in (state.membranes, state.stream)],
+        slots=1 << (len(state.busy) - 1).bit_length(),
+    )

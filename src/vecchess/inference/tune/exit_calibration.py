@@ -1,7 +1,7 @@
-"""What leaving early costs against T time steps, and the cheapest exit rule within bounds.
+"""Measures what leaving early costs against T time steps, and finds the best rule within bounds.
 
-All of it works on accumulators that were recorded step by step (``traces``), so a rule is judged
-in milliseconds, by the comparisons of ``exit`` in the same integers.
+All of it works on accumulators that were recorded step by step (``step_traces``), so a rule is
+judged in milliseconds, by the comparisons of ``exit_rule`` in the same integers.
 
     cross-entropy   of the policy (softmax of accumulator / t * scale over the legal moves) to the
                     target distribution, in nats
@@ -29,14 +29,14 @@ Bools = NDArray[np.bool_]
 NOT_YET = 2**62
 """Value drift before the second step: larger than any limit."""
 NUM_MARGINS, NUM_DRIFTS, NUM_MIN_STEPS = 24, 16, 16
-"""How many values of each threshold are tried, at most."""
+"""Most values of each threshold that are tried."""
 TIGHTEN, MAX_TIGHTENINGS = 0.8, 8
-"""Where the hold-out breaks a bound, the fit is given so much of it, and again so often."""
+"""Where the hold-out breaks a bound, the fit gets this share of it, at most so many times."""
 
 
 @dataclass(frozen=True)
 class CostBounds:
-    """Most that leaving early may cost on average, against T steps."""
+    """Most that leaving early may cost on average, compared with T steps."""
 
     cross_entropy: float = 0.01
     """Nats a position."""
@@ -76,7 +76,7 @@ class ExitCosts:
 
 @dataclass(frozen=True)
 class ExitChoice:
-    """A rule and its costs on the positions it was chosen on, and on those it was not."""
+    """A rule, its costs on the positions it was fitted to, and on those held out."""
 
     rule: ExitRule
     fit: ExitCosts
@@ -84,7 +84,7 @@ class ExitChoice:
 
 
 class ScoredTraces:
-    """B positions whose every answer, early or late, is held against its target."""
+    """B positions with their answers after every step, compared with their targets."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class ScoredTraces:
         self._read_settledness(legal)
 
     def _read_settledness(self, legal: Bools) -> None:
-        """The integers that ``exit.judge`` compares with its thresholds.
+        """Compute the integers that ``exit_rule.judge`` compares with its thresholds.
 
         best: int64[T, B], unchanged: bool[T, B], only: bool[B] one legal move, and the largest
         ``policy_margin`` and smallest ``value_drift`` that let the position pass, int64[T, B].
@@ -183,7 +183,7 @@ class ScoredTraces:
         return [self.costs(np.full(num, t)).to_dict() | {"time_steps": t} for t in rows]
 
     def candidates(self) -> Iterator[ExitRule]:
-        """Rules whose thresholds are spread evenly over what these positions show."""
+        """Rules whose thresholds are spread evenly over the values of these positions."""
         choosing = ~self.only
         margins = _spread(self.margin[:, choosing], NUM_MARGINS)
         drifts = [None, *_spread(self.drift[1:, choosing], NUM_DRIFTS)]
@@ -200,7 +200,7 @@ def choose_rule(fit: ScoredTraces, holdout: ScoredTraces, bounds: CostBounds) ->
 
     The best of thousands of rules looks better than it is, hence the hold-out: where it breaks
     a bound, the choice is made again with tighter bounds on ``fit``. ``ExitRule.never()`` where
-    no rule will do.
+    no rule keeps to them.
     """
     tried = [(rule, fit.costs(fit.exit_steps(rule))) for rule in fit.candidates()]
     tried.sort(key=lambda entry: (entry[1].mean_time_steps, entry[1].cross_entropy_cost))

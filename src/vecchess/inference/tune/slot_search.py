@@ -1,8 +1,8 @@
-"""How many slots a device should have: the fewest that are nearly as fast as any number.
+"""Measures slot counts, and chooses the fewest slots that are nearly as fast as any number.
 
-A ladder of slot counts, each tried with real positions in steady state: every slot occupied, the
+A ladder of slot counts, each measured with real positions in steady state: every slot occupied, the
 positions at all time steps, a slot refilled as soon as it is free. More slots keep the device
-busier, until they do not; they always cost memory and make each answer wait longer.
+busier up to a point; they always cost memory and make each answer wait longer.
 """
 
 import gc
@@ -20,12 +20,12 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 
 NEARLY = 0.98
-"""A count whose speed is this share of the best will do, if it is the smallest."""
+"""The smallest count whose speed is this share of the best is chosen."""
 FLAT_RUNGS = 2
-"""The ladder ends when so many rungs in a row are no faster than one before them."""
+"""The ladder ends when this many rungs in a row are no faster than an earlier one."""
 NUM_WINDOWS = 3
 WINDOW_S = 0.15
-"""Speed is that of the best of three windows of this length: others only ever slow one down."""
+"""Speed is that of the best of three windows of this length: disturbances only slow one down."""
 
 Opener = Callable[[int], Backend]
 Clock = Callable[[], float]
@@ -33,7 +33,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class SlotLimits:
-    """What a device may be given; None is no limit."""
+    """Most that slots may take of a device; None is no limit."""
 
     nbytes: int | None = None
     """Bytes of the network with its slots."""
@@ -43,7 +43,7 @@ class SlotLimits:
 
 @dataclass(frozen=True)
 class Rung:
-    """One slot count, and what was measured with it."""
+    """Measurements of one slot count."""
 
     slots: int
     positions_per_s: float
@@ -52,7 +52,7 @@ class Rung:
     nbytes: int
 
     def within(self, limits: SlotLimits) -> bool:
-        """True when it keeps to ``limits``."""
+        """True when the rung keeps to ``limits``."""
         return (limits.nbytes is None or self.nbytes <= limits.nbytes) and (
             limits.latency_ms is None or self.latency_ms <= limits.latency_ms
         )
@@ -78,25 +78,25 @@ def measure_counts(
     questions: Requests,
     sizes: Iterable[int],
     limits: SlotLimits,
-    tell: Callable[[Rung], object] = lambda rung: None,
-    held: Callable[[Backend], int] | None = None,
+    on_rung: Callable[[Rung], object] = lambda rung: None,
+    nbytes_of: Callable[[Backend], int] | None = None,
     clock: Clock = perf_counter,
 ) -> list[Rung]:
-    """Try ``sizes`` (ascending) until speed grows no more, a limit is met or memory runs out.
+    """Measure ``sizes`` (ascending) until speed grows no more, a limit is met or memory runs out.
 
-    Where it was a limit or memory, the size half-way to the last good one is tried as well.
-    ``open_with(S)`` opens the backend, ``tell`` hears of each rung, ``held`` says what a backend
-    holds in bytes, ``clock`` tells seconds. Rungs beyond a limit are returned too.
+    In the last two cases the size half-way to the last good one is measured as well.
+    ``open_with(S)`` opens the backend, ``on_rung`` is called with each rung, ``nbytes_of`` returns
+    the bytes of a backend, ``clock`` seconds. Rungs beyond a limit are returned too.
     """
     rungs: list[Rung] = []
 
-    def step_on(slots: int) -> bool:
-        """Try one size; False where it will not do."""
+    def measure(slots: int) -> bool:
+        """Add the rung of one size; False where it breaks a limit, or memory runs out."""
         if _expected_nbytes(rungs, slots) > (limits.nbytes or np.inf):
             return False
         gc.collect()  # the backend before this one may have left cycles behind
         try:
-            rung = measure_backend(open_with(slots), questions, held or backend_nbytes, clock)
+            rung = measure_backend(open_with(slots), questions, nbytes_of, clock)
         except MemoryError:
             return False
         except DeviceError as error:
@@ -104,14 +104,14 @@ def measure_counts(
                 raise
             return False
         rungs.append(rung)
-        tell(rung)
+        on_rung(rung)
         return rung.within(limits)
 
     for slots in sizes:
-        if not step_on(slots):
+        if not measure(slots):
             below = [rung.slots for rung in rungs if rung.within(limits)]
             if below and slots - below[-1] > 1:
-                step_on((below[-1] + slots) // 2)
+                measure((below[-1] + slots) // 2)
             break
         if _is_flat(rungs):
             break
@@ -122,7 +122,7 @@ def choose_count(rungs: list[Rung], limits: SlotLimits) -> Rung:
     """The smallest count whose speed is nearly the best; ConfigError where none keeps to limits."""
     good = [rung for rung in rungs if rung.within(limits)]
     if not rungs:
-        raise ConfigError("the device has no memory for the fewest slots there are to try")
+        raise ConfigError("the device has no memory for the smallest slot count that is tried")
     if not good:
         least = min(rungs, key=lambda rung: rung.slots)
         raise ConfigError(
@@ -139,25 +139,25 @@ def choose_count(rungs: list[Rung], limits: SlotLimits) -> Rung:
 def measure_backend(
     backend: Backend,
     questions: Requests,
-    held: Callable[[Backend], int] | None = None,
+    nbytes_of: Callable[[Backend], int] | None = None,
     clock: Clock = perf_counter,
 ) -> Rung:
-    """One rung: the speed of ``backend`` full of ``questions``, over and over."""
+    """The rung of ``backend`` with all slots occupied by ``questions``, again and again."""
     stream = _Stream(backend, questions)
     for part in np.array_split(np.arange(backend.num_slots, dtype=np.int32), backend.time_steps):
         stream.ask(part)
-        stream.run(1, 0.0, clock)  # so that the slots come to stand at different steps
+        stream.run(1, 0.0, clock)  # so that the slots are at different steps
     stream.run(2 * backend.time_steps, 0.0, clock)
     windows = [stream.run(2 * backend.time_steps, WINDOW_S, clock) for _ in range(NUM_WINDOWS)]
     speed, step_s = max(windows)
-    nbytes = (held or backend_nbytes)(backend)
+    nbytes = (nbytes_of or backend_nbytes)(backend)
     return Rung(backend.num_slots, speed, 1e3 * backend.time_steps * step_s, nbytes)
 
 
 class _Stream:
-    """A row a slot, and a question for it whenever it was answered: all questions in turn.
+    """One row for each slot, which gets the next of all questions whenever it was answered.
 
-    If answered rows asked the same again, quick questions would come more often than others.
+    If a row repeated its question, quick questions would be asked more often than others.
     """
 
     def __init__(self, backend: Backend, questions: Requests) -> None:
@@ -167,7 +167,7 @@ class _Stream:
         self._asked = 0
 
     def ask(self, rows: NDArray[np.int32]) -> None:
-        """Put the next questions to ``rows``."""
+        """Submit ``rows`` with the next questions."""
         which = np.arange(self._asked, self._asked + len(rows)) % self._questions.num_rows
         self._asked += len(rows)
         for name in ("planes", "legal", "num_legal"):
@@ -175,9 +175,9 @@ class _Stream:
         self._engine.submit(rows)
 
     def run(self, least_steps: int, least_s: float, clock: Clock) -> tuple[float, float]:
-        """Positions/s and seconds a step, over so many steps and seconds at the least.
+        """Positions/s and seconds a step, over at least so many steps and seconds.
 
-        Asking again is left out: in play the movers' threads do it.
+        The time to write questions is left out: in play the movers' threads do that.
         """
         steps = answered = 0
         spent = 0.0
@@ -192,7 +192,7 @@ class _Stream:
 
 
 def _expected_nbytes(rungs: list[Rung], slots: int) -> float:
-    """Bytes of the next rung from the last two, along a line; 0 where nothing is known."""
+    """Bytes of the next rung, extrapolated from the last two; 0 with fewer than two."""
     if len(rungs) < 2:
         return 0.0
     one, two = rungs[-2:]
@@ -200,7 +200,7 @@ def _expected_nbytes(rungs: list[Rung], slots: int) -> float:
 
 
 def _is_flat(rungs: list[Rung]) -> bool:
-    """True when the last rungs did not bring anything worth having."""
+    """True when the last rungs were not noticeably faster than those before."""
     speeds = [rung.positions_per_s for rung in rungs]
     before, last = speeds[:-FLAT_RUNGS], speeds[-FLAT_RUNGS:]
     return bool(before) and NEARLY * max(last) <= max(before)

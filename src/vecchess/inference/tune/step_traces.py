@@ -1,4 +1,4 @@
-"""What a network has to say of a position after every time step, not only after the last."""
+"""Records the answers of a network after every time step, not only after the last."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,18 +41,18 @@ class StepTraces:
 
 
 def leave_at(time_steps: int) -> ExitRule:
-    """The rule by which every position takes exactly so many steps."""
+    """The rule by which every position takes exactly ``time_steps`` steps."""
     return ExitRule(min_steps=time_steps, policy_margin=0, best_move_unchanged=False)
 
 
 def record_steps(
     open_with: Callable[[ExitRule], Backend], requests: Requests, time_steps: int
 ) -> StepTraces:
-    """Ask for all rows T = ``time_steps`` times, everyone leaving at 1, 2, .. T steps.
+    """Answer all rows T = ``time_steps`` times, with all positions leaving after 1, 2, .. T steps.
 
-    A backend tells its answer only when a position leaves, so this takes (T + 1) / 2 times the
-    work of one pass and needs nothing that a backend does not do anyway. ``open_with(rule)``
-    opens the network with that exit rule.
+    An answer is whole only when its position leaves, so this takes (T + 1) / 2 times the work of
+    one pass, and needs nothing beyond the protocol. ``open_with(rule)`` opens the network with an
+    exit rule.
     """
     most = int(requests.num_legal.max())
     policy = np.zeros((time_steps, requests.num_rows, most), np.int32)

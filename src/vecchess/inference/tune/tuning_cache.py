@@ -1,23 +1,23 @@
-"""Slot counts that were found once, kept per device and network in the user's cache directory.
+"""Choices that were measured once, kept for next time in the user's cache directory.
 
-One small JSON file for each, so processes that tune at the same time do not lose each other's:
+One small JSON file for each, so that processes which tune at the same time do not overwrite each
+other's choices; a file is written whole or not at all:
 
-    ~/.cache/vecchess/slots/<hash of the key>.json     {"schema", "key", "slots", ...}
+    ~/.cache/vecchess/tuning/<hash of the key>.json     {"schema", "key", "values"}
 
-A file that is damaged, or is not about this key, counts as none and is written anew.
+A file that is damaged, or belongs to another key, is ignored and written again.
 """
 
 import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from vecchess import __version__
-from vecchess.inference.tune.slot_search import Rung
 from vecchess.jit import user_cache
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.presets import NetConfig
@@ -28,35 +28,42 @@ MOST_SLOTS = 1 << 20
 
 @dataclass(frozen=True)
 class TuningKey:
-    """What a slot count is remembered for."""
+    """Everything that a measured choice depends on, ready for JSON."""
 
+    choice: str
+    """What was chosen: "slots" of a backend, or "tile" of the Triton kernels."""
     device: str
     """Model of the processor with its threads, or of the GPU."""
     backend: str
     sizes: dict[str, Any]
     """Of the network: two networks of the same sizes are as fast, but for how often they spike."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Versions of compilers, types and the like."""
     version: str = __version__
 
     @classmethod
-    def of(cls, device: str, backend: str, config: NetConfig) -> "TuningKey":
-        """For a network of ``config``, whatever its name."""
-        return cls(device, backend, config.model_dump(mode="json", exclude={"preset"}))
+    def of(
+        cls, choice: str, device: str, backend: str, config: NetConfig, **facts: object
+    ) -> "TuningKey":
+        """For a network of ``config``, whatever the name of its size."""
+        sizes = config.model_dump(mode="json", exclude={"preset"})
+        return cls(choice, device, backend, sizes, facts)
 
     @property
     def file(self) -> Path:
-        """Where it is kept."""
+        """The file of the choice."""
         text = json.dumps(asdict(self), sort_keys=True)
-        return user_cache() / "slots" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+        return user_cache() / "tuning" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
 
-def store_tuned(place: TuningKey, rung: Rung) -> bool:
-    """Keep a rung's slot count for next time, atomically; False where the disk will not have it."""
-    values = {"schema": SCHEMA, "key": asdict(place), **rung.to_dict()}
-    partial = place.file.with_name(f".{place.file.name}.{os.getpid()}-{token_hex(4)}")
+def store_tuned(key: TuningKey, values: dict[str, Any]) -> bool:
+    """Keep ``values``, JSON, for next time; False where the disk refuses."""
+    text = json.dumps({"schema": SCHEMA, "key": asdict(key), "values": values})
+    partial = key.file.with_name(f".{key.file.name}.{os.getpid()}-{token_hex(4)}")
     try:
         partial.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(values) + "\n")
-        partial.replace(place.file)
+        partial.write_text(text + "\n")
+        partial.replace(key.file)
     except OSError:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -64,17 +71,22 @@ def store_tuned(place: TuningKey, rung: Rung) -> bool:
     return True
 
 
-def load_tuned(place: TuningKey) -> int | None:
-    """The slot count kept for ``place``, if there is one."""
+def load_tuned(key: TuningKey) -> dict[str, Any] | None:
+    """The values kept for ``key``, None where there are none."""
     try:
-        values = parse_json_object(read_bytes(place.file))
-        slots = values["slots"]
-        known = values["schema"] == SCHEMA and values["key"] == json.loads(_plain(place))
+        stored = parse_json_object(read_bytes(key.file))
+        is_ours = stored["schema"] == SCHEMA and stored["key"] == json.loads(_json(key))
+        values = stored["values"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    good = isinstance(slots, int) and not isinstance(slots, bool) and 1 <= slots <= MOST_SLOTS
-    return slots if known and good else None
+    return values if is_ours and isinstance(values, dict) else None
 
 
-def _plain(place: TuningKey) -> str:
-    return json.dumps(asdict(place))
+def load_slots(key: TuningKey) -> int | None:
+    """The slot count kept for ``key``, None where there is none that can be."""
+    slots = (load_tuned(key) or {}).get("slots")
+    return slots if type(slots) is int and 1 <= slots <= MOST_SLOTS else None
+
+
+def _json(key: TuningKey) -> str:
+    return json.dumps(asdict(key))

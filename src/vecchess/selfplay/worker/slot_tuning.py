@@ -20,7 +20,7 @@ from vecchess.inference.tune.slot_search import (
     ladder,
     measure_counts,
 )
-from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
+from vecchess.inference.tune.tuning_cache import TuningKey, load_slots, store_tuned
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -93,7 +93,7 @@ def tune(
     rungs = measure_counts(open_with, questions, sizes, limits, tell, _held(device))
     chosen = choose_count(rungs, limits)
     place = _place(config, network.config, device, share)
-    return Tuned(place.device, rungs, chosen, limits, store_tuned(place, chosen))
+    return Tuned(place.device, rungs, chosen, limits, store_tuned(place, chosen.to_dict()))
 
 
 def with_remembered_slots(
@@ -107,7 +107,7 @@ def with_remembered_slots(
     if config.slots or sizes is None or devices[0] != CPU:
         return config
     share = share_out(config, devices, MANY_GAMES)
-    slots = load_tuned(_place(config, sizes, CPU, share))
+    slots = load_slots(_place(config, sizes, CPU, share))
     return config if slots is None else config.model_copy(update={"slots": slots})
 
 
@@ -128,7 +128,7 @@ def tuned_share(
     if device == CPU or config.slots or share.slots < GPU_SLOTS or not Path(net).is_file():
         return share
     network = load_net(Path(net))
-    slots = load_tuned(_place(config, network.config, device, share))
+    slots = load_slots(_place(config, network.config, device, share))
     if slots is None:
         report_line("trying how many slots suit this device and network (once) ...")
         tuned = tune(config, network, [device], None, tell)
@@ -168,7 +168,7 @@ def _held(device: Device) -> Callable[[Backend], int]:
 
 def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Share) -> TuningKey:
     backend = choose_backend(config.backend, sizes, device.name).name
-    return TuningKey.of(_model(device, share.threads), backend, sizes)
+    return TuningKey.of("slots", _model(device, share.threads), backend, sizes)
 
 
 def _model(device: Device, threads: int) -> str:

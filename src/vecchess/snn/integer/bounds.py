@@ -39,7 +39,7 @@ class Bound:
 
     @property
     def exact(self) -> bool:
-        """True when no input whatsoever can take the value out of range."""
+        """True when no input can take the value out of range."""
         return self.bound < self.limit
 
 
@@ -50,7 +50,7 @@ class BoundsReport:
     bounds: tuple[Bound, ...]
     leak_exact: bool
     int16_sums: bool
-    """True when int16 holds the weighted sums (before the shift) that neurons hear."""
+    """True when int16 holds the weighted sums (before the shift) in front of neurons."""
 
     @property
     def exact(self) -> bool:
@@ -110,14 +110,14 @@ def check_bounds(net: IntegerNet) -> BoundsReport:
 
 
 def net_facts(net: IntegerNet) -> dict[str, Any]:
-    """What there is to know about ``net`` without running it, ready for JSON."""
+    """Facts about ``net`` that need no forward, ready for JSON."""
     facts = describe(net)
     facts |= {"sha256": net.sha256, "weights": net.num_weights}
     return facts | {"leak_exact": net.config.leak_exact, "exact": check_bounds(net).exact}
 
 
 def _fits_int16(config: NetConfig, layers: dict[str, Layer]) -> bool:
-    """Whether every partial sum of every layer that ends in neurons fits int16."""
+    """True when every partial sum of every layer that ends in neurons fits int16."""
     names = ["stem", *(layer.name for layer in hidden_layers(config)), "value.squeeze"]
     sums = (_sums(layers[name], input_limit(config, name)) for name in names if name in layers)
     return all(max(-low.min(), high.max()) < INT16_LIMIT for low, high in sums)
@@ -138,7 +138,7 @@ class _Walk:
     bounds: list[Bound]
 
     def current(self, name: str) -> Interval:
-        """Of the current; the bias may be added first, last or not at all (partial sums)."""
+        """Interval of the current, of partial sums too: the bias may come first, last or not yet."""
         config, layer = self.config, self.layers[name]
         bits = input_bits(config, name)
         scale = np.int64(1) << (config.grid_bits - layer.shift.astype(np.int64))
@@ -152,7 +152,7 @@ class _Walk:
         return interval
 
     def neurons(self, name: str, current: Interval) -> None:
-        """The neurons that layer ``name`` hears; the ReLU twin's have no membrane."""
+        """Bound the neurons in front of layer ``name``; those of the ReLU twin have no membrane."""
         if self.config.neuron == "lif":
             _membrane(self.config, name, current, self.bounds)
 

@@ -53,7 +53,7 @@ class IntegerNet:
 
     logit after t steps = accumulator / t * scale; scales are float64 and include 2^-F.
     ``exit_rule`` is stored for ``vecchess.inference.exit_rule``, ``calibration`` (how the rule was
-    found, and what it costs) for people; neither is looked into here.
+    found, and what it costs) for people; neither is interpreted here.
     """
 
     config: NetConfig
@@ -65,7 +65,7 @@ class IntegerNet:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the description and of every tensor: two nets of one hash answer alike."""
+        """Hash of description and tensors: networks with the same hash give the same answers."""
         digest = hashlib.sha256(_canonical(describe(self)).encode())
         for name, tensor in tensors_of(self).items():
             digest.update(f"{name}:{tensor.dtype.str}:{tensor.shape}".encode())
@@ -79,7 +79,7 @@ class IntegerNet:
 
 
 def describe(net: IntegerNet) -> dict[str, Any]:
-    """All that decides the answers, but the tensors, as JSON stores it."""
+    """The description that, with the tensors, determines all answers, for JSON."""
     return {
         "schema": SCHEMA,
         "config": net.config.facts(),

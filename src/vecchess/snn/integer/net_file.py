@@ -4,7 +4,8 @@
 
 The calibration is left out where there is none, and is no part of the hash.
 
-One entry only: safetensors orders several at random, and equal networks should be equal files.
+There is one entry only, because safetensors orders several at random, and equal networks should be
+equal files.
 """
 
 import json

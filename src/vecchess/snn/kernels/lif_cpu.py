@@ -1,4 +1,4 @@
-"""The neuron of ``snn.neuron`` over all time steps of a board at once, on the processor.
+"""The neuron of ``modules/neuron.py`` over all time steps of a board at once, on the processor.
 
 A torch operator walks over all neurons of all boards and allocates its result; a step of a leaky
 neuron takes about ten of them, and their gradients again as many. Here the membranes of one board
@@ -67,7 +67,7 @@ def lif_boards(  # type: ignore[no-untyped-def]
     currents: float32[T, B, N], or [1, B, N] for the same at every step; before, after:
     float32[B, N] membranes; scale: float32, 2^(F - 1); excess: float32[T, B, N], the charge above
     the threshold, a spike where it is above 0; counts: int64[B], spikes of a board; bits, masks:
-    [T * B, ...] the spikes as ``event_kernels`` reads them, or [0, 0] if nobody will.
+    [T * B, ...] the spikes as ``sparse_sums`` reads them, or [0, 0] where they are not needed.
     """
     num_steps, num_boards, size = excess.shape
     unit = _HALF / scale

@@ -1,18 +1,20 @@
-"""Work on many boards, split over as many threads as torch may use."""
+"""Runs work on many boards on as many threads as torch may use."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import torch
+from torch import Tensor
 
 
 def parallel_for(work: Callable[[int, int], None], num: int) -> None:
-    """Call ``work(begin, end)`` for ranges that make up ``range(num)``, at the same time.
+    """Call ``work(begin, end)`` at the same time for ranges that make up ``range(num)``.
 
-    ``work`` releases the GIL, and what it does for one board does not depend on the others, so
-    the number of threads changes nothing but the time.
+    ``work`` releases the GIL, and its results for one board do not depend on the others, so
+    the number of threads changes only the time.
     """
     threads = min(torch.get_num_threads(), num)
     if threads <= 1:
@@ -28,3 +30,8 @@ def parallel_for(work: Callable[[int, int], None], num: int) -> None:
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads - 1, thread_name_prefix="snn")
+
+
+def by_board(boards: Tensor) -> Any:
+    """float32[T, B, N] in numpy of ``boards[T, B, ...]``: the same memory if it is contiguous."""
+    return boards.detach().contiguous().view(*boards.shape[:2], -1).numpy()

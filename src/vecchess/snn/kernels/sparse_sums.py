@@ -1,4 +1,4 @@
-"""Sums over spikes on 8x8 boards, and nothing else: what a tenth of the neurons did costs a tenth.
+"""Sums over spikes on 8x8 boards: the cost is proportional to the number of spikes.
 
     bits:  uint64[n, I]           the spikes of a board and time step, a bitboard per channel
     masks: uint32[n, 64 * I / 32] the same, 32 channels of a square a word
@@ -8,13 +8,13 @@ reach is 1 for a 3x3 convolution, 0 for a linear map of every square by itself. 
     sums[square, o] = bias[o] + sum over spikes (i, square + tap) of weight[tap, i, o]
 
 Spikes of a rank lie side by side in a list, and so do the taps of a kernel rank in the weights, so
-the spikes that a square hears from one rank are one stretch of the list, and the total stays in
-vector registers. The gradient of a weight turns it round,
+the spikes that reach a square from one rank are one stretch of the list, and the total stays in
+vector registers. The gradient of a weight is the reverse,
 
     of_weight[tap, i, o] = sum over spikes (i, square) of upstream[square - tap, o]
 
-and there the taps of a kernel rank stay in registers while the spikes of channel i are walked
-through. Boards of gradients have an empty margin: no test inside the loop.
+and there the taps of a kernel rank stay in registers during a loop over the spikes of channel i.
+Boards of gradients have an empty margin: no test inside the loop.
 """
 
 from typing import Any
@@ -183,9 +183,9 @@ def sum_boards(  # type: ignore[no-untyped-def]
             for o in range(outputs):
                 sums[n, at + o] = bias[o]
             left, right = max(file - reach, 0), min(file + reach, 7)
-            for heard in range(max(rank - reach, 0), min(rank + reach, 7) + 1):
-                first, last = starts[heard * 8 + left], starts[heard * 8 + right + 1]
-                base = (heard - rank + reach) * across * size + (reach - file) * size
+            for source in range(max(rank - reach, 0), min(rank + reach, 7) + 1):
+                first, last = starts[source * 8 + left], starts[source * 8 + right + 1]
+                base = (source - rank + reach) * across * size + (reach - file) * size
                 count = _U(last - first)
                 if outputs % 96 == 0:
                     for o in range(0, outputs, 96):
@@ -265,7 +265,7 @@ def spread_heads(sums, moves, begin, end, policy, squeezed):  # type: ignore[no-
 @kernel
 def gather_heads(of_policy, of_squeezed, moves, begin, end, row, upstream):  # type: ignore[no-untyped-def]
     """Gradients of ``spread_heads``; row: float32[moves * 64], to work in; upstream:
-    float32[T, B, 64 * O], zeros where nobody hears."""
+    float32[T, B, 64 * O], zeros for outputs that no head reads."""
     num_steps = upstream.shape[0]
     outputs, values = upstream.shape[2] // 64, of_squeezed.shape[2] // 64
     for b in range(begin, end):

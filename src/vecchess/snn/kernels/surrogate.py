@@ -1,7 +1,7 @@
-"""Surrogate gradients: what stands for the derivative of a spike, by name.
+"""Surrogate gradients, which replace the derivative of a spike, by name.
 
-u is the charge above the threshold, alpha the slope. Names, formulas and first slopes as in the
-libraries people come from, so that numbers carry over.
+u is the charge above the threshold, alpha the slope. Names, formulas and default slopes are those
+of other libraries, so that their settings can be used here.
 
     atan          alpha / 2 / (1 + (pi/2 alpha u)^2)      alpha  2  snntorch; Fang 2021, eq. 9
     fast_sigmoid  1 / (1 + alpha |u|)^2                   alpha 25  snntorch; Zenke, Ganguli 2018
@@ -29,7 +29,7 @@ _HALF = np.float32(0.5)
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A surrogate; ``number`` is what kernels know it by."""
+    """A surrogate; kernels get its ``number``."""
 
     name: str
     number: int

@@ -1,10 +1,10 @@
-"""Whether Triton kernels can run on a device, and why they cannot."""
+"""Finds out whether Triton kernels can run on a device, and why they cannot."""
 
 from importlib.util import find_spec
 
 LEAST_CAPABILITY = (8, 0)
-"""Compute capability of the first GPUs that Triton supports, and that have what our kernels need:
-asynchronous copies."""
+"""Compute capability of the first GPUs that Triton supports with asynchronous copies, which our
+kernels need."""
 
 
 def obstacle_to_triton(device: str) -> str:

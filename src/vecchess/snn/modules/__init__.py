@@ -1,0 +1,12 @@
+"""The network in torch.
+
+network             the module: planes to policy and win/draw/loss
+layers              weights of a layer: float with ghost norm, or folded and quantised
+neuron              LIF neurons and quantisation, in torch and compiled
+neuron_dispatch     the fastest neurons for a device
+lif_triton          LIF neurons in Triton
+convolution         3x3 convolutions
+sparse_convolution  layers with packed spikes as inputs
+ghost_norm          ghost batch norm
+rate_coding         seeded rate coding of input planes
+"""

@@ -1,11 +1,11 @@
 """3x3 convolutions over boards [..., 8, 8, I], three ways, with the weights [O, 9 * I] of a layer.
 
 ``gathered``: one matrix product over patches. Exact for weights, spikes and activations on their
-grids, in whatever order it is summed, on every device.
+grids, in any order of summation, on every device.
 ``convolve``: torch's convolution. On the processor that is oneDNN's direct algorithm, which sums
 products as they are and so is exact too (tested); a GPU's may be Winograd's, which is not.
 ``convolve_planes``: the same for few inputs of 0 and 1 on the processor, with a weight gradient
-that looks at the ones only. For packed spikes there is ``spike_sums``.
+that reads the ones only. For packed spikes there is ``sparse_convolution``.
 """
 
 from typing import Any
@@ -16,9 +16,12 @@ from torch.autograd import Function
 from torch.nn import functional
 
 from vecchess.snn.kernels.parallel_for import parallel_for
-from vecchess.snn.kernels.sparse_sums import pack_boards
-from vecchess.snn.modules.sparse_weight_gradient import weight_gradient
+from vecchess.snn.kernels.sparse_sums import add_weight_gradients, pack_boards
 from vecchess.snn.topology import NUM_TAPS
+
+PART = 128
+"""Boards whose weight gradients are summed first: fixed, so that the number of threads does not
+change the order of summation."""
 
 
 def patches(boards: Tensor) -> Tensor:
@@ -64,7 +67,7 @@ class _ConvolvePlanes(Function):
 
 
 def convolve_back(upstream: Tensor, weight: Tensor) -> Tensor:
-    """The gradient [..., 8, 8, I] of what ``convolve`` heard, given that of its sums."""
+    """The gradient [..., 8, 8, I] of the inputs of ``convolve``, given that of its sums."""
     turned = weight.unflatten(1, (NUM_TAPS, -1)).flip(1).unflatten(1, (3, 3))
     return _convolve(upstream, turned.permute(3, 0, 1, 2), None)
 
@@ -84,3 +87,20 @@ def _packed(boards: Tensor) -> Tensor:
     arrays = values.numpy(), bits.numpy().view("u8")
     parallel_for(lambda begin, end: pack_boards(arrays[0], begin, end, arrays[1]), len(values))
     return bits
+
+
+def weight_gradient(bits: Tensor, upstream: Tensor, reach: int) -> Tensor:
+    """float32[O, taps * I] of a layer whose inputs are spikes.
+
+    bits: int64[n, I], bitboards; upstream: float32[..., 8, 8, O] of n boards, contiguous, the
+    gradient of the sums; reach: 1 for 3x3 taps, 0 for one; (2 * reach + 1) * O is a multiple of 96.
+    """
+    num_inputs, num_outputs = bits.shape[1], upstream.shape[-1]
+    num_parts, taps = -(-len(bits) // PART), (2 * reach + 1) ** 2
+    padded = torch.zeros(num_parts, (8 + 2 * reach) ** 2 * num_outputs)
+    sums = torch.zeros(num_parts, num_inputs * taps * num_outputs)
+    read = bits.numpy().view("u8"), upstream.view(len(bits), -1).numpy(), reach, PART
+    written = padded.numpy(), sums.numpy()
+    parallel_for(lambda begin, end: add_weight_gradients(*read, begin, end, *written), num_parts)
+    by_channel = sums.sum(0).view(num_inputs, taps, num_outputs).flip(1)
+    return by_channel.permute(2, 1, 0).flatten(1)

@@ -1,7 +1,7 @@
 """Ghost batch norm: statistics of small groups of boards instead of the whole batch.
 
 Hoffer et al. 2017, "Train longer, generalize better", algorithm 1. A group is ``group`` consecutive
-boards with all their time steps and squares, so what a batch gives does not depend on how it is
+boards with all their time steps and squares, so the result of a batch does not depend on how it is
 split over ranks and micro-batches, as long as the parts are multiples of the group. Running
 statistics are sums until ``absorb`` is called, once per optimiser step, for the same reason.
 """
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from vecchess.snn.kernels.ghost_norm_cpu import normalise_groups, normalise_groups_backward
-from vecchess.snn.kernels.parallel_for import parallel_for
+from vecchess.snn.kernels.parallel_for import by_board, parallel_for
 
 GROUP = 32
 """Boards whose statistics normalise each other."""
@@ -43,7 +43,7 @@ class GhostNorm(nn.Module):
         self.register_buffer("_seen", torch.zeros(2 * num_channels + 1), persistent=False)
 
     def forward(self, currents: Tensor, compiled: bool) -> Tensor:
-        """``compiled``: by kernels of ours on the processor; equal but for rounding."""
+        """``compiled``: by numba kernels on the processor; equal but for rounding."""
         if not self.training:
             gain, bias = self.as_affine()
             return currents * gain + bias
@@ -84,8 +84,8 @@ class GhostNorm(nn.Module):
     def absorb(self, momentum: float = MOMENTUM) -> None:
         """Move the running statistics to the mean over all boards seen since the last call.
 
-        momentum: weight of what was seen; 1 forgets what was before. Where nothing was seen it is
-        0: to ask whether, would be to wait for the device.
+        momentum: weight of the new statistics; 1 discards the old ones. It counts as 0 where no
+        board was seen, computed on the device, so that the host does not wait for it.
         """
         num_boards = self._seen[-1]
         mean, variance = (self._seen[:-1] / num_boards.clamp(min=1)).chunk(2)
@@ -96,13 +96,13 @@ class GhostNorm(nn.Module):
 
     @torch.no_grad()
     def as_affine(self) -> tuple[Tensor, Tensor]:
-        """Gain [C] and bias [C] that do in evaluation what the norm does."""
+        """Gain [C] and bias [C] equal to the norm in evaluation."""
         gain = self.weight * self._inverse(self.running_var)
         return gain, self.bias - self.running_mean * gain
 
     @property
     def pending(self) -> Tensor:
-        """float32[2 C + 1]: sums that ``absorb`` will take, to be added up over ranks in place."""
+        """float32[2 C + 1]: sums for ``absorb``, to be added up over ranks in place."""
         return self._seen
 
 
@@ -117,7 +117,7 @@ class _Normalise(Function):
         normed = torch.empty_like(currents)
         num_groups, channels = -(-currents.shape[1] // group), len(weight)
         mean, variance = np.empty((2, num_groups, channels))
-        values, out = _by_board(currents), _by_board(normed)
+        values, out = by_board(currents), by_board(normed)
         rows = np.empty((num_groups, 3, values.shape[2]), np.float32)
         read = values, weight.detach().double().numpy(), bias.detach().double().numpy()
         shape, written = (EPSILON, group), (rows, mean, variance, out)
@@ -136,11 +136,11 @@ class _Normalise(Function):
         upstream = gradients[0].contiguous()
         out = torch.empty_like(currents)
         of_gain, of_bias = np.empty((2, *mean.shape))
-        values = _by_board(currents)
+        values = by_board(currents)
         rows = np.empty((len(mean), 3, values.shape[2]), np.float32)
         statistics = mean.numpy(), torch.rsqrt(variance + EPSILON).numpy()
-        read = values, _by_board(upstream), weight.detach().double().numpy(), *statistics
-        written = rows, of_gain, of_bias, _by_board(out)
+        read = values, by_board(upstream), weight.detach().double().numpy(), *statistics
+        written = rows, of_gain, of_bias, by_board(out)
         parallel_for(
             lambda begin, end: normalise_groups_backward(*read, ctx.group, begin, end, *written),
             len(mean),
@@ -153,8 +153,3 @@ def _group_sizes(num_boards: int, group: int, like: Tensor) -> Tensor:
     """float32[groups]: boards in each group of ``num_boards`` boards."""
     firsts = torch.arange(0, num_boards, group, device=like.device)
     return (num_boards - firsts).clamp(max=group).float()
-
-
-def _by_board(boards: Tensor) -> Any:
-    """float32[T, B, N] in numpy; the same memory."""
-    return boards.detach().view(*boards.shape[:2], -1).numpy()

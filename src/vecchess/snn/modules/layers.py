@@ -18,15 +18,15 @@ BIAS_LIMIT = 2.0**24
 
 
 class LayerSpec(NamedTuple):
-    """What a layer is besides its weights.
+    """The kind of a layer.
 
     taps: 9 for a 3x3 convolution over boards [..., 8, 8, I], 1 for a linear map of the last axis;
-    hears_spikes: inputs are 0 or 1; floor_bits: the grid currents are rounded down to where they
+    spike_inputs: inputs are 0 or 1; floor_bits: the grid currents are rounded down to where they
     are not, None otherwise.
     """
 
     taps: int
-    hears_spikes: bool
+    spike_inputs: bool
     floor_bits: int | None
 
 
@@ -39,12 +39,12 @@ class SynapseLayer(nn.Module):
         num_outputs: int,
         weight_bits: int,
         norm: tuple[float, float] | None,
-        wiring: LayerSpec,
+        spec: LayerSpec,
     ) -> None:
         """``norm``: first gain and bias of the batch norm, None for a plain bias."""
         super().__init__()
         self.weight_bits = weight_bits
-        self.wiring = wiring
+        self.spec = spec
         self.folded = False
         self.weight = nn.Parameter(torch.randn(num_outputs, num_inputs) / num_inputs**0.5)
         self.bias = nn.Parameter(torch.zeros(num_outputs))
@@ -53,32 +53,32 @@ class SynapseLayer(nn.Module):
         self.register_buffer("shift", torch.zeros(num_outputs))
 
     def forward(self, inputs: Tensor, compiled: bool = True) -> Tensor:
-        """Currents; exact whenever folded, because autocast and Winograd are kept away.
+        """Currents of ``inputs``; exact when folded, because autocast and Winograd are avoided.
 
-        compiled: by the fastest way on this device; without it by torch's plain operators. Folded,
+        compiled: by the fastest kernels for this device, else by torch's plain operators. Folded,
         both give the same bits.
         """
         if self.folded:
             with torch.autocast(inputs.device.type, enabled=False):
                 weight, bias = self.quantised()
-                if self.wiring.floor_bits is None:
+                if self.spec.floor_bits is None:
                     return self._sums(inputs.float(), weight, bias, compiled)
                 sums = self._sums(inputs.float(), weight, None, compiled)
-                return floor_on_grid(sums, self.wiring.floor_bits) + bias
-        return self.normed(self._sums(inputs, *self.in_use(), compiled), compiled)
+                return floor_on_grid(sums, self.spec.floor_bits) + bias
+        return self.normalise(self._sums(inputs, *self.current_weights(), compiled), compiled)
 
-    def hear(self, spikes: Spikes) -> Tensor:
+    def forward_packed(self, spikes: Spikes) -> Tensor:
         """``forward`` of a 3x3 layer for packed spikes."""
-        return self.normed(convolve_spikes(spikes, *self.in_use()), compiled=True)
+        return self.normalise(convolve_spikes(spikes, *self.current_weights()), compiled=True)
 
-    def in_use(self) -> tuple[Tensor, Tensor | None]:
+    def current_weights(self) -> tuple[Tensor, Tensor | None]:
         """Weight [O, K] and bias [O] to compute with; no bias where a norm follows."""
         if self.folded:
             return self.quantised()
         return self.weight, self.bias if self.norm is None else None
 
-    def normed(self, currents: Tensor, compiled: bool) -> Tensor:
-        """What is left to be done to sums of weights in use: the norm, if there is one yet."""
+    def normalise(self, currents: Tensor, compiled: bool) -> Tensor:
+        """``currents`` through the norm, as long as there is one."""
         if self.norm is None:
             return currents
         if currents.dim() == 4:  # no time steps
@@ -86,16 +86,16 @@ class SynapseLayer(nn.Module):
         return self.norm(currents, compiled)  # type: ignore[no-any-return]
 
     def _sums(self, inputs: Tensor, weight: Tensor, bias: Tensor | None, compiled: bool) -> Tensor:
-        if self.wiring.taps == 1:
+        if self.spec.taps == 1:
             return functional.linear(inputs, weight, bias)
         if inputs.device.type != "cpu":
-            way = gathered if self.folded else convolve
-            return way(inputs, weight, bias)
-        with torch.autocast("cpu", enabled=False):  # 16 bits do not pay here, and would round
+            convolution = gathered if self.folded else convolve
+            return convolution(inputs, weight, bias)
+        with torch.autocast("cpu", enabled=False):  # 16 bits are no faster here, and would round
             if not (compiled and torch.backends.mkldnn.is_available()):
                 return gathered(inputs.float(), weight, bias)
-            way = convolve_planes if self.wiring.hears_spikes else convolve
-            return way(inputs.float(), weight, bias)
+            convolution = convolve_planes if self.spec.spike_inputs else convolve
+            return convolution(inputs.float(), weight, bias)
 
     def quantised(self) -> tuple[Tensor, Tensor]:
         """The deployed weight [O, K] and bias [O], still attached to their parameters."""
@@ -104,7 +104,7 @@ class SynapseLayer(nn.Module):
 
     @torch.no_grad()
     def fold(self) -> None:
-        """Take the batch norm's running statistics into weight and bias, and choose the grid."""
+        """Fold the batch norm's running statistics into weight and bias, and choose the grid."""
         if self.folded:
             return
         if self.norm is not None:
@@ -116,7 +116,7 @@ class SynapseLayer(nn.Module):
 
     @torch.no_grad()
     def adopt(self, weight: Tensor, bias: Tensor, shift: Tensor) -> None:
-        """Become a folded layer with these values, on the grid already."""
+        """Become a folded layer with these values, which are on the grid."""
         self.weight.copy_(weight)
         self.bias.copy_(bias)
         self.shift.copy_(shift)
@@ -129,7 +129,7 @@ class SynapseLayer(nn.Module):
 
     @torch.no_grad()
     def settle_grid(self) -> None:
-        """Coarsen the grid of rows that have outgrown it, and keep weights where int8 reaches."""
+        """Coarsen the grid of rows that have outgrown it, and clamp weights to those of int8."""
         self.shift.copy_(torch.minimum(self.shift, self._finest_shift()))
         limit = WEIGHT_LIMIT * torch.exp2(-self.shift)[:, None]
         self.weight.copy_(torch.minimum(torch.maximum(self.weight, -limit), limit))

@@ -1,13 +1,13 @@
-"""The neuron of ``snn.neuron`` over all time steps at once, on an NVIDIA GPU: Triton kernels.
+"""The neuron of ``modules/neuron.py`` over all time steps, on an NVIDIA GPU: Triton kernels.
 
 A torch operator reads and writes every neuron; a step of a leaky neuron takes about ten of them,
 and their gradients again as many. Here a neuron is read once a step and its membrane stays in a
-register. The backward keeps no more than the forward was given: it charges the neuron again, has
+register. The backward stores only the inputs of the forward: it charges the neuron again, holds
 the T excesses in registers, and goes back through them.
 
 Same operations in the same order as ``fire``, none of them contracted to a fused multiply-add:
 the same bits, but for the last place of ``sigmoid``'s exponential, and a floor to which subnormal
-numbers are 0. Triton is imported here, and this only where there is a GPU or its interpreter.
+numbers are 0. Triton is imported here, and this file only where there is a GPU or its interpreter.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"
@@ -56,7 +56,7 @@ def discharge(charged, excess):
 
 @triton.jit
 def exponential(x):
-    """exp as torch has it on this device; Triton's own is an approximation."""
+    """exp with the bits of torch on this device; Triton's own is an approximation."""
     return tl.exp(x) if INTERPRETED else libdevice.exp(x)
 
 
@@ -96,17 +96,17 @@ def lif_forward(
     """
     neurons = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = neurons < num
-    heard, said = currents + neurons, spikes + neurons
+    source, target = currents + neurons, spikes + neurons
     membrane = tl.load(before + neurons, mask=mask, other=0.0)
     count = tl.zeros((BLOCK,), tl.int32)
     for _ in tl.static_range(STEPS):
-        charged, excess = charge(membrane, tl.load(heard, mask=mask, other=0.0), GRID_BITS)
+        charged, excess = charge(membrane, tl.load(source, mask=mask, other=0.0), GRID_BITS)
         fired = excess > 0.0
-        tl.store(said, fired.to(tl.float32), mask=mask)
+        tl.store(target, fired.to(tl.float32), mask=mask)
         count += fired.to(tl.int32)
         membrane = discharge(charged, excess)
-        heard += step
-        said += num
+        source += step
+        target += num
     tl.store(after + neurons, membrane, mask=mask)
     tl.store(counts + tl.program_id(0), tl.sum(count, axis=0))
 
@@ -122,18 +122,18 @@ def lif_backward(
 
     In: of_spikes float32[T, N], ``step_of_spikes`` numbers apart; share: float32[1], what every
     spike gets besides; of_after: float32[N]. Out: of_currents float32[T, N]; of_before
-    float32[N]. What is None there is not.
+    float32[N]. A pointer may be None.
     """
     neurons = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = neurons < num
     membrane = tl.load(before + neurons, mask=mask, other=0.0)
-    heard = currents + neurons
+    source = currents + neurons
     kept = ()
     for _ in tl.static_range(STEPS):
-        charged, excess = charge(membrane, tl.load(heard, mask=mask, other=0.0), GRID_BITS)
+        charged, excess = charge(membrane, tl.load(source, mask=mask, other=0.0), GRID_BITS)
         kept = kept + (excess,)  # type: ignore[assignment]  # noqa: RUF005
         membrane = discharge(charged, excess)
-        heard += step
+        source += step
     carried = tl.zeros((BLOCK,), tl.float32)
     if of_after is not None:
         carried += tl.load(of_after + neurons, mask=mask, other=0.0)
@@ -225,11 +225,11 @@ def lif_triton(
 
 
 def _by_step(currents: Tensor) -> Tensor:
-    """[T, ...] with the numbers of a step in a row; steps may be anywhere, the same place even."""
+    """[T, ...] with the numbers of each step contiguous; steps may share their memory."""
     return currents if currents[0].is_contiguous() else currents.contiguous()
 
 
 def _block(num_steps: int) -> int:
-    """Neurons of a program: as many a thread as it has registers for, four to load at once."""
+    """Neurons of a program: as many a thread as its registers hold, at most four."""
     padded: int = triton.next_power_of_2(num_steps)
     return THREADS * max(1, min(4, MOST_KEPT // padded))

@@ -36,7 +36,7 @@ FIRST_BIAS = -0.6
 
 
 class NetOutput(NamedTuple):
-    """What T steps add up to. Accumulators are real numbers here, integers times 2^-F if folded.
+    """Results of T steps. Accumulators are real numbers here, integers times 2^-F if folded.
 
     policy: float32[T, B, 4672] and wdl: float32[T, B, 3] after each step; membranes: one per
     neuron layer, to go on from; rates: float32[] per neuron layer, spikes per neuron and step (of
@@ -57,15 +57,15 @@ class SpikingNet(nn.Module):
     """
 
     compiled: bool = True
-    """Layers run by the fastest way there is on their device; False leaves all of it to torch's
-    plain operators. The same to the bit once folded, and but for rounding before."""
+    """Layers run by the fastest kernels for their device; False: by torch's plain operators. Both
+    give the same bits once folded, and differ by rounding before."""
     lif: LifFunction | None = None
-    """How neurons are computed, where that is not to follow from ``compiled`` and the device."""
+    """The function that computes LIF neurons; None follows from ``compiled`` and the device."""
 
     def __init__(self, config: NetConfig, surrogate: str = DEFAULT_SURROGATE) -> None:
         """Unfolded, with torch's current random generator; ``surrogate`` is a name of SURROGATES.
 
-        Raises ``ConfigError`` for a surrogate that there is not.
+        Raises ``ConfigError`` for an unknown surrogate.
         """
         super().__init__()
         self.config = config
@@ -75,7 +75,7 @@ class SpikingNet(nn.Module):
             {
                 module_key(name): SynapseLayer(
                     inputs, outputs, config.weight_bits, _first_norm(config, name),
-                    _wiring(config, name),
+                    _layer_spec(config, name),
                 )
                 for name, (outputs, inputs) in layer_shapes(config).items()
             }
@@ -94,7 +94,7 @@ class SpikingNet(nn.Module):
 
     @property
     def folded(self) -> bool:
-        """True once the forward is the deployed one."""
+        """True when the forward is the deployed one."""
         return self.layer("stem").folded
 
     def fold(self) -> None:
@@ -108,11 +108,11 @@ class SpikingNet(nn.Module):
     def absorb_statistics(
         self, sum_over_ranks: Callable[[list[Tensor]], None], momentum: float = MOMENTUM
     ) -> None:
-        """Move the running statistics by what the forwards since the last call have seen.
+        """Move the running statistics towards those of the forwards since the last call.
 
-        Once per optimiser step, on every rank: ``sum_over_ranks`` gets the sums of this rank,
-        float32, and adds those of the others in place; one rank alone does nothing to them.
-        ``momentum``: weight of what was seen.
+        Called once per optimiser step, on every rank: ``sum_over_ranks`` gets the sums of this
+        rank, float32, and adds those of the other ranks in place. ``momentum``: weight of the new
+        statistics.
         """
         norms = self._norms()
         if norms:
@@ -121,7 +121,7 @@ class SpikingNet(nn.Module):
             norm.absorb(momentum)
 
     def forget_statistics(self) -> None:
-        """Take back what forwards since ``absorb_statistics`` have seen: their step is repeated."""
+        """Discard the statistics since ``absorb_statistics``: their step is repeated."""
         for norm in self._norms():
             norm.pending.zero_()
 
@@ -129,7 +129,7 @@ class SpikingNet(nn.Module):
         return [layer.norm for layer in self._every_layer() if layer.norm is not None]
 
     def settle_grid(self) -> None:
-        """Keep a folded network exportable while its weights grow; once per optimiser step.
+        """Keep a folded network exportable while its weights grow; called once per optimiser step.
 
         Where a row's weights no longer fit int8 at their 2^-shift, or its sums int16, the shift is
         lowered by as much as is needed; it never rises. Before folding there is no grid.
@@ -141,8 +141,8 @@ class SpikingNet(nn.Module):
     def forward(self, planes: Tensor, num_steps: int | None = None) -> NetOutput:
         """``num_steps`` (T by default) steps from rest."""
         steps = self.config.time_steps if num_steps is None else num_steps
-        inflow = self.input_current(planes)
-        return self.advance(inflow, self.resting_membranes(inflow.shape[-4]), steps)
+        current = self.input_current(planes)
+        return self.advance(current, self.resting_membranes(current.shape[-4]), steps)
 
     def input_current(self, planes: Tensor) -> Tensor:
         """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
@@ -161,19 +161,19 @@ class SpikingNet(nn.Module):
         sizes = neuron_layers(self.config).values()
         return [torch.zeros(num_boards, 8, 8, size // NUM_SQUARES, device=device) for size in sizes]
 
-    def advance(self, inflow: Tensor, membranes: list[Tensor], num_steps: int) -> NetOutput:
+    def advance(self, input_current: Tensor, membranes: list[Tensor], num_steps: int) -> NetOutput:
         """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
-        way = self.lif or (fastest_lif(inflow.device) if self.compiled else lif)
-        neurons = NeuronLayers(self.config, membranes, self.surrogate, way)
+        lif_function = self.lif or (fastest_lif(input_current.device) if self.compiled else lif)
+        neurons = NeuronLayers(self.config, membranes, self.surrogate, lif_function)
         if self.config.is_rate_coded:
-            per_step = inflow[:num_steps]
+            per_step = input_current[:num_steps]
         else:
-            per_step = inflow.expand(num_steps, *inflow.shape)
+            per_step = input_current.expand(num_steps, *input_current.shape)
         buffers = [per_step, per_step]
         plain = self.config.kind == "plain"
         for index, layer in enumerate(self._hidden):
             source, target = index % 2, 1 - index % 2
-            current = self._hear(layer.name, neurons.forward(buffers[source], packed=True))
+            current = self._layer_current(layer.name, neurons.forward(buffers[source], packed=True))
             buffers[target] = buffers[target] + current if layer.adds else current
         last = buffers[len(self._hidden) % 2]
         policy, wdl = self._pooled_heads(last, neurons) if plain else self._heads(last, neurons)
@@ -199,18 +199,21 @@ class SpikingNet(nn.Module):
 
     def _heads_at_once(self, spikes: Spikes) -> tuple[Tensor, Tensor]:
         squeeze = self.layer("value.squeeze")
-        (moves, of_moves), (values, of_values) = self.layer("policy").in_use(), squeeze.in_use()
+        (moves, of_moves), (values, of_values) = (
+            self.layer("policy").current_weights(),
+            squeeze.current_weights(),
+        )
         assert of_moves is not None
         if of_values is None:
             of_values = of_moves.new_zeros(len(values))
         weight, bias = torch.cat([moves, values]), torch.cat([of_moves, of_values])
         policy, squeezed = read_heads(spikes, weight, bias, len(moves))
-        return policy, squeeze.normed(squeezed, compiled=True)
+        return policy, squeeze.normalise(squeezed, compiled=True)
 
-    def _hear(self, name: str, spikes: Spikes) -> Tensor:
+    def _layer_current(self, name: str, spikes: Spikes) -> Tensor:
         if spikes.bits is None:
             return self._currents(name, spikes.values)
-        return self.layer(name).hear(spikes)
+        return self.layer(name).forward_packed(spikes)
 
 
 def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
@@ -222,7 +225,7 @@ def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
     return 1.0, FIRST_BIAS if config.neuron == "lif" else 0.0
 
 
-def _wiring(config: NetConfig, name: str) -> LayerSpec:
+def _layer_spec(config: NetConfig, name: str) -> LayerSpec:
     heads = ("policy", "value.squeeze", "value.outcome")
     inexact = config.grid_bits if input_bits(config, name) else None
     return LayerSpec(1 if name in heads else NUM_TAPS, inexact is None, inexact)

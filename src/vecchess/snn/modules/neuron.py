@@ -6,11 +6,11 @@
 
 That is snntorch.Leaky with beta 0.5, threshold 1, reset by subtraction and reset_delay=False
 (tested bit for bit), with the floor as the definition for longer T. A membrane that is above the
-threshold even after its reset is rare; snntorch 1.0 takes the reset off before it compares the
-next time, and gives it back if there is no spike. So do we, on every device.
+threshold even after its reset is rare; snntorch 1.0 then subtracts the reset before the next
+comparison, and adds it again if there is no spike. So does vecchess, on every device.
 
-``lif_steps`` says so in torch operators, for any device. ``lif_compiled`` is the same on the
-processor, faster; on a GPU ``leak_triton`` has it.
+``lif_steps`` is the definition in torch operators, for any device. ``lif_compiled`` is the same on
+the processor, faster; ``lif_triton`` on a GPU.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from vecchess.snn.kernels.lif_cpu import lif_boards, lif_boards_backward
-from vecchess.snn.kernels.parallel_for import parallel_for
+from vecchess.snn.kernels.parallel_for import by_board, parallel_for
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, SURROGATES, Surrogate
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 
@@ -32,7 +32,7 @@ MASK_CHANNELS = 32
 
 
 class Spikes(NamedTuple):
-    """Spikes of a layer, as numbers or packed.
+    """Spikes of a layer, as numbers or packed into words.
 
     values: float32[T, B, ...] as the currents, 0 or 1. Packed, it has no memory and only gradients
     pass through it; the spikes are in bits: int64[T * B, C], a bitboard per channel, and masks:
@@ -45,7 +45,7 @@ class Spikes(NamedTuple):
 
 
 class LifOutput(NamedTuple):
-    """Of one layer of neurons over T steps.
+    """Spikes and membrane of one layer of neurons over T steps.
 
     membrane: [B, ...] after the last step; rate: float32[], spikes per neuron and step. Spikes,
     membrane and rate are differentiable.
@@ -57,7 +57,7 @@ class LifOutput(NamedTuple):
 
 
 LifFunction = Callable[[Tensor, Tensor, int, Surrogate, bool], LifOutput]
-"""Currents, membrane, grid_bits, surrogate, whether spikes are wanted packed: as ``lif``."""
+"""From currents, membrane, grid_bits, surrogate and ``packed``; see ``lif``."""
 
 
 class _Spike(Function):
@@ -89,12 +89,12 @@ class _LifCpu(Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         num_steps, num_boards = currents.shape[:2]
         same = num_steps > 1 and currents.stride(0) == 0
-        read = _by_board(currents[:1] if same else currents)
+        read = by_board(currents[:1] if same else currents)
         excess, after = torch.empty(currents.shape), torch.empty(membrane.shape)
-        bits, masks = _room(currents) if packed else _no_room()
+        bits, masks = _packed_memory(currents, packed)
         counts = np.empty(num_boards, np.int64)
         before = membrane.detach().contiguous().view(num_boards, -1).numpy()
-        written = _by_board(excess), after.view(num_boards, -1).numpy(), counts
+        written = by_board(excess), after.view(num_boards, -1).numpy(), counts
         words = bits.numpy().view(np.uint64), masks.numpy().view(np.uint32)
         scale = np.float32(2.0 ** (grid_bits - 1))
         parallel_for(
@@ -119,9 +119,9 @@ class _LifCpu(Function):
         if of_membrane is not None:
             carried += of_membrane
         share = np.float32(0.0 if of_rate is None else of_rate.item() / max(1, excess.numel()))
-        read = (_by_board(excess), _by_board(upstream), share)
+        read = (by_board(excess), by_board(upstream), share)
         kind = ctx.surrogate.number, np.float32(ctx.surrogate.slope)
-        written = _by_board(currents), carried.view(len(carried), -1).numpy()
+        written = by_board(currents), carried.view(len(carried), -1).numpy()
         parallel_for(
             lambda begin, end: lif_boards_backward(*read, *kind, begin, end, *written),
             excess.shape[1],
@@ -142,7 +142,7 @@ class _HalveOnGrid(Function):
 
 
 class _FloorOnGrid(Function):
-    """floor on the grid of 2^-bits; backward as if it were nothing."""
+    """floor on the grid of 2^-bits; backward the identity."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, bits: int) -> Tensor:
@@ -212,7 +212,7 @@ def lif(
 ) -> LifOutput:
     """``lif_steps`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32.
 
-    packed: no matter, spikes are numbers.
+    packed: ignored, spikes are numbers.
     """
     spikes, membrane = lif_steps(currents.float(), membrane, grid_bits, surrogate)
     return LifOutput(Spikes(spikes), membrane, spikes.mean())
@@ -221,9 +221,9 @@ def lif(
 def lif_compiled(
     currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate, packed: bool
 ) -> LifOutput:
-    """``lif`` on the processor by a kernel of ours: the same bits.
+    """``lif`` on the processor by a numba kernel: the same bits.
 
-    packed: spikes for ``spike_sums``; C has to be a multiple of 32, boards 8 x 8.
+    packed: spikes for ``sparse_sums``; C has to be a multiple of 32, boards 8 x 8.
     """
     values, after, rate, bits, masks = _LifCpu.apply(  # type: ignore[no-untyped-call]
         currents.float(), membrane, grid_bits, surrogate, packed
@@ -231,20 +231,12 @@ def lif_compiled(
     return LifOutput(Spikes(values, bits, masks) if packed else Spikes(values), after, rate)
 
 
-def _room(currents: Tensor) -> tuple[Tensor, Tensor]:
-    """Memory for the packed spikes of ``currents[T, B, ..., C]``."""
-    num, channels = currents.shape[0] * currents.shape[1], currents.shape[-1]
+def _packed_memory(currents: Tensor, packed: bool) -> tuple[Tensor, Tensor]:
+    """Bits and masks of ``Spikes`` for ``currents[T, B, ..., C]``, empty unless ``packed``."""
+    num = currents.shape[0] * currents.shape[1] if packed else 0
+    channels = currents.shape[-1] if packed else 0
     words = 64 * channels // MASK_CHANNELS
     return (
         torch.empty(num, channels, dtype=torch.int64),
         torch.empty(num, words, dtype=torch.int32),
     )
-
-
-def _no_room() -> tuple[Tensor, Tensor]:
-    return torch.empty(0, 0, dtype=torch.int64), torch.empty(0, 0, dtype=torch.int32)
-
-
-def _by_board(boards: Tensor) -> Any:
-    """float32[T, B, N] in numpy, without a copy where the memory allows it."""
-    return boards.detach().contiguous().view(*boards.shape[:2], -1).numpy()

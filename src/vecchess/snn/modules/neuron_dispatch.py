@@ -1,4 +1,4 @@
-"""The neuron layers of a forward, each by the fastest way there is on its device.
+"""Computes the neuron layers of a forward by the fastest kernels for their device.
 
 On the processor that is ``lif_compiled``, on an NVIDIA GPU ``lif_triton``, elsewhere ``lif``
 itself. All give the same bits.
@@ -17,7 +17,7 @@ from vecchess.snn.presets import NetConfig
 
 @cache
 def fastest_lif(device: torch.device) -> LifFunction:
-    """How neurons on ``device`` are computed."""
+    """The LIF function for ``device``."""
     if device.type == "cpu":
         return lif_compiled
     if obstacle_to_neurons(device):
@@ -28,7 +28,7 @@ def fastest_lif(device: torch.device) -> LifFunction:
 
 
 def obstacle_to_neurons(device: torch.device) -> str:
-    """Why neurons on ``device`` have to do with torch's plain operators, for people; "" if not."""
+    """Why neurons on ``device`` are computed by torch's plain operators, for people; "" if not."""
     if device.type == "cpu":
         return ""
     if device.type != "cuda":
@@ -37,29 +37,33 @@ def obstacle_to_neurons(device: torch.device) -> str:
 
 
 class NeuronLayers:
-    """The neuron layers of one forward, in order: each takes its membrane and leaves it behind."""
+    """The neuron layers of one forward, in order, with their membranes before and after."""
 
     def __init__(
-        self, config: NetConfig, membranes: list[Tensor], surrogate: Surrogate, way: LifFunction
+        self,
+        config: NetConfig,
+        membranes: list[Tensor],
+        surrogate: Surrogate,
+        lif_function: LifFunction,
     ) -> None:
         self._config = config
         self._before = membranes
         self._surrogate = surrogate
-        self._way = way
+        self._lif = lif_function
         self.after: list[Tensor] = []
         self.rates: list[Tensor] = []
 
     def forward(self, current: Tensor, packed: bool) -> Spikes:
         """Spikes (or the twin's activations) of the next layer, shaped as ``current``.
 
-        packed: as the processor's kernels read them, where those are in use.
+        packed: in the form that the processor's kernels read, where those are used.
         """
         if self._config.neuron == "relu":
             activations = clipped_relu(current)
             self.rates.append((activations > 0).float().mean())
             return Spikes(activations)
         before = self._before[len(self.after)]
-        fired = self._way(current, before, self._config.grid_bits, self._surrogate, packed)
+        fired = self._lif(current, before, self._config.grid_bits, self._surrogate, packed)
         self.after.append(fired.membrane)
         self.rates.append(fired.rate)
         return fired.spikes

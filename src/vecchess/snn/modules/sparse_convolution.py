@@ -1,6 +1,6 @@
-"""Layers that hear packed spikes, on the processor: forward and weight gradient cost by the spike.
+"""Layers with packed spikes as inputs, on the processor: forward and weight gradient cost by spike.
 
-Only what flows back to the neurons is dense, because a surrogate is zero nowhere. Sums are float32
+Only the gradient of the spikes is dense, because a surrogate is zero nowhere. Sums are float32
 in a fixed order; on the grid they are exact, and equal to those of any other order.
 """
 
@@ -14,9 +14,8 @@ from torch.nn import functional
 
 from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.sparse_sums import RUN, gather_heads, spread_heads, sum_boards
-from vecchess.snn.modules.convolution import convolve_back
+from vecchess.snn.modules.convolution import convolve_back, weight_gradient
 from vecchess.snn.modules.neuron import Spikes
-from vecchess.snn.modules.sparse_weight_gradient import weight_gradient
 
 
 def convolve_spikes(spikes: Spikes, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -85,13 +84,13 @@ class _Heads(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         bits, weight = ctx.saved_tensors
-        heard = [part.contiguous().view(*ctx.lead, -1).numpy() for part in gradients]
+        of_outputs = [part.contiguous().view(*ctx.lead, -1).numpy() for part in gradients]
         upstream = torch.empty(*ctx.lead, 8, 8, len(weight))
         written = upstream.view(*ctx.lead, -1).numpy()
 
         def gather(begin: int, end: int) -> None:
             row = np.empty(64 * ctx.sizes[0], np.float32)
-            gather_heads(*heard, ctx.sizes[0], begin, end, row, written)
+            gather_heads(*of_outputs, ctx.sizes[0], begin, end, row, written)
 
         parallel_for(gather, ctx.lead[1])
         of_bias = upstream.flatten(0, -2).sum(0)
