@@ -131,13 +131,20 @@ def may_leave(rule, t, num_legal, margin, unchanged, drift):
 
 
 @triton.jit
-def copy_answer(scores, outcomes, count, answered_policy, answered_wdl):
-    """Policy of the ``count`` legal moves, and wdl: int32[3], of one slot to the host's memory."""
+def settle_slot(
+    slot, busy, scores, outcomes, count, taken, tick,
+    answered_policy, answered_wdl, answered_steps, settled_at, MAX_MOVES: tl.constexpr,
+):  # fmt: skip
+    """End the question of ``slot``: its answer goes to the host's memory, answered_* [S, ...]."""
+    tl.debug_barrier()  # scores and outcomes were stored by other threads of this program
+    tl.store(busy + slot, 0)
     move = tl.arange(0, 256)
     score = tl.load(scores + move, mask=move < count, other=0)
-    tl.store(answered_policy + move, score, mask=move < count)
+    tl.store(answered_policy + slot * MAX_MOVES + move, score, mask=move < count)
     for outcome in tl.static_range(OUTCOMES):
-        tl.store(answered_wdl + outcome, tl.load(outcomes + outcome))
+        tl.store(answered_wdl + slot * OUTCOMES + outcome, tl.load(outcomes + outcome))
+    tl.store(answered_steps + slot, taken)
+    tl.store(settled_at + slot, tl.load(tick))
 
 
 @triton.jit
@@ -155,9 +162,8 @@ def answer(
     """Heads and exit rule of one busy slot; grid: positions.
 
     By slot: busy, steps, num_legal, best_move int32[S], legal int16[S, L], policy int32[S, L],
-    wdl int32[S, 3], value_membranes int[S, 64, VALUES]. By position: spikes int8[S, 64, C].
-    A slot that settles is busy no longer: it takes no further step, and its answer goes to the
-    host's memory, answered_* [S, ...], with the number of the step in settled_at: int64[S].
+    wdl int32[S, 3], value_membranes int[S, 64, VALUES], answered_* [S, ...], settled_at int64[S],
+    the step at which it settled. By position: spikes int8[S, 64, C].
     """
     position = tl.program_id(0)
     if position >= tl.load(num_active):
@@ -188,11 +194,7 @@ def answer(
     tl.store(best_move + slot, top)
     tl.store(steps + slot, taken + 1)
     if leaves | (t >= TIME_STEPS):
-        tl.debug_barrier()  # scores and outcomes were stored by other threads of this program
-        tl.store(busy + slot, 0)
-        copy_answer(
-            scores, outcomes, count,
-            answered_policy + slot * MAX_MOVES, answered_wdl + slot * OUTCOMES,
+        settle_slot(
+            slot, busy, scores, outcomes, count, taken + 1, tick,
+            answered_policy, answered_wdl, answered_steps, settled_at, MAX_MOVES,
         )  # fmt: skip
-        tl.store(answered_steps + slot, taken + 1)
-        tl.store(settled_at + slot, tl.load(tick))

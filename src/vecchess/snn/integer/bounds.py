@@ -138,7 +138,7 @@ class _Walk:
     bounds: list[Bound]
 
     def current(self, name: str) -> Interval:
-        """Interval of the current, of partial sums too: the bias may come first, last or not yet."""
+        """Interval of the current and of partial sums, where the bias comes first, last or not."""
         config, layer = self.config, self.layers[name]
         bits = input_bits(config, name)
         scale = np.int64(1) << (config.grid_bits - layer.shift.astype(np.int64))
