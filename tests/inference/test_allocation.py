@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.inference.questions import ask
+from tests.inference.requests import ask
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
@@ -24,7 +24,7 @@ KEPT_BYTES_PER_STEP = 16
 ADMISSION_BYTES = 1024
 """Passing room a slot, for its legal moves and their indices."""
 STEP_BYTES = 128
-"""Passing room a slot when nobody comes or goes; a board's membranes are 8,192."""
+"""Passing room a slot in a step without admissions; a board's membranes are 8,192."""
 FEW_OBJECTS = 4096
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bench.fake_device import FAKE, MOST_SLOTS, FakeBackend, FakeDevice, open_fake, parse_latency
 
-from tests.inference.test_tuning import Device, Stepping
+from tests.inference.timed_device import Device, Stepping
 from vecchess.config import SelfplayConfig, build
 from vecchess.config.backend import parse_factory
 from vecchess.errors import ConfigError, DeviceError
@@ -15,7 +15,7 @@ from vecchess.inference.requests import Requests
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that moves only in ``sleep``."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -11,7 +11,7 @@ from vecchess.inference.slot_table import FREE, SlotTable
     choices=st.lists(st.integers(0, 2**16), max_size=60),
 )
 def test_rows_are_seated_first_come_first_served(num_slots, num_rows, choices) -> None:
-    """Against lists: whoever waited longest gets the next free slot, nobody is lost."""
+    """Against lists: the row that waited longest gets the next free slot, and no row is lost."""
     table = SlotTable(num_slots)
     outside, queue, seated = list(range(num_rows)), [], {}
     for choice in choices:

@@ -215,7 +215,7 @@ def test_each_device_gets_the_fastest_there_is(monkeypatch: pytest.MonkeyPatch) 
 
 def test_kernels_compile_for_hopper_and_round_as_torch_does() -> None:
     """What the interpreter cannot tell: types, and what the compiler makes of sums of products."""
-    program = Path(__file__).with_name("compile_leak.py")
+    program = Path(__file__).with_name("compile_lif.py")
     here = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
     here["PYTHONPATH"] = os.pathsep.join(sys.path)
     done = subprocess.run(

@@ -12,7 +12,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from tests.inference.questions import answer, ask, same
+from tests.inference.requests import answer, ask, same
 from tests.selfplay.playing import play
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.planes import NUM_PLANES as CHESS_PLANES

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.inference.questions import answer, ask
+from tests.inference.requests import answer, ask
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule

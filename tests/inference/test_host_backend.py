@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inference.questions import Answers, answer, ask, same
+from tests.inference.requests import Answers, answer, ask, same
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError

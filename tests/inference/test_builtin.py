@@ -2,7 +2,7 @@ import chess
 import numpy as np
 import pytest
 
-from tests.inference.questions import ask
+from tests.inference.requests import ask
 from vecchess.chess.fen import from_board
 from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend

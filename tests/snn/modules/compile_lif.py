@@ -1,4 +1,4 @@
-"""Compile the neuron's Triton kernels for a GPU that need not be there: ``python compile_leak.py``.
+"""Compile the neuron's Triton kernels for a GPU that need not be there: ``python compile_lif.py``.
 
 Raises what the compiler raises, and where its arithmetic would round as torch's does not.
 """
@@ -35,7 +35,7 @@ def compile_kernel(kernel: Any, constants: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Both kernels for few steps and many, every surrogate, gradients that nobody asks for."""
+    """Both kernels for few steps and many, every surrogate, gradients that are not needed."""
     texts = []
     for steps in (1, 4, 16):
         sizes = {"STEPS": steps, "GRID_BITS": 13, "BLOCK": _block(steps)}

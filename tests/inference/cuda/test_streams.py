@@ -1,7 +1,6 @@
-"""What the GPU backend does on the host, with a made-up device: order of events, choice of tile."""
+"""The order of events on the host, with a simulated device."""
 
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,14 +8,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from vecchess.errors import DeviceError
-from vecchess.inference.cuda import tuning
-from vecchess.inference.cuda.state import SlotState, Widths
 from vecchess.inference.cuda.streams import CudaStreams
-from vecchess.inference.cuda.tiles import Tile, candidates
-from vecchess.snn.presets import NetConfig
-
-CONFIG = NetConfig(num_planes=25, blocks=1, channels=64)
 
 
 class Event:
@@ -77,7 +69,7 @@ def test_time_on_the_device_is_counted_once_a_step(streams: CudaStreams) -> None
     assert streams.busy_ns == 5 * 2_000_000
     for _ in range(4):
         _step(streams)
-    streams.finished_steps()  # of steps nobody asked about the last two have events
+    streams.finished_steps()  # of steps without a reading the last two have events
     assert streams.busy_ns == 6 * 2_000_000
 
 
@@ -89,38 +81,3 @@ def test_a_staging_buffer_is_filled_again_only_once_it_was_copied(streams: CudaS
     streams.wait_to_fill(1)
     assert (streams._copied[0].waited, streams._copied[1].waited) == (0, 1)
     assert streams._read[0].recorded == 1
-
-
-@pytest.fixture
-def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SlotState:
-    """Slots on a device that claims to be a GPU."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(tuning, "is_interpreted", lambda state: False)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
-    return SlotState(CONFIG, 4, Widths(*[torch.int32] * 3), torch.device("cpu"))
-
-
-def test_the_fastest_tile_is_taken_and_remembered(
-    state: SlotState, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    best, asked = candidates(CONFIG)[2], []
-
-    def seconds(launches: object, tile: Tile) -> float:
-        assert state.busy.all()
-        asked.append(tile)
-        return 1.0 if tile == best else 2.0
-
-    monkeypatch.setattr(tuning, "tower_seconds", seconds)
-    assert tuning.choose_tile(CONFIG, None, state) == best
-    assert not state.busy.any()
-    assert asked == candidates(CONFIG)
-    assert tuning.choose_tile(CONFIG, None, state) == best
-    assert len(asked) == len(candidates(CONFIG))
-
-
-def test_a_device_that_holds_no_tile_is_an_error(
-    state: SlotState, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float("inf"))
-    with pytest.raises(DeviceError, match="fits Some GPU; use --backend torch"):
-        tuning.choose_tile(CONFIG, None, state)

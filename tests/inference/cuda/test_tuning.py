@@ -1,0 +1,51 @@
+"""The choice of a tile, with a simulated device."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from vecchess.errors import DeviceError
+from vecchess.inference.cuda import tuning
+from vecchess.inference.cuda.state import SlotState, Widths
+from vecchess.inference.cuda.tiles import Tile, candidates
+from vecchess.snn.presets import NetConfig
+
+CONFIG = NetConfig(num_planes=25, blocks=1, channels=64)
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SlotState:
+    """Slots on a device that claims to be a GPU."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(tuning, "is_interpreted", lambda state: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
+    return SlotState(CONFIG, 4, Widths(*[torch.int32] * 3), torch.device("cpu"))
+
+
+def test_the_fastest_tile_is_taken_and_remembered(
+    state: SlotState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best, asked = candidates(CONFIG)[2], []
+
+    def seconds(launches: object, tile: Tile) -> float:
+        assert state.busy.all()
+        asked.append(tile)
+        return 1.0 if tile == best else 2.0
+
+    monkeypatch.setattr(tuning, "tower_seconds", seconds)
+    assert tuning.choose_tile(CONFIG, None, state) == best
+    assert not state.busy.any()
+    assert asked == candidates(CONFIG)
+    assert tuning.choose_tile(CONFIG, None, state) == best
+    assert len(asked) == len(candidates(CONFIG))
+
+
+def test_a_device_that_holds_no_tile_is_an_error(
+    state: SlotState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float("inf"))
+    with pytest.raises(DeviceError, match="fits Some GPU; use --backend torch"):
+        tuning.choose_tile(CONFIG, None, state)
