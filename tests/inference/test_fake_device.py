@@ -65,7 +65,7 @@ def test_the_device_works_while_the_host_does_something_else() -> None:
         assert sum(clock.naps) == pytest.approx(waited)
 
 
-def test_what_waits_is_taken_at_once_and_nobody_waits_for_a_full_batch() -> None:
+def test_what_waits_is_taken_at_once_and_no_row_waits_for_a_full_batch() -> None:
     """Flushed where the device would idle, refilled at every step while it is busy."""
     engine, _ = engine_of(8, 64, latency="5ms")
     engine.submit(rows(0, 1))

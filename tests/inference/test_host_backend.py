@@ -129,7 +129,7 @@ def test_kinds_of_networks_agree_whatever_the_kernel(
 
 @pytest.mark.parametrize("history", [2, 8])
 @pytest.mark.parametrize("dense", [False, True])
-def test_planes_of_earlier_positions_are_heard(history: int, dense: bool) -> None:
+def test_planes_of_earlier_positions_count(history: int, dense: bool) -> None:
     """More planes than two words of a mask; what the last of them show counts."""
     asked = [random_requests(NUM_ROWS, 3, history) for _ in range(3)]
     config = KINDS["residual"].model_copy(update={"num_planes": asked[0].planes.shape[1]})

@@ -99,7 +99,7 @@ def test_recipes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"odd.toml: channels"):
         create_network(str(file), 0)
     for line, reason in (
-        ("history = 9", "history: .*less than or equal to 8"),
+        ("history = 9", "history must be at most 8"),
         ("num_planes = 30", "30 input planes: vecchess makes 25"),
         ("num_planes = 37\nhistory = 3", "a history of 2 positions, not 3"),
     ):

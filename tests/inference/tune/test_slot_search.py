@@ -34,16 +34,16 @@ def test_every_size_is_asked_the_same_questions_in_turn() -> None:
     class Listener(Stepping):
         def admit(self, slots, requests, rows):
             super().admit(slots, requests, rows)
-            heard.extend(requests.planes[rows, 0].tolist())
+            asked.extend(requests.planes[rows, 0].tolist())
 
     questions = Requests.empty(10, 1)
     questions.planes[:, 0] = np.arange(10)
     for slots in (3, 25):
-        heard: list[int] = []
+        asked: list[int] = []
         device = Device(fixed_s=1e-2, each_s=1e-5)
         backend = device.around(Listener(slots))
         measure_backend(backend, questions, clock=lambda clocked=device: clocked.seconds)
-        assert heard == [index % 10 for index in range(len(heard))]
+        assert asked == [index % 10 for index in range(len(asked))]
 
 
 def test_the_smallest_that_is_nearly_the_fastest() -> None:

@@ -42,12 +42,12 @@ def test_one_group_is_torchs_batch_norm(compiled: bool) -> None:
 def _learned(norm: GhostNorm, parts: list[torch.Tensor], compiled: bool) -> list[torch.Tensor]:
     """Outputs, gradients of the currents, of weight and bias, and running statistics."""
     norm.zero_grad()
-    heard = [part.clone().requires_grad_() for part in parts]
-    outputs = [norm(part, compiled) for part in heard]
+    inputs = [part.clone().requires_grad_() for part in parts]
+    outputs = [norm(part, compiled) for part in inputs]
     for output in outputs:
         (output.square() * output).sum().backward()
     norm.absorb()
-    gradients = [part.grad for part in heard if part.grad is not None]
+    gradients = [part.grad for part in inputs if part.grad is not None]
     of_norm = [norm.weight.grad, norm.bias.grad, norm.running_mean, norm.running_var]
     return [torch.cat(outputs, 1), torch.cat(gradients, 1), *(p.clone() for p in of_norm)]
 

@@ -37,12 +37,12 @@ def _random(*shape: int, seed: int = 1) -> Tensor:
 
 
 def _every_output(steps: int) -> Loss:
-    """A loss that hears spikes, membrane and rate."""
+    """A loss of spikes, membrane and rate."""
     of_spikes, of_membrane = _random(steps, *SHAPE, seed=2), _random(*SHAPE, seed=3)
 
     def loss(fired: LifOutput) -> Tensor:
-        heard = (fired.spikes.values * of_spikes).sum() + (fired.membrane * of_membrane).sum()
-        return heard + 999 * fired.rate.square()
+        used = (fired.spikes.values * of_spikes).sum() + (fired.membrane * of_membrane).sum()
+        return used + 999 * fired.rate.square()
 
     return loss
 
@@ -95,16 +95,16 @@ def test_reset_threshold_and_floor_are_those_of_the_definition() -> None:
     assert fired.rate == 0.25
 
 
-@pytest.mark.parametrize("heard", ["spikes", "membrane", "rate"])
-def test_what_nobody_hears_has_no_part_in_the_gradients(heard: str) -> None:
+@pytest.mark.parametrize("used", ["spikes", "membrane", "rate"])
+def test_unused_outputs_have_no_part_in_the_gradients(used: str) -> None:
     losses: dict[str, Loss] = {
         "spikes": lambda fired: fired.spikes.values.square().sum(),
         "membrane": lambda fired: fired.membrane.square().sum(),
         "rate": lambda fired: fired.rate.square(),
     }
     neurons = _random(4, *SHAPE), _random(*SHAPE)
-    expected = _gradients(lif, losses[heard], *neurons)
-    _assert_same(_gradients(lif_triton, losses[heard], *neurons), expected)
+    expected = _gradients(lif, losses[used], *neurons)
+    _assert_same(_gradients(lif_triton, losses[used], *neurons), expected)
 
 
 def test_currents_that_are_the_same_at_every_step_are_stored_once() -> None:

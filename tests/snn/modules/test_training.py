@@ -46,14 +46,14 @@ def _planes(config: NetConfig, count: int = 9) -> torch.Tensor:
 
 
 def _gradients(module: SpikingNet, planes: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Of a loss that hears every output: both heads at every step, rates and membranes."""
+    """Of a loss that reads every output: both heads at every step, rates and membranes."""
     module.zero_grad()
     output = module(planes)
     generator = torch.Generator().manual_seed(8)
-    heard = [output.policy, output.wdl, *output.membranes, *output.rates]
+    outputs = [output.policy, output.wdl, *output.membranes, *output.rates]
     parts = [
         (part * torch.randn(part.shape, generator=generator)).sum() / part.numel() ** 0.5
-        for part in heard
+        for part in outputs
     ]
     (sum(parts) + 20 * torch.stack(output.rates).square().sum()).backward()
     return {name: p.grad.clone() for name, p in module.named_parameters() if p.grad is not None}
