@@ -1,4 +1,4 @@
-"""Arrays of one mover: its games in progress, what decides their moves, and those just finished."""
+"""Arrays of one mover: its games in progress, its requests, and the rules of the games."""
 
 from typing import NamedTuple
 
@@ -16,17 +16,17 @@ from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
 
 VACANT = -1
-"""Number of a seat without a game."""
+"""``number`` of a row without a game."""
 (
     RESTART_PLY, RESTART_TARGET_WORDS, RESTART_FINGERPRINT, RESTART_RESIGN, RESTART_LOW_TURNS,
     RESTART_LEVEL_PLIES,
 ) = range(6)  # fmt: skip
-"""Places of an anchor: what the table held then. Turns are White's, and Black's times 256."""
+"""Columns of ``restart``: values of the table then. Turns are White's, and Black's times 256."""
 RESTART_WORDS = 6
 
 
 class GameTable(NamedTuple):
-    """G games in progress, one a seat.
+    """G games in progress, one a row.
 
     position: uint64[G, 8], keys: uint64[G, 102] since the last irreversible move, past:
     uint64[G, 8, 8] the positions before (``chess.past``), uint64[G, 0, 8] where none is seen,
@@ -36,7 +36,7 @@ class GameTable(NamedTuple):
     colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
     fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
     target_words: int32[G] of the log of searches. Where moves are searched, restart: int64[G, 6]
-    is where each game last stood with no tree (``ANCHOR_*``): from there it can be played again.
+    is where each game last stood with no tree (``RESTART_*``): from there it can be played again.
     """
 
     position: NDArray[np.uint64]
@@ -56,7 +56,7 @@ class GameTable(NamedTuple):
 
     @classmethod
     def vacant(cls, num_games: int, history: int = 1) -> "GameTable":
-        """G = ``num_games`` empty seats, for a network that sees ``history`` positions."""
+        """G = ``num_games`` vacant rows, for a network that sees ``history`` positions."""
         rows_of_past = MOST_POSITIONS if history > 1 else 0
         return cls(
             position=np.zeros((num_games, POSITION_WORDS), np.uint64),
@@ -77,7 +77,7 @@ class GameTable(NamedTuple):
 
 
 class RequestSlice(NamedTuple):
-    """One mover's part of ``Requests``: the rows from ``first`` on, one a seat."""
+    """One mover's part of ``Requests``: the rows from ``first`` on, one a game."""
 
     first: int
     planes: NDArray[np.uint64]

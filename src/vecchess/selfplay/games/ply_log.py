@@ -6,7 +6,7 @@ A ply is one number below 2**48, three uint16, made of digits that each have a b
 
 The value is a pair of win and draw, each out of 511 and together at most that, from the mover's
 view. The probability of the drawn move is a bfloat16, less the codes below 2**-24; what is rarer is
-noted as that. Who needs it exactly computes it again, inference being exact. The tag is the
+noted as that. The exact value can be computed again, since inference is exact. The tag is the
 fingerprint's (``fingerprint``): 29 values for T = 4, 4 for T = 31, 149 where no ply has steps.
 """
 

@@ -80,18 +80,18 @@ def resume_rows(  # type: ignore[no-untyped-def]
     """Set game i of ``saved`` up in the vacant ``rows[i]``, and write its next request.
 
     ``is_set_up`` (bool[K]) tells where that worked; where the moves cannot be made, or the start
-    is another than the number's, the game stays vacant. The caller has reserved ``log_pages_of``.
-    ``cursor``: see ``seats``; it is written over.
+    is not the one drawn for the id, the row stays vacant. The caller has reserved ``log_pages_of``.
+    ``cursor``: see ``game_kernel``; it is overwritten.
     """
     for index in range(len(rows)):
         game = np.int64(rows[index] - requests.first)
-        is_set_up[index] = _resume_seat(
+        is_set_up[index] = _resume_game(
             tables, games, requests, rules, log, moves, saved, game, index, cursor
         )
 
 
 @inline
-def _resume_seat(
+def _resume_game(
     tables: Any, games: Any, requests: Any, rules: Any, log: Any,
     moves: Any, saved: Any, game: Any, index: Any, cursor: Any,
 ) -> Any:  # fmt: skip
@@ -130,7 +130,7 @@ def _resume_seat(
 
 @inline
 def _is_its_start(games: Any, rules: Any, saved: Any, game: Any, index: Any) -> Any:
-    """Whether the game was begun from the position that is drawn for its number."""
+    """Whether the game was begun from the position that is drawn for its id."""
     same = True
     for word in range(saved.start.shape[1]):
         same &= saved.start[index, word] == rules.starts[games.start[game], word]

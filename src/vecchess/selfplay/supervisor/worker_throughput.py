@@ -17,7 +17,7 @@ STARVED_BELOW = 0.5
 
 @dataclass(frozen=True)
 class Throughput:
-    """What one worker, or several together, did in a stretch of time."""
+    """Speed and load of one worker, or of several together, in a stretch of time."""
 
     plies_per_s: float = 0.0
     games_per_s: float = 0.0
@@ -44,7 +44,7 @@ class Throughput:
 
     @property
     def verdict(self) -> str:
-        """Which side limits the speed."""
+        """The side that limits the speed: "device-bound", "mover-bound" or "starved"."""
         if max(self.device_busy, self.mover_busy) < STARVED_BELOW:
             return "starved"
         return "device-bound" if self.device_busy >= self.mover_busy else "mover-bound"

@@ -1,4 +1,4 @@
-"""The network a run plays with: found by name, made if it is new, kept in the run's folder."""
+"""The network of a run: found by name, made if it is new, stored in the run's folder."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def stored_net(run: RunFolder) -> IntegerNet | None:
         facts = parse_json_object(read_bytes(latest))
         network = load_net(run.nets / Path(facts["file"]).name)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NetworkError(f"{latest} does not say which network to go on with: {error}") from None
+        raise NetworkError(f"{latest} names no network to resume with: {error}") from None
     if network.sha256 != facts.get("sha256"):
         raise NetworkError(f"{run.nets} does not hold the network this run was played with")
     return network

@@ -48,13 +48,13 @@ _SHARE = Share(slots=2, games=2, movers=1, threads=1)
 
 
 class Precompiler:
-    """Compiling on the way: made as early as possible, finished once the network is there.
+    """Compiles in helper processes: started as early as possible, finished once the network exists.
 
-    Use it in a ``with``: whoever is stopped meanwhile leaves no helper behind.
+    To be used in a ``with``, which ends the helpers where the run is stopped meanwhile.
     """
 
     def __init__(self, config: SelfplayConfig, report_line: ReportLine) -> None:
-        """Start a helper if there is anything to compile, and say so: it takes seconds."""
+        """Start a helper if there is anything to compile, and report that: it takes seconds."""
         backend = "auto" if is_factory(config.backend) else config.backend
         self._config = config.model_copy(update={"backend": backend})
         self._report_line = report_line
@@ -81,7 +81,7 @@ class Precompiler:
     def finish(self, net: str, must_stop: Callable[[], bool] = lambda: False) -> bool:
         """Compile the kernels of the network in file ``net``; wait for the helpers.
 
-        ``must_stop`` is asked several times a second meanwhile; False where it said so.
+        ``must_stop`` is called several times a second meanwhile; returns False where it was true.
         """
         if not self._helpers:
             return True
@@ -117,7 +117,7 @@ def _help(work: Callable[..., None], *arguments: object) -> None:
     exit_with_parent()
     try:
         work(*arguments)
-    except VecchessError as error:  # workers meet it too, and tell it
+    except VecchessError as error:  # workers raise and report it too
         sys.exit(error.exit_code)
 
 

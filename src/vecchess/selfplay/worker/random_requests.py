@@ -1,4 +1,4 @@
-"""Positions of random games as questions: what a device is tried with before it plays."""
+"""Positions of random games as requests, to try a device with."""
 
 import numpy as np
 

@@ -57,7 +57,7 @@ def build_server(
 
 
 def mover_factory(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
-    """What makes the movers of a server: those that draw moves, or those that search them.
+    """A function that makes a server's movers, with or without search.
 
     Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
     """
@@ -123,7 +123,7 @@ def open_network(
     share: Share,
     report_line: ReportLine = no_report,
 ) -> tuple[Backend, str]:
-    """The same for a network that is loaded, or new; messages call it ``name``."""
+    """The same for a network in memory, which messages call ``name``."""
     require_playable(network, name)
     rule = exit_rule_of(config, network)
     choice = choose_backend(config.backend, network.config, device.name)

@@ -33,7 +33,7 @@ CPU_LADDER = ladder(32, 2048)
 GPU_LADDER = ladder(512, 1 << 16)
 NUM_QUESTIONS, QUESTION_SEED = 1024, 0
 LONGEST_MS = 2000.0
-"""Answers that take longer are of no use to anybody, however many come at once."""
+"""Slot counts with slower answers are not chosen, whatever their throughput."""
 SHARE_OF_GPU, SHARE_OF_HOST = 0.8, 0.25
 """What of the free memory of a GPU, and of all memory of the host, slots may take by default."""
 MANY_GAMES = 1 << 40
@@ -139,7 +139,7 @@ def tuned_share(
 
 
 def default_limits(device: Device) -> SlotLimits:
-    """What tuning may use where nobody says: most of a free GPU, a quarter of the host."""
+    """Limits of tuning by default: most of a free GPU, a quarter of the host's memory."""
     if device == CPU:
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if _has_pages() else 0
         return SlotLimits(int(pages * SHARE_OF_HOST) or None, LONGEST_MS)
@@ -172,7 +172,7 @@ def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Shar
 
 
 def _model(device: Device, threads: int) -> str:
-    """The device as its maker calls it; a processor with the threads it may use."""
+    """The device's model; a processor with the number of threads it may use."""
     if device != CPU:
         import torch
 
