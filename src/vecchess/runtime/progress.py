@@ -71,8 +71,9 @@ class ProgressDisplay:
             self._live.update(text, refresh=True)
 
     def print(self, line: str) -> None:
-        """Print a line that stays, above what is drawn in place."""
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        """Print a line that stays, above what is drawn; a terminal breaks it between words."""
+        whole = not self.console.is_terminal
+        self.console.print(line, highlight=False, markup=False, soft_wrap=whole)
 
     def restart(self) -> None:
         """Begin a new stretch: the next plain line comes in ten seconds, a drawing at once."""

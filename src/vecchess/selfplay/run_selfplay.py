@@ -157,7 +157,9 @@ def _announcement(supervisor: Supervisor, net_file: str, run: RunFolder) -> str:
     ledger, config, devices = supervisor.ledger, supervisor.config, supervisor.devices
     share, count = share_out(config, devices, max(ledger.num_open, 1)), len(devices)
     labels = ", ".join(f"{device.label}" for device in devices)
-    net = net_file if net_file in BUILT_IN_NETS else Path(net_file).name
+    net = net_file
+    if net not in BUILT_IN_NETS:
+        net = f"{Path(config.net).name} ({Path(net_file).stem[:8]})"
     before = f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
     return (
         f"{ledger.num_open:,} games{before} with {net}{_search_text(config)} "

@@ -73,13 +73,16 @@ def time_left(supervisor: Supervisor) -> str:
 
 def _picture(supervisor: Supervisor) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
-    for title in COLUMNS:
+    all_workers = supervisor.throughput
+    shown = [i for i, title in enumerate(COLUMNS) if title != "sims/s" or all_workers.sims_per_s]
+    for title in (COLUMNS[i] for i in shown):
         table.add_column(title, justify="left" if title in ("worker", "stage") else "right")
     for index, worker in sorted(supervisor.workers.items()):
-        table.add_row(*_worker_row(f"{index} {worker.plan.device.label}", worker))
+        cells = _worker_row(f"{index} {worker.plan.device.label}", worker)
+        table.add_row(*(cells[i] for i in shown))
     if len(supervisor.workers) > 1:
-        figures = _figures(supervisor.throughput)
-        table.add_row("all", "", f"{supervisor.num_finished:,}", *figures, style="bold")
+        cells = ["all", "", f"{supervisor.num_finished:,}", *_figures(all_workers)]
+        table.add_row(*(cells[i] for i in shown), style="bold")
     return Group(table, _bar(supervisor))
 
 
