@@ -3,10 +3,12 @@ import pytest
 
 from tests.chess.walks import boards
 from tests.kernels import size
+from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.uci_moves import move_to_uci, uci_to_move
+from vecchess.chess.uci_moves import action_to_chess_move, move_to_uci, uci_to_move
 from vecchess.errors import ConfigError
+from vecchess.shapes import NUM_ACTIONS
 
 pytestmark = pytest.mark.plain
 
@@ -39,3 +41,21 @@ def test_a_step_beside_the_rook_is_no_castling() -> None:
 def test_what_is_no_legal_move_is_refused(uci: str) -> None:
     with pytest.raises(ConfigError, match="not a legal move"):
         uci_to_move(from_fens([chess.STARTING_FEN])[0], uci)
+
+
+def test_an_action_is_decoded_where_it_is_legal_and_nowhere_else() -> None:
+    fens = [
+        "r3k2r/pppqbppp/2npbn2/4p3/4P3/2NPBN2/PPPQBPPP/R3K2R w KQkq - 0 1",
+        "r3k2r/pppqbppp/2npbn2/4p3/4P3/2NPBN2/PPPQBPPP/R3K2R b Qk - 0 1",
+        "r1b1kb1r/1P4P1/8/3pP3/8/8/p5p1/RNBQKBNR w kq d6 0 1",
+        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 0 1",
+    ]
+    for fen in [
+        fen.replace("r1bqkb1r", "r1b1kb1r").replace("RNBQ1BNR", "RNBQKBNR") for fen in fens
+    ]:
+        board = chess.Board(fen)
+        moves, (count,) = legal_moves(from_board(board)[None])
+        legal = set(moves_to_actions(moves[0, :count]).tolist())
+        decoded = {a for a in range(NUM_ACTIONS) if action_to_chess_move(board, a) is not None}
+        assert decoded == legal, fen
+        assert {action_to_chess_move(board, action) for action in legal} == set(board.legal_moves)

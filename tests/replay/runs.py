@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.config import SelfplayConfig, to_toml
-from vecchess.evaluate.calibrate_exits import play_games
+from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_network
@@ -42,7 +42,7 @@ def new_run(path: Path, settings: dict[str, Any]) -> RunFolder:
 def played(run: RunFolder, settings: dict[str, Any], net: IntegerNet, count: int) -> GameRecords:
     """Games 0 .. count - 1 by a network that the run keeps."""
     config = settings | {"seed": 5, "net": str(store_net(net, run))}
-    return play_games(SelfplayConfig.model_validate(config), CPU, count)
+    return play_here(SelfplayConfig.model_validate(config), CPU, count)
 
 
 def record(run: RunFolder, records: GameRecords, shards: int = 1) -> None:

@@ -12,7 +12,7 @@ from tests.replay.runs import DRAWN, GUMBEL, PUCT, new_run, played, record, run_
 from tests.store.games import made_up
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError, DataError, NetworkError, VecchessError
-from vecchess.evaluate.calibrate_exits import play_games
+from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
@@ -61,7 +61,7 @@ def test_the_same_games_by_the_reference(tmp_path: Path, settings: dict[str, Any
 def test_built_in_networks(tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", DRAWN)
     config = SelfplayConfig.model_validate(DRAWN | {"net": "material", "seed": 5})
-    record(run, play_games(config, devices.CPU, 5))
+    record(run, play_here(config, devices.CPU, 5))
     assert verify(run)["networks"] == {"material": 5}
 
 
@@ -276,7 +276,7 @@ def test_games_of_others_cannot_be_played_again(tmp_path: Path) -> None:
     folder.mkdir()
     sha256 = write_shard(folder / "0.npz", games)
     Manifest(folder).append(ShardEntry("0.npz", sha256, GameStats.of(games)))
-    with pytest.raises(ConfigError, match="games of others"):
+    with pytest.raises(ConfigError, match="imported games"):
         replay_game(folder, 0, CPU, pytest.fail)
     run = new_run(tmp_path / "run", DRAWN)
     record(run, games)

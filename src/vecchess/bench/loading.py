@@ -13,7 +13,7 @@ import numpy as np
 
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.config import CONSTANT_NET, SelfplayConfig
-from vecchess.evaluate.calibrate_exits import play_games
+from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.runtime.devices import parse_gpus
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_positions
@@ -88,7 +88,7 @@ def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
 
 def _play(games: int, seed: int) -> GameRecords:
     settings = {"net": CONSTANT_NET, "seed": seed, "game": {"max_plies": MAX_PLIES}}
-    return play_games(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
+    return play_here(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 
 
 def _lap(loader: LoaderPool, spec: BatchSpec, seconds: float) -> float:

@@ -6,7 +6,7 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bitboards.directions import UNDERPROMOTION_PLANE, action_moves
+from vecchess.chess.bitboards.directions import NO_MOVE, UNDERPROMOTION_PLANE, action_moves
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, OWN
 from vecchess.errors import ConfigError
@@ -40,12 +40,17 @@ def action_to_chess_move(board: chess.Board, action: int) -> chess.Move | None:
     """The legal move on ``board`` that an action code means, mover's view; None where there is
     none. Plain Python: no kernel has to be compiled for it."""
     codes = _codes()
-    code = codes[action] if action < len(codes) else 0
+    code = codes[action] if action < len(codes) else NO_MOVE
     turned = 0 if board.turn else 56
-    is_pawn = board.piece_type_at(code & 63 ^ turned) == chess.PAWN
-    if is_pawn and code >> 6 & 63 >= 56 and action < UNDERPROMOTION_PLANE * 64:
+    piece, goal = board.piece_type_at(code & 63 ^ turned), chess.BB_SQUARES[code >> 6 & 63 ^ turned]
+    is_castling = piece == chess.KING and board.clean_castling_rights() & goal
+    if code == NO_MOVE or (board.occupied_co[board.turn] & goal and not is_castling):
+        return None
+    if piece == chess.PAWN and code >> 6 & 63 >= 56 and action < UNDERPROMOTION_PLANE * 64:
         code |= _PROMOTIONS.index(chess.QUEEN) << 12
     move = to_chess_move(board, code)
+    if board.is_castling(move) and not is_castling:  # a king's two steps: no action means them
+        return None
     return move if board.is_legal(move) else None
 
 

@@ -25,14 +25,12 @@ from vecchess.inference.tune.exit_calibration import (
     choose_rule,
 )
 from vecchess.inference.tune.step_traces import StepTraces, record_steps
+from vecchess.replay.replayer import play_games
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
-from vecchess.selfplay.games.finished_games import finished_records
-from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.worker.setup import build_server, require_playable
+from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
-from vecchess.store.id_set import IdSet
-from vecchess.store.records import GameRecords
+from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions
 from vecchess.store.sources import read_games
 from vecchess.store.targets import lay_out_targets
@@ -133,22 +131,13 @@ def _games(
     if plan.games:
         return read_games(plan.games, lambda line: console.print(line, markup=False))
     console.print(f"no games given: playing {plan.play} with {config.net}, exits off ...")
-    return play_games(config, device, plan.play)
+    return play_here(config, device, plan.play)
 
 
-def play_games(config: SelfplayConfig, device: Device, num_games: int) -> GameRecords:
+def play_here(config: SelfplayConfig, device: Device, num_games: int) -> GameRecords:
     """Games 0 .. num_games - 1 of ``config``, played in this process and kept in memory."""
-    numbers = GameIdPool()
-    numbers.add(IdSet([(0, num_games)]))
-    share = share_out(config, [device], num_games)
-    server = build_server(config, config.net, device, share, numbers)
-    server.start()
-    try:
-        while not server.is_idle:
-            server.step()
-    finally:
-        server.close()
-    return finished_records(server.take_finished())
+    numbers = list(range(num_games))
+    return concatenate([*play_games(config, config.net, numbers, device)]).by_number()
 
 
 def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:

@@ -1,0 +1,9 @@
+"""Recorded games played again and compared, bit for bit: ``vecchess replay``.
+
+run_replay       one game, or many, played again; the differences
+replayer         plays games again by their numbers
+find_games       recorded games by number, without reading all shards
+find_networks    the networks that played them
+compare_records  the first difference of two records
+move_text        moves of recorded games as UCI and SAN
+"""

@@ -1,4 +1,4 @@
-"""Where a game that was played again first differs from what was recorded."""
+"""The first difference of a game that was played again from its record."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,7 +21,7 @@ Value = int | float | str
 
 @dataclass(frozen=True)
 class RecordChange:
-    """One thing that is not what it was."""
+    """One value that differs."""
 
     what: str
     """A column of ``GameRecords``, or TARGET, or LENGTH in plies."""
@@ -31,24 +31,24 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class GameDifference:
-    """The first place where a game is not the recorded one."""
+    """The first place where a game differs from its record."""
 
     game: int
     """Its number."""
     ply: int | None
-    """None: every ply is the same, but not what is known of the game as a whole."""
+    """None: every ply is the same, but not a value of the game as a whole."""
     changes: tuple[RecordChange, ...]
-    """All that differs there."""
+    """All values that differ there."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
 
 
-def is_witnessed(records: GameRecords) -> NDArray[np.bool_]:
-    """bool[G]: whether the accumulators behind a game are known, by their hash."""
-    known: NDArray[np.bool_] = records.fingerprint != NO_FINGERPRINT
-    return known
+def has_fingerprint(records: GameRecords) -> NDArray[np.bool_]:
+    """bool[G]: whether a hash of the accumulators behind a game is recorded."""
+    has: NDArray[np.bool_] = records.fingerprint != NO_FINGERPRINT
+    return has
 
 
 def first_difference(recorded: GameRecords, now: GameRecords) -> GameDifference | None:
@@ -62,7 +62,7 @@ def first_difference(recorded: GameRecords, now: GameRecords) -> GameDifference 
             " ".join(f"{word:x}" for word in game.start[0].tolist()) for game in (recorded, now)
         ]
         return GameDifference(number, 0, (RecordChange(START, *words),))
-    hidden = () if is_witnessed(recorded).all() else FINGERPRINT_COLUMNS
+    hidden = () if has_fingerprint(recorded).all() else FINGERPRINT_COLUMNS
     shared = min(len(recorded.action), len(now.action))
     changed = {
         name: np.flatnonzero(getattr(recorded, name)[:shared] != getattr(now, name)[:shared])
@@ -78,13 +78,13 @@ def first_difference(recorded: GameRecords, now: GameRecords) -> GameDifference 
             for name in names
         ]
         return GameDifference(number, first, tuple(changes))
-    return _of_the_whole(recorded, now, hidden)
+    return _game_difference(recorded, now, hidden)
 
 
-def _of_the_whole(
+def _game_difference(
     recorded: GameRecords, now: GameRecords, hidden: tuple[str, ...]
 ) -> GameDifference | None:
-    """What differs of games whose common plies are the same."""
+    """The difference of games whose common plies are the same."""
     lengths = [len(game.action) for game in (recorded, now)]
     changes = [RecordChange(LENGTH, *lengths)] if lengths[0] != lengths[1] else []
     for name in GAME_NAMES:
@@ -111,7 +111,7 @@ def _unequal_targets(recorded: GameRecords, now: GameRecords, shared: int) -> ND
 
 
 def _at(game: GameRecords, name: str, index: int) -> Value:
-    """An entry of a column, or a ply's target, as people and JSON can take it."""
+    """An entry of a column, or a ply's target, as a plain value."""
     if name == TARGET:
         span = slice(*game.target_offsets[index : index + 2])
         entries = zip(game.target_action[span], game.target_prob[span], strict=True)

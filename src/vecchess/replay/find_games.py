@@ -14,7 +14,7 @@ from vecchess.store.shard import ShardFile, read_numbers, read_shards
 
 
 class RecordedGames:
-    """Which game lies in which shard of a run, those of its other machines included."""
+    """An index of games and shards of a run, those of its other machines included."""
 
     def __init__(self, run: RunFolder, report_line: ReportLine) -> None:
         """Look into every shard. Those that cannot be read are reported and left out.
@@ -33,7 +33,7 @@ class RecordedGames:
             lack = "no recorded games that can be read" if listed else "no recorded games yet"
             raise DataError(f"{run.path} has {lack}")
         self.numbers = np.sort(np.concatenate([numbers for _, numbers in self._shards]))
-        """int64[G], ascending: the games there are."""
+        """int64[G], ascending: the numbers of all games."""
 
     def one(self, number: int) -> GameRecords:
         """Game ``number`` alone. Raises ConfigError where there is none, DataError as ``read``."""
@@ -67,13 +67,13 @@ class RecordedGames:
 
 
 def existing_run(path: Path) -> RunFolder:
-    """The run at ``path``. Raises ConfigError where there is none, or games of others."""
+    """The run at ``path``. Raises ConfigError where there is none, or imported games."""
     run = RunFolder(path)
     if not run.has_begun and (path / MANIFEST_NAME).is_file() and Manifest(path).entries:
-        raise ConfigError(f"{path} holds games of others: there is no network to play them again")
+        raise ConfigError(f"{path} holds imported games: there is no network to play them again")
     return RunFolder.existing(path)
 
 
 def folders_of(run: RunFolder) -> list[RunFolder]:
-    """The run, and what its other machines wrote into it."""
+    """The run, and the folders of its other machines in it."""
     return [run, *(RunFolder(path) for path in sorted(run.path.glob("machines/*")))]

@@ -36,33 +36,33 @@ def by_network(records: GameRecords) -> dict[str, NDArray[np.int64]]:
 
 
 def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[str, str]:
-    """What a server is told to load for each of the networks that ``by_network`` named.
+    """The network file, or built-in name, for each of the networks that ``by_network`` gave.
 
-    Raises NetworkError where the run has not kept one of them, or it was none.
+    Raises NetworkError where the run has not kept one of them, or where it is no network.
     """
-    found = {net: net for net in wanted if net in BUILT_IN_NETS}
-    missing = [net for net in wanted if net not in found]
+    files_of = {net: net for net in wanted if net in BUILT_IN_NETS}
+    missing = [net for net in wanted if net not in files_of]
     for net in missing:
         if len(net) != SHA256_DIGITS:
-            raise NetworkError(f"{net} played games of {run.path}: it is no network we could ask")
-    files = _kept(run)
+            raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
+    files = _kept_networks(run)
     for net in missing:
-        file = next((file for file in _likely_first(files, net) if _sha256(file) == net), None)
+        file = next((file for file in _by_hash_first(files, net) if _sha256(file) == net), None)
         if file is None:
             raise NetworkError(
                 f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
                 "games to play again: put its file back"
             )
-        found[net] = str(file)
-    return found
+        files_of[net] = str(file)
+    return files_of
 
 
-def _kept(run: RunFolder) -> list[Path]:
+def _kept_networks(run: RunFolder) -> list[Path]:
     return [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
 
 
-def _likely_first(files: Iterable[Path], net: str) -> Iterator[Path]:
-    """Files that are named by the hash come first: most need not be read then."""
+def _by_hash_first(files: Iterable[Path], net: str) -> Iterator[Path]:
+    """Files named by the hash come first, so that most need not be read."""
     yield from sorted(files, key=lambda file: not net.startswith(file.stem))
 
 

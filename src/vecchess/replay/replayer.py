@@ -8,7 +8,7 @@ import numpy as np
 from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.replay.find_networks import by_network, find_networks
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
-from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.setup import build_server, check_search
@@ -19,7 +19,7 @@ from vecchess.store.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """What games are played again with: nothing of it decides a move. 0 chooses."""
+    """The resources for playing games again, which decide no move. 0: chosen automatically."""
 
     gpus: str = "auto"
     """The first of these devices is taken."""
@@ -29,52 +29,59 @@ class ReplaySettings:
     backend: str = "auto"
 
     def device(self) -> Device:
-        """The device, the only one this process sees from now on. Raises ConfigError."""
+        """The device, from now on the only one visible to this process. Raises ConfigError."""
         device = parse_gpus(self.gpus)[0]
         see_only(device)
         return device
 
 
 class GameReplayer:
-    """Recorded games that are about to be played again."""
+    """Recorded games, their networks, and the settings to play them again."""
 
     def __init__(
-        self, run: RunFolder, recorded: GameRecords, means: ReplaySettings, report_line: ReportLine
+        self,
+        run: RunFolder,
+        recorded: GameRecords,
+        resources: ReplaySettings,
+        report_line: ReportLine,
     ) -> None:
         """Find their networks among those that ``run`` has kept.
 
-        Raises NetworkError where one is missing, ConfigError for means that make no sense.
+        Raises NetworkError where one is missing, ConfigError for impossible resources.
         """
-        self.config = settings_of(run, means)
+        self.config = settings_of(run, resources)
         self.by_network = by_network(recorded)
         """The games of each network: indices, int64[K], by its sha256 or name."""
-        self.device = means.device()
+        self.device = resources.device()
         self._recorded, self._report_line = recorded, report_line
         self._files = find_networks(run, self.by_network)
 
     def games(self) -> Iterator[GameRecords]:
-        """The games, each by itself, as they end. Raises as ``replay_games``."""
+        """The games, each by itself, as they end. Raises as ``play_games``."""
         for net, indices in self.by_network.items():
             numbers = self._recorded.numbers[indices].tolist()
-            for ended in replay_games(
+            for ended in play_games(
                 self.config, self._files[net], numbers, self.device, self._report_line
             ):
                 yield from (ended.take(np.array([index])) for index in range(ended.num_games))
 
 
-def settings_of(run: RunFolder, means: ReplaySettings) -> SelfplayConfig:
-    """How the games of ``run`` were played, whatever command played them, but with other means.
-
-    Raises ConfigError for a run or means that make no sense.
+def settings_of(run: RunFolder, resources: ReplaySettings) -> SelfplayConfig:
+    """The settings that the games of ``run`` were played with, by any command, but with other
+    resources. Raises ConfigError for a run or resources that are impossible.
     """
     stored, known = read_toml(run.config), PlayConfig.model_fields
     played = {key: value for key, value in stored.items() if key in known}
-    played |= vars(means) | {"concurrent_games": 0}
+    played |= vars(resources) | {"concurrent_games": 0}
     return build(SelfplayConfig, played)
 
 
-def replay_games(
-    config: SelfplayConfig, net: str, numbers: list[int], device: Device, report_line: ReportLine
+def play_games(
+    config: SelfplayConfig,
+    net: str,
+    numbers: list[int],
+    device: Device,
+    report_line: ReportLine = no_report,
 ) -> Iterator[GameRecords]:
     """The games with ``numbers``, ascending, as they end. ``net``: a file or a built-in name.
 

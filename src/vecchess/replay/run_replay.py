@@ -1,4 +1,4 @@
-"""What ``vecchess replay`` does: recorded games played again and compared, bit for bit."""
+"""Recorded games played again and compared, bit for bit: what ``vecchess replay`` does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import numpy as np
 
 from vecchess.chess.pgn import RESULTS
 from vecchess.chess.rules import Termination
-from vecchess.replay.compare_records import GameDifference, first_difference, is_witnessed
+from vecchess.replay.compare_records import GameDifference, first_difference, has_fingerprint
 from vecchess.replay.find_games import RecordedGames, existing_run
 from vecchess.replay.move_text import move_texts
 from vecchess.replay.replayer import GameReplayer, ReplaySettings
@@ -28,37 +28,37 @@ class ReplayProgress:
     done: int = 0
     plies: int = 0
     differences: list[dict[str, Any]] = field(default_factory=list)
-    """Where games are not what was recorded; by number once all are done."""
+    """The differences found; by number once all games are done."""
 
 
 OnReplayProgress = Callable[[ReplayProgress], object]
-"""Hears how the comparison goes, several times a second."""
+"""Gets the progress of the comparison after every game."""
 
 
 def replay_game(
-    run_path: Path, number: int, means: ReplaySettings, report_line: ReportLine
+    run_path: Path, number: int, settings: ReplaySettings, report_line: ReportLine
 ) -> dict[str, Any]:
     """Play game ``number`` of a run again; the moves and the verdict, ready for JSON.
 
     Raises ConfigError where there is no such run or game, DataError where it cannot be read,
-    NetworkError where its network is gone.
+    NetworkError where its network is missing.
     """
     start = perf_counter()
     run = existing_run(run_path)
     recorded = RecordedGames(run, report_line).one(number)
-    again = GameReplayer(run, recorded, means, report_line)
-    (now,) = again.games()
+    replayer = GameReplayer(run, recorded, settings, report_line)
+    (now,) = replayer.games()
     difference = first_difference(recorded, now)
-    chess960 = again.config.game.chess960
+    chess960 = replayer.config.game.chess960
     return {
         "schema": SCHEMA,
         "run": str(run_path),
         "game": number,
         "net": recorded.nets[recorded.span_net[0]],
-        "device": again.device.label,
+        "device": replayer.device.label,
         "identical": difference is None,
-        "hashes_known": bool(is_witnessed(recorded)[0]),
-        "difference": difference and _told(difference, recorded, now, chess960),
+        "hashes_known": bool(has_fingerprint(recorded)[0]),
+        "difference": difference and _difference_facts(difference, recorded, now, chess960),
         "result": RESULTS[int(now.result[0])],
         "termination": Termination(now.termination[0]).name.lower().replace("_", " "),
         "plies": _plies(recorded, difference, chess960),
@@ -70,9 +70,9 @@ def verify_games(
     run_path: Path,
     count: int,
     seed: int,
-    means: ReplaySettings,
+    settings: ReplaySettings,
     report_line: ReportLine,
-    tell: OnReplayProgress,
+    on_progress: OnReplayProgress,
 ) -> dict[str, Any]:
     """Play ``count`` games of a run again, drawn by ``seed``, all if there are no more; the facts.
 
@@ -82,67 +82,67 @@ def verify_games(
     run = existing_run(run_path)
     games = RecordedGames(run, report_line)
     recorded = games.some(count, seed)
-    again = GameReplayer(run, recorded, means, report_line)
-    tally = ReplayProgress(recorded.num_games)
-    tell(tally)
-    for now in again.games():
+    replayer = GameReplayer(run, recorded, settings, report_line)
+    progress = ReplayProgress(recorded.num_games)
+    on_progress(progress)
+    for now in replayer.games():
         index = int(np.searchsorted(recorded.numbers, now.numbers[0]))
         before = recorded.take(np.array([index]))
         if difference := first_difference(before, now):
-            told = _told(difference, before, now, again.config.game.chess960)
-            tally.differences.append(told)
-        tally.done += 1
-        tally.plies += len(now.action)
-        tell(tally)
-    tally.differences.sort(key=lambda told: told["game"])
-    known = is_witnessed(recorded)
+            facts = _difference_facts(difference, before, now, replayer.config.game.chess960)
+            progress.differences.append(facts)
+        progress.done += 1
+        progress.plies += len(now.action)
+        on_progress(progress)
+    progress.differences.sort(key=lambda facts: facts["game"])
+    hashed = has_fingerprint(recorded)
     return {
         "schema": SCHEMA,
         "run": str(run_path),
         "recorded": len(games.numbers),
-        "games": tally.done,
-        "plies": tally.plies,
-        "identical": tally.done - len(tally.differences),
-        "different": len(tally.differences),
-        "hashes_unknown": int((~known).sum()),
-        "networks": {net: len(indices) for net, indices in again.by_network.items()},
-        "device": again.device.label,
-        "differences": tally.differences,
+        "games": progress.done,
+        "plies": progress.plies,
+        "identical": progress.done - len(progress.differences),
+        "different": len(progress.differences),
+        "hashes_unknown": int((~hashed).sum()),
+        "networks": {net: len(indices) for net, indices in replayer.by_network.items()},
+        "device": replayer.device.label,
+        "differences": progress.differences,
         "seconds": round(perf_counter() - start, 3),
     }
 
 
-def _told(
+def _difference_facts(
     difference: GameDifference, recorded: GameRecords, now: GameRecords, chess960: bool
 ) -> dict[str, Any]:
-    """A difference as plain values, with the move that was recorded there and the one made now."""
-    told = difference.to_dict()
+    """A difference as plain values, with the move recorded there and the one made now."""
+    facts = difference.to_dict()
     if difference.ply is None:
-        return told
+        return facts
     for name, game in (("recorded", recorded), ("now", now)):
         moves = move_texts(game.start[0], game.action[: difference.ply + 1], chess960)
-        told[f"move_{name}"] = moves[-1].san if len(moves) > difference.ply else None
-    return told
+        facts[f"move_{name}"] = moves[-1].san if len(moves) > difference.ply else None
+    return facts
 
 
 def _plies(
     recorded: GameRecords, difference: GameDifference | None, chess960: bool
 ) -> list[dict[str, Any]]:
-    """The recorded plies, up to the one that differs: move, and what was thought of the position.
+    """The recorded plies, up to the one that differs: move and evaluation.
 
-    ``value`` is the mover's expected score, None where nobody was asked.
+    ``value`` is the mover's expected score, None without an evaluation.
     """
     end = None if difference is None or difference.ply is None else difference.ply + 1
     plies = []
     for ply, move in enumerate(move_texts(recorded.start[0], recorded.action[:end], chess960)):
-        asked = recorded.steps[ply] > 0 or recorded.visits[ply] > 0
+        is_evaluated = recorded.steps[ply] > 0 or recorded.visits[ply] > 0
         value = (2 * int(recorded.win[ply]) + int(recorded.draw[ply])) / (2 * VALUE_UNIT)
         plies.append(
             {
                 "ply": ply,
                 "uci": move.uci,
                 "san": move.san,
-                "value": round(value, 4) if asked else None,
+                "value": round(value, 4) if is_evaluated else None,
                 "visits": int(recorded.visits[ply]),
                 "time_steps": int(recorded.steps[ply]) or int(recorded.thought[ply]),
                 "same": difference is None or ply != difference.ply,
