@@ -3,7 +3,7 @@
     facts       what all ranks must agree on, written by the first that comes
     host/R      the host and process of rank R
     alive/R     heart-beat of rank R: a text that changes, and the number of operations it entered
-    N/R         value of rank R in exchange N; deleted two exchanges later
+    value/R/0   value of rank R in the last exchange with an even number, value/R/1 with an odd one
     end         why the run ends, written once: ``RunEnd``
     left/R      rank R has read ``end``, or is done
 
@@ -118,21 +118,22 @@ class ControlPlane:
         """
         self.enter()
         number = self._num_exchanges = self._num_exchanges + 1
-        keys = [f"{number}/{rank}" for rank in range(self._info.world_size)]
-        payload = json.dumps([operation, value])
+        keys = [f"value/{rank}/{number % 2}" for rank in range(self._info.world_size)]
+        payload = f"{number} {json.dumps([operation, value])}"
         written: list[bool] = []
 
         def attempt() -> list[bytes] | None:
             if self._end is not None:
                 return None
             if not written:
+                # what it replaces is two exchanges old: every rank has read it
                 self._store.set(keys[self._info.rank], payload)
                 written.append(True)
-            if not self._store.check(keys):
+            if number <= 2 and not self._store.check(keys):
                 return None
-            # every rank has begun this exchange, and so has read the one before
-            self._store.delete_key(f"{number - 1}/{self._info.rank}")
-            return self._store.multi_get(keys)
+            pairs = [data.partition(b" ") for data in self._store.multi_get(keys)]
+            is_complete = all(head == str(number).encode() for head, _, _ in pairs)
+            return [data for _, _, data in pairs] if is_complete else None
 
         future = self._submit(attempt)
         self.wait_for(lambda: _result(future, 0.05) is not None, timeout_s)
