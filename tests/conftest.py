@@ -8,13 +8,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from vecchess.jit import user_cache
-
-# Every process of pytest-xdist compiles into a directory of its own: numba's cache does not bear
-# several writers. The variable is looked at when a kernel is first decorated.
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    base = os.environ.get("NUMBA_CACHE_DIR") or str(user_cache() / "numba")
-    os.environ["NUMBA_CACHE_DIR"] = os.path.join(base, worker)
+if os.environ.get("PYTEST_XDIST_WORKER"):
     torch.set_num_threads(1)
 
 # Without a GPU Triton's kernels run in its interpreter, which has to be known when Triton is

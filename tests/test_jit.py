@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
@@ -92,3 +93,11 @@ def test_equal_sources_share_kernels_and_changed_ones_never_do(tmp_path: Path) -
     assert other != result
     assert hits == 0
     assert call_in(tmp_path / "first", tmp_path / "cache") == (result, 1)
+
+
+def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(call_in, PACKAGE.parent, tmp_path) for _ in range(2)]
+    results, hits = zip(*(call.result() for call in calls), strict=True)
+    assert len(set(results)) == 1
+    assert sorted(hits) == [0, 1]

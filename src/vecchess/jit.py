@@ -11,7 +11,8 @@ import hashlib
 import os
 import platform
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numba
 from numba.core import caching
 from numba.core import config as numba_config
+from numba.core.compiler_lock import global_compiler_lock
 
 from vecchess import __version__
 
@@ -114,12 +116,44 @@ class KernelCacheLocator(_Locator):  # type: ignore[misc]
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: called from Python, releases the GIL, cached on disk."""
+    """Compile an entry point: called from Python, releases the GIL, cached on disk.
+
+    Processes that need the same kernel at the same time wait for the first one's: numba's index of
+    a cache does not bear two writers, and compiling twice would take as long.
+    """
     config: Any = numba_config
-    config.CACHE_DIR = str(cache_dir(_folder_of(function)))
+    folder = cache_dir(_folder_of(function))
+    config.CACHE_DIR = str(folder)
     if _Locator is not object:
         config.CACHE_LOCATOR_CLASSES = f"{__name__}.{KernelCacheLocator.__name__}"
-    return numba.njit(cache=True, **_OPTIONS)(function)
+    compiled = numba.njit(cache=True, **_OPTIONS)(function)
+    if hasattr(compiled, "compile"):  # not with NUMBA_DISABLE_JIT
+        compile_alone = compiled.compile
+        lock = folder / f"{function.__module__}.{function.__qualname__}.lock"
+
+        def compile_in_turn(signature: Any) -> Any:
+            # numba's own lock first: a thread may compile a kernel that calls this one
+            with global_compiler_lock, _locked(lock):
+                return compile_alone(signature)
+
+        compiled.compile = compile_in_turn
+    return compiled
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Hold the lock of a file; without effect where it cannot be had (Windows, some disks)."""
+    try:
+        import fcntl
+
+        handle = file.open("w")
+    except (ImportError, OSError):
+        yield
+        return
+    with handle:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def inline(function: Callable[..., Any]) -> Any:
