@@ -9,13 +9,13 @@ BIN := $(VENV)/bin
 PIP_INSTALL := sh scripts/quietly.sh $(BIN)/pip install --disable-pip-version-check -c constraints.txt
 READY := $(VENV)/.ready
 
-.PHONY: selfplay test test-all coverage mutants fuzz docs lint types check setup pages try-pages stockfish \
+.PHONY: selfplay test test-all test-long coverage mutants fuzz docs lint types check setup pages try-pages stockfish \
 	chromium clean constraints licences sbom reproducible supply help
 
 help:
 	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
-	@echo "make test       set up, then run the tests (under 10 minutes on 2 cores)"
-	@echo "make test-all   every test, the long ones too"
+	@echo "make test       set up, then run the tests (some 5 minutes on 2 cores)"
+	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
 	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"
 	@echo "make mutants    small faults in chess and store, 300 of each: do the tests notice?"
@@ -35,8 +35,11 @@ selfplay: setup
 test: setup stockfish chromium
 	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
-test-all: setup stockfish chromium
-	$(BIN)/python -m pytest
+test-all: test test-long
+
+# The tests that `make test` leaves out, as many as are begun within MINUTES.
+test-long: setup stockfish chromium
+	$(BIN)/python -m pytest -m slow $(if $(MINUTES),--minutes $(MINUTES))
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz $(TARGETS) --inputs $(INPUTS) --seconds $(SECONDS) --seed $(SEED) \

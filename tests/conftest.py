@@ -1,8 +1,10 @@
 """Settings of all tests."""
 
 import gc
+import math
 import os
 import shutil
+import time
 
 import pytest
 import torch
@@ -19,6 +21,24 @@ if not torch.cuda.is_available():
 # The first example of a property compiles its kernels: no deadline.
 settings.register_profile("vecchess", deadline=None, max_examples=50)
 settings.load_profile("vecchess")
+
+_deadline_s = math.inf
+"""On the monotonic clock: after it tests are skipped."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--minutes", type=float, help="begin no test after so many minutes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _deadline_s
+    if (minutes := config.getoption("--minutes")) is not None:
+        _deadline_s = time.monotonic() + 60 * minutes
+
+
+def pytest_runtest_setup() -> None:
+    if time.monotonic() > _deadline_s:
+        pytest.skip("the minutes of --minutes are over")
 
 
 def pytest_collection_finish() -> None:
