@@ -138,7 +138,7 @@ def _speed(summary: dict[str, Any]) -> str:
     from vecchess.monitor.bottleneck import find_bottleneck
 
     has_gpu = any(label != "cpu" for label in summary["devices"])
-    bottleneck = find_bottleneck(summary, has_gpu, left=None, seated=0).label.lower()
+    bottleneck = find_bottleneck(summary, has_gpu, left=None, seated=0).label
     return (
         f"{summary['games_per_s']:,.1f} games/s, {summary['plies_per_s']:,.0f} plies/s, "
         f"{summary['mean_time_steps']:.2f} time steps a move, {bottleneck}"
