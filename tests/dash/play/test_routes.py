@@ -228,7 +228,7 @@ def test_networks_without_spikes_say_so(table: Table) -> None:
     assert "ReLU" in seen["line"]
     assert (seen["layers"], len(seen["values"]), len(seen["policy"])) == ([], 1, 5)
     seen = table.ask("/spikes", network="material").json()
-    assert "counts men" in seen["line"]
+    assert "has no neurons" in seen["line"]
     assert seen["policy"] == []
 
 

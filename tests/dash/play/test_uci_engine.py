@@ -73,7 +73,7 @@ def test_a_third_network_takes_the_place_of_an_idle_one(started: list[str]) -> N
             assert list(engines.running) == ["b", "c"]
             assert not first.is_alive
             async with engines.lend("c"):
-                with pytest.raises(Busy, match="2 networks are thinking"):
+                with pytest.raises(Busy, match="2 networks are in use"):
                     await use(engines, "a")
         await use(engines, "a")
 
