@@ -131,7 +131,8 @@ def _outcome_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         for name, count in sorted(summary["terminations"].items(), key=lambda item: -item[1])
     )
     lengths = _histogram(summary["lengths"], summary["max_plies"])
-    return [("results", results), ("ended by", ends), ("lengths", lengths)]
+    rows = [("results", results), ("ended by", ends), ("lengths", lengths)]
+    return [(name, value) for name, value in rows if value]
 
 
 def _speed(summary: dict[str, Any]) -> str:
@@ -139,10 +140,12 @@ def _speed(summary: dict[str, Any]) -> str:
 
     has_gpu = any(label != "cpu" for label in summary["devices"])
     bottleneck = find_bottleneck(summary, has_gpu, left=None, seated=0).label
-    return (
-        f"{summary['games_per_s']:,.1f} games/s, {summary['plies_per_s']:,.0f} plies/s, "
-        f"{summary['mean_time_steps']:.2f} time steps a move, {bottleneck}"
-    )
+    parts = [f"{summary['games_per_s']:,.1f} games/s", f"{summary['plies_per_s']:,.0f} plies/s"]
+    if steps := summary["mean_time_steps"]:  # 0 where moves are searched
+        parts.append(f"{steps:.2f} time steps a move")
+    if bottleneck:
+        parts.append(bottleneck[0].lower() + bottleneck[1:])
+    return ", ".join(parts)
 
 
 def _searches(summary: dict[str, Any]) -> str:
