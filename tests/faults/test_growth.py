@@ -16,8 +16,7 @@ from bench.usage import Usage, descendants, held_by
 from bench import usage
 from tests.selfplay.test_supervisor import CONFIG, Notes
 from tests.selfplay.test_swap_network import network, saved
-from tests.train.games import games, searched
-from tests.train.test_loader import plans
+from tests.train.games import games, searched, specs
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor import status_watcher as chronicles
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
@@ -102,7 +101,7 @@ def test_loaders_leave_nothing_behind(tmp_path: Path) -> None:
     for index in range(4):
         write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
     with LoaderPool(GivenShards([tmp_path]), SharedBuffers(32, 1)) as loader:
-        assert_nothing_grows(lambda _: len(list(loader.batches(plans(4)))), warm=5, times=20)
+        assert_nothing_grows(lambda _: len(list(loader.batches(specs(4)))), warm=5, times=20)
 
 
 def test_growth_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""Games for the tests of training: random ones, with targets and values as if from searches."""
+"""Games for the tests of training: random ones, with targets and values as if from searches; and
+batches of them."""
 
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ from tests.selfplay.playing import LoudBackend, play
 from vecchess.config import GameConfig
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
+from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.returns import has_evaluation
 
 
@@ -53,3 +55,9 @@ def advantages(records: GameRecords, returned: np.ndarray) -> np.ndarray:
     value = (win - loss) / (win + draw + loss)
     difference = returned[:, 0].astype(float) - returned[:, 2] - value
     return (difference * has_evaluation(records)).astype(np.float32)
+
+
+def specs(num: int, **changes: object) -> list[BatchSpec]:
+    """Batches 0 to ``num`` - 1 of 32 rows from 4 shards."""
+    base = BatchSpec(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
+    return [replace(base, step=step, **changes) for step in range(num)]

@@ -1,16 +1,27 @@
 """A conversation with a session in this process, through a pipe as a GUI has it."""
 
 import os
+import subprocess
 from queue import SimpleQueue
 from threading import Condition, Thread
 from types import TracebackType
 from typing import Any
 
+from vecchess.bench.perft_speed import find_stockfish
 from vecchess.config import UciConfig, build
 from vecchess.uci.run_uci import Lines, read_lines
 from vecchess.uci.session import Session
 
 PATIENCE_S = 120.0
+
+
+def stockfish(*lines: str) -> list[str]:
+    """What Stockfish prints for these lines of input, without its first line."""
+    text = "\n".join((*lines, "quit", ""))
+    done = subprocess.run(
+        [find_stockfish()], input=text, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.splitlines()[1:]
 
 
 class Talk:

@@ -7,8 +7,7 @@ from time import sleep
 import chess
 import pytest
 
-from tests.uci.talk import Talk, facts
-from tests.uci.test_game import stockfish
+from tests.uci.talk import Talk, facts, stockfish
 from vecchess.chess.perft import perft
 from vecchess.uci.strength import sims_for
 from vecchess.uci.tasks import BENCH_FENS

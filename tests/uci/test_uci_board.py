@@ -1,11 +1,9 @@
 """The game as ``position`` tells it, and illegal ones, as Stockfish takes them."""
 
-import subprocess
-
 import chess
 import pytest
 
-from vecchess.bench.perft_speed import find_stockfish
+from tests.uci.talk import stockfish
 from vecchess.chess.fen import from_board
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.uci_moves import move_to_uci
@@ -39,14 +37,6 @@ def game(line: str, before: UciGame | None = None) -> UciGame:
 
 def shown(line: str) -> list[str]:
     return diagram(game(line), key=0, chess960=False)
-
-
-def stockfish(*lines: str) -> list[str]:
-    program = find_stockfish()
-    text = "\n".join((*lines, "quit", ""))
-    done = subprocess.run([program], input=text, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0
-    return done.stdout.splitlines()[1:]
 
 
 @pytest.mark.stockfish

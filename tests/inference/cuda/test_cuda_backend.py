@@ -31,7 +31,7 @@ from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
-NUM_ROWS = 10
+NUM_ROWS = 5
 SURE = ExitRule(min_steps=1, policy_margin=2000, best_move_unchanged=False)
 DRIFT = ExitRule(value_drift=400)
 CHESS = NetConfig(num_planes=CHESS_PLANES, blocks=1, channels=32, time_steps=3)
@@ -64,8 +64,8 @@ def _check(
     rule: ExitRule,
     tile: Tile | None = None,
     requests: Requests | None = None,
-    num_slots: int = 9,
-    stride: int = 5,
+    num_slots: int = 4,
+    stride: int = 2,
 ) -> CudaBackend:
     """Staggered admissions into few slots give what the reference says of all rows at once."""
     requests = requests or ask(NUM_ROWS)
@@ -79,7 +79,7 @@ def _check(
 
 CASES = {
     "two blocks": ({"blocks": 2}, ExitRule()),
-    "all steps": ({"time_steps": 6}, ExitRule.never()),
+    "all steps": ({"time_steps": 5}, ExitRule.never()),
     "sure of the move": ({"channels": 64}, SURE),
     "steady value": ({}, DRIFT),
     "one step": ({"channels": 128, "time_steps": 1}, ExitRule()),
@@ -127,7 +127,7 @@ def test_widest_questions() -> None:
 
 def test_self_play_makes_the_same_games() -> None:
     """The whole way: movers, engine, a backend that answers one step late."""
-    net, config = new_network(CHESS, 1, random_requests(16, 1).planes), GameConfig(max_plies=5)
+    net, config = new_network(CHESS, 1, random_requests(16, 1).planes), GameConfig(max_plies=4)
     ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE), seats=2)
     theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
     assert ours.digest() == theirs.digest()
@@ -138,7 +138,7 @@ def test_self_play_makes_the_same_games() -> None:
 def test_eight_positions_of_a_game() -> None:
     planes = random_planes(16, 1, 8)
     net = new_network(CHESS.model_copy(update={"num_planes": 109}), 1, planes)
-    _check(net, ExitRule(), requests=random_requests(5, 2, 8), num_slots=3, stride=2)
+    _check(net, ExitRule(), requests=random_requests(4, 2, 8), num_slots=3, stride=2)
 
 
 def test_a_step_without_occupied_slots_changes_nothing() -> None:
@@ -172,27 +172,27 @@ def test_answers_come_one_step_late_and_slots_are_free_only_then() -> None:
 
 
 def test_weights_are_swapped_under_the_recorded_step() -> None:
-    first, second = _net(seed=1), _net(seed=2)
-    backend = CudaBackend(first, 6, ExitRule(), DEVICE)
-    step, rows = backend._step, list(range(6))
+    first, second = (_net(seed, time_steps=2) for seed in (1, 2))
+    backend = CudaBackend(first, 3, ExitRule(), DEVICE)
+    step, rows = backend._step, list(range(3))
     for net in (first, second, first):
         backend.replace_network(net)
-        got = answer(backend, ask(6), rows, 3)
-        reference = open_backend("reference", net, 6, ExitRule())
-        assert same(got, answer(reference, ask(6), rows, 6))
+        got = answer(backend, ask(3), rows, 2)
+        reference = open_backend("reference", net, 3, ExitRule())
+        assert same(got, answer(reference, ask(3), rows, 3))
         assert backend.policy_scale == net.policy_scale
     assert backend._step is step
 
 
 def test_wider_membranes_are_made_when_a_new_network_needs_them() -> None:
     net = _net(grid_bits=10, time_steps=2)
-    backend = CudaBackend(_quiet(net), 6, ExitRule(), DEVICE)
-    answer(backend, ask(6), list(range(6)), 3)
+    backend = CudaBackend(_quiet(net), 3, ExitRule(), DEVICE)
+    answer(backend, ask(3), list(range(3)), 2)
     backend.replace_network(net)
     assert backend._widths.membranes == torch.int32
-    got = answer(backend, ask(6), list(range(6)), 3)
-    reference = open_backend("reference", net, 6, ExitRule())
-    assert same(got, answer(reference, ask(6), list(range(6)), 6))
+    got = answer(backend, ask(3), list(range(3)), 2)
+    reference = open_backend("reference", net, 3, ExitRule())
+    assert same(got, answer(reference, ask(3), list(range(3)), 3))
 
 
 def test_a_network_changes_only_between_positions_and_to_the_same_sizes() -> None:

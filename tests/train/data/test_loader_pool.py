@@ -14,12 +14,11 @@ import pytest
 import torch
 
 from tests.train.data.odd_shards import DeadShards, SlowShards
-from tests.train.games import games, searched
+from tests.train.games import games, searched, specs
 from vecchess.errors import DataError, WorkerDied
 from vecchess.selfplay.supervisor.worker_process import UNATTENDED_S
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import write_shard
-from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
@@ -36,11 +35,6 @@ def folder(tmp_path: Path, records: GameRecords) -> Path:
     for index in range(4):
         write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
     return tmp_path
-
-
-def specs(num: int, **changes: object) -> list[BatchSpec]:
-    base = BatchSpec(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
-    return [replace(base, step=step, **changes) for step in range(num)]
 
 
 def equal(one: Samples[torch.Tensor], other: Samples[torch.Tensor]) -> bool:
