@@ -1,4 +1,4 @@
-"""The directive ``vecchess-help``: what a command says to ``--help``, asked when pages are built.
+"""The directive ``vecchess-help``: the ``--help`` text of a command, made when pages are built.
 
 ```{vecchess-help} gather engine
 ```
@@ -41,7 +41,7 @@ def settings() -> dict[str, Any]:
 
 
 class VecchessHelp(SphinxDirective):
-    """The help of the command that its content names, as it is printed."""
+    """The help text of the command that the directive names, as it is printed."""
 
     required_arguments = 1
     final_argument_whitespace = True

@@ -1,7 +1,7 @@
-"""The fenced blocks of a page, with what the comment above a block says of it.
+"""The fenced blocks of a page, with the facts in the comment above a block.
 
 <!-- needs: gpu -->      a console block that cannot be run here: it is parsed only
-<!-- exit: 3 -->         the exit code of the block's last command, 0 where nothing is said
+<!-- exit: 3 -->         the exit code of the block's last command, 0 by default
 """
 
 import re
@@ -18,7 +18,7 @@ PAGES = [
 NEEDS = {
     "browser", "cluster", "container", "gpu", "minutes", "network", "root", "stop", "terminal",
 }  # fmt: skip
-"""What a test machine may lack. "stop": somebody has to stop it, "root": it installs things,
+"""What a test machine may lack. "stop": it runs until it is stopped, "root": it installs packages,
 "minutes": it takes so long."""
 _COMMENT = re.compile(r"<!--\s*(needs|exit):\s*(\w+)\s*-->")
 

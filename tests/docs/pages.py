@@ -23,7 +23,7 @@ TIMEOUT_S = 900
 
 @dataclass
 class Reader:
-    """Somebody who types what a page says, in ``folder``."""
+    """Runs the commands and the code of a page in ``folder``."""
 
     folder: Path
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})

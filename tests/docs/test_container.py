@@ -1,4 +1,4 @@
-"""The container files, which nobody can build here: what they name is there and understood."""
+"""The container files, which cannot be built here: the files and commands they name are valid."""
 
 import json
 import re
