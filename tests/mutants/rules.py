@@ -74,7 +74,7 @@ def _annotations(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 RULES: dict[str, Callable[[MutationSpec], bool]] = {
-    "to / // % **: hardly anybody's mistake, and nearly all die at once": _is_flattery,
+    "to / // % **: a rare mistake, and nearly all are killed at once": _is_flattery,
     "| to + or ^, ^ to +: the same where words have no bit in common": _has_same_bits,
     "!= to >, == to <= beside the word 0: the same, words have no sign": _is_unsigned,
     "a decorator of numba: does nothing where kernels are interpreted": _is_compiler,

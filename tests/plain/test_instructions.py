@@ -22,10 +22,10 @@ WORDS = np.concatenate(
     [RANDOM[0], RANDOM[0] & RANDOM[1] & RANDOM[2], SINGLE, [_U(2**64 - 1), _U(0)]]
 )
 INTEGERS = {
-    "load": "u8", "load16": "u2", "load_i64": "i8", "load_i32": "i4", "load_u16": "u2",
-    "load_u8": "u1", "store": "u8", "store16": "u2", "store8": "u1", "store_i32": "i4",
+    "load": "u8", "load16": "u2", "load_i32": "i4", "load_u16": "u2",
+    "load_u8": "u1", "store": "u8", "store16": "u2", "store_i32": "i4",
 }  # fmt: skip
-REALS = {"load_f32": "f4", "load_f64": "f8", "store_f32": "f4", "store_f64": "f8"}
+REALS = {"load_f32": "f4"}
 ITEMS = INTEGERS | REALS
 
 

@@ -1,7 +1,8 @@
 """AlphaZero's action code, ``plane * 64 + from``, mover's view, to moves and back.
 
-The 73 planes are drawn in ``bitboards/directions.py``. Castling is king takes own rook, hence a
-queen-like plane; so is promotion to a queen, which only the position can tell from another move.
+The 73 planes are drawn in ``bitboards/directions.py``. Castling is king takes own rook
+(decision 2), hence a queen-like plane; so is promotion to a queen, which only the position can tell
+from another move.
 """
 
 from typing import Any

@@ -14,7 +14,7 @@ The newest position has 25 of them:
 There is no plane for a second repetition: the game is over then.
 
 A network with a history of H = 2 .. 8 positions sees the men of the H - 1 positions before as well,
-as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11:
+as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11 (decision 11):
 
     plane 25 + 12 (i - 1) ..   the men i plies ago, i = 1 .. H - 1, as the side that moves now sees
                                them: whose men, and which way round, is that of the newest position

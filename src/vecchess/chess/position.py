@@ -12,7 +12,7 @@
 
     word 6, ranks 1 and 8: the rooks that may still castle (so Chess960 needs nothing more)
             rank 6: the square behind a pawn that just went two steps, only if
-                    capturing it en passant is legal
+                    capturing it en passant is legal (decision 3)
     word 7  63           48 47            16 15             0
            | colour (1 bit) | ply of the game | halfmove clock |   not swapped
 

@@ -1,6 +1,6 @@
 """When a game is over: mate, stalemate, repetition, fifty moves, dead material, a cap on plies.
 
-Draws that a player may claim count as soon as the board allows it. The order follows
+Draws that a player may claim count as soon as the board allows it (decision 4). The order follows
 python-chess: mate, material, stalemate, fifty moves, repetition; then the cap.
 
 A game keeps the keys of its positions since the last capture or pawn move, at the index of the

@@ -214,6 +214,7 @@ class Forest:
         header["method"] = layout.GUMBEL if is_gumbel else layout.PUCT
         header["solve"] = config.solve
         header["see_mates"] = config.solve and config.see_mates
+        # Gumbel searches begin with an empty tree (decision 54)
         header["reuse"] = config.reuse and not is_gumbel and config.draw_score == 0
         header["draw_score"] = round(config.draw_score * 65536)
         header["considered"] = config.considered

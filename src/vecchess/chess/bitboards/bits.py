@@ -53,16 +53,17 @@ def _are_integers(*kinds: Any) -> bool:
 
 
 def _loader(item: Any, result: Any = U64) -> Any:
-    widen = "sext" if item is I32 else "zext"
-
     def typer(typing: Any, address: Any, index: Any) -> Any:
         if not _are_integers(address, index):
             return None
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pointer = _pointer(builder, item, args[0], args[1], signature.args[1])
+            if item is F32:
+                return builder.fpext(builder.load(pointer, align=4), F64)
             value = builder.load(pointer, align=item.width // 8)
-            return value if item is I64 else getattr(builder, widen)(value, I64)
+            widen = builder.sext if item is I32 else builder.zext
+            return value if item is I64 else widen(value, I64)
 
         return result(address, index), codegen
 
@@ -89,63 +90,20 @@ load = _loader(I64)
 """``load(address, index) -> uint64``: word ``index`` of an array of ``uint64``."""
 load16 = _loader(I16)
 """``load16(address, index) -> uint64``: item ``index`` of an array of ``uint16``."""
-load_i64 = _loader(I64, types.int64)
-"""``load_i64(address, index) -> int64``: item ``index`` of an array of ``int64``."""
 load_i32 = _loader(I32, types.int64)
 """``load_i32(address, index) -> int64``: item ``index`` of an array of ``int32``."""
 load_u16 = _loader(I16, types.int64)
 """``load_u16(address, index) -> int64``: item ``index`` of an array of ``uint16``."""
 load_u8 = _loader(I8, types.int64)
 """``load_u8(address, index) -> int64``: item ``index`` of an array of ``uint8``."""
+load_f32 = _loader(F32, types.float64)
+"""``load_f32(address, index) -> float64``: item ``index`` of an array of ``float32``."""
 store = _storer(I64)
 """``store(address, index, value)``: write word ``index`` of an array of ``uint64``."""
 store16 = _storer(I16)
 """``store16(address, index, value)``: write item ``index`` of an array of ``uint16``."""
-store8 = _storer(I8)
-"""``store8(address, index, value)``: write item ``index`` of an array of ``uint8``."""
 store_i32 = _storer(I32)
 """``store_i32(address, index, value)``: write item ``index`` of an array of ``int32``."""
-
-
-def _real_loader(item: Any) -> Any:
-    def typer(typing: Any, address: Any, index: Any) -> Any:
-        if not _are_integers(address, index):
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _pointer(builder, item, args[0], args[1], signature.args[1])
-            value = builder.load(pointer, align=4)
-            return builder.fpext(value, F64) if item is F32 else value
-
-        return types.float64(address, index), codegen
-
-    return instruction(typer)
-
-
-def _real_storer(item: Any) -> Any:
-    def typer(typing: Any, address: Any, index: Any, value: Any) -> Any:
-        if not _are_integers(address, index):
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _pointer(builder, item, args[0], args[1], signature.args[1])
-            value = builder.fptrunc(args[2], item) if item is F32 else args[2]
-            builder.store(value, pointer, align=4)
-            return context.get_dummy_value()
-
-        return types.void(address, index, types.float64), codegen
-
-    return instruction(typer)
-
-
-load_f32 = _real_loader(F32)
-"""``load_f32(address, index) -> float64``: item ``index`` of an array of ``float32``."""
-load_f64 = _real_loader(F64)
-"""``load_f64(address, index) -> float64``: item ``index`` of an array of ``float64``."""
-store_f32 = _real_storer(F32)
-"""``store_f32(address, index, value)``: write a ``float64``, rounded, to ``float32`` ``index``."""
-store_f64 = _real_storer(F64)
-"""``store_f64(address, index, value)``: write item ``index`` of an array of ``float64``."""
 
 
 def _unary(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 Each word is mixed by multiply, shift, multiply with its own constants, and the mixes are summed.
 As one vector that takes 2 to 3 ns; a Zobrist update that has to find the men on its two squares
-takes 5 to 6, needs a ninth word to keep the key in, and tables.
+takes 5 to 6, needs a ninth word to keep the key in, and tables (decision 1).
 """
 
 from typing import Any

@@ -1,4 +1,5 @@
-"""Values go up the tree: sums in integers, so that their order never matters; and proofs."""
+"""Values go up the tree: sums in integers, so that their order never matters (decision 49); and
+proofs of wins and losses (decision 58)."""
 
 from typing import Any
 

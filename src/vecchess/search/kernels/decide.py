@@ -113,7 +113,7 @@ def _draw(forest: Any, tree: Any, count: Any, most: Any, temperature: Any) -> An
 
 @paste
 def _proven_choice(forest: Any, root: Any, edges: Any, is_won: Any) -> Any:
-    """The shortest way to a proven win, or the longest to a proven loss."""
+    """The shortest way to a proven win, or the longest to a proven loss (decision 60)."""
     flag, best, best_distance = EDGE_WON if is_won else EDGE_LOST, np.int64(0), np.int64(-1)
     for index in range(root.num_opened):
         if edges[index].word & flag != 0:

@@ -1,5 +1,7 @@
 """The kernels that advance searches, called from Python, for self-play and single positions.
 
+Decided searches are played by another kernel, self-play's (decision 63).
+
 forest: address of the ``ForestRecord``. trees: int64[B], numbers of trees.
 """
 

@@ -50,7 +50,7 @@ from vecchess.search.tree.layout import (
 )
 
 TABLEBASE_PLIES = 1000
-"""Distance of an outcome from a tablebase: beyond every mate that a tree finds."""
+"""Distance of an outcome from a tablebase: beyond every mate that a tree finds (decision 60)."""
 IS_OVER, IN_LANE = 1, 2
 UNKNOWN_OUTCOME = 2
 """Outcome of a position that has no tablebase."""
@@ -71,7 +71,7 @@ def evaluate_leaf(forest, tree, row, leaf, depth):  # type: ignore[no-untyped-de
     if depth > 0:
         if repetitions > 0:
             cycle = plies_since_repeated(board, keys)
-            if repetitions > 1 or cycle <= depth:
+            if repetitions > 1 or cycle <= depth:  # decision 57
                 if repetitions == 1:
                     node.cycle = cycle
                 return _end(forest, tree, node, np.int64(0), TERMINAL)
@@ -267,7 +267,7 @@ def _generate(forest, board):  # type: ignore[no-untyped-def]
 
 @inline
 def is_in_tablebase(forest: Any, board: Any) -> Any:
-    """Whether a tablebase may have the position: few men, no castling, the clock at 0."""
+    """Whether a tablebase may have the position (decision 61): few men, no castling, clock 0."""
     most = forest.tablebase_men
     if most == 0 or clock_of(board) != 0:
         return False

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from vecchess.errors import ConfigError
-from vecchess.jit import inline, part, paste
+from vecchess.jit import inline, part
 from vecchess.memory_layout import I32, U8, U32, U64, Array, Record
 from vecchess.search.kernels.atomic import load_shared, store_shared, try_lock, unlock
 from vecchess.search.tree_memory import MEGABYTE, aligned_zeros, machine_bytes
@@ -106,7 +106,8 @@ def probe_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
     count = _I(0)
     way = _find_way(bucket, salted)  # again: another thread may have been here
     if way >= 0:
-        count = _copy_out(bucket[way], evaluation)
+        _copy_evaluation(bucket[way], evaluation)
+        count = evaluation.num_moves
         bucket[1].last_used = way
     unlock(bucket.address + _LOCK_OFFSET)
     return count
@@ -124,7 +125,8 @@ def insert_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
     way = _find_way(bucket, salted)
     if way < 0:
         way = _I(1) - bucket[1].last_used
-    _copy_in(bucket[way], salted, evaluation)
+    store_shared(bucket[way].address, salted)
+    _copy_evaluation(evaluation, bucket[way])
     bucket[1].last_used = way
     unlock(bucket.address + _LOCK_OFFSET)
 
@@ -146,23 +148,13 @@ def _find_way(bucket: Any, salted: Any) -> Any:
     return _I(1) if load_shared(bucket[1].address) == salted else _I(-1)
 
 
-@paste
-def _copy_out(entry: Any, evaluation: Any) -> Any:
-    evaluation.value = entry.value
-    evaluation.draw = entry.draw
-    evaluation.num_steps = entry.num_steps
-    evaluation.num_moves = entry.num_moves
-    for index in range(entry.num_moves):
-        evaluation.moves[index] = entry.moves[index]
-    return _I(entry.num_moves)
-
-
-@paste
-def _copy_in(entry: Any, salted: Any, evaluation: Any) -> None:
-    store_shared(entry.address, salted)
-    entry.value = evaluation.value
-    entry.draw = evaluation.draw
-    entry.num_steps = evaluation.num_steps
-    entry.num_moves = evaluation.num_moves
-    for index in range(evaluation.num_moves):
-        entry.moves[index] = evaluation.moves[index]
+@inline
+def _copy_evaluation(source: Any, target: Any) -> None:
+    """Copy the fields that an entry and an evaluation have in common."""
+    count = source.num_moves
+    target.value = source.value
+    target.draw = source.draw
+    target.num_steps = source.num_steps
+    target.num_moves = count
+    for index in range(count):
+        target.moves[index] = source.moves[index]

@@ -94,5 +94,4 @@ def place_next_edge(edges, opened, count):  # type: ignore[no-untyped-def]
 def swap_edges(edges: Any, one: Any, other: Any) -> None:
     """Exchange two edges that were not opened."""
     first, second = edges[one], edges[other]
-    first.word, second.word = second.word, first.word
-    first.child, second.child = second.child, first.child
+    first.word_and_child, second.word_and_child = second.word_and_child, first.word_and_child

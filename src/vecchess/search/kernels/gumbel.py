@@ -1,7 +1,8 @@
 """Gumbel AlphaZero: a few moves drawn without replacement, halved again and again by value.
 
 Danihelka, Guez, Schrittwieser, Silver: Policy improvement by planning with Gumbel (ICLR 2022);
-behaviour as in mctx, with values scaled by their range in chess, not by those of the siblings.
+behaviour as in mctx, with values scaled by their range in chess, not by those of the siblings
+(decision 55), and noise multiplied by the temperature (decision 56).
 """
 
 from typing import Any
@@ -23,13 +24,14 @@ def draw_candidates(forest, tree, root):  # type: ignore[no-untyped-def]
     """Put the moves to be considered first among the root's edges, best first."""
     count, edges, scores = root.num_edges, forest.edges[root.first_edge], forest.reals
     _score_moves(forest, tree, edges, count, scores)
+    drawn = tree.candidate_scores
     for place in range(tree.num_candidates):
         best = np.int64(place)
         for index in range(place + 1, count):
             is_first = edges[index].word > edges[best].word
             if scores[index] > scores[best] or (scores[index] == scores[best] and is_first):
                 best = np.int64(index)
-        tree.candidate_scores[place] = scores[best]
+        drawn[place] = scores[best]
         scores[best] = scores[place]
         swap_edges(edges, place, best)
 
@@ -68,10 +70,10 @@ def _considered_visits(forest: Any, tree: Any, simulations: Any) -> Any:
 def best_candidate(forest, tree, root, visits):  # type: ignore[no-untyped-def]
     """Number of the best edge among those with so many visits, by noise, prior and value."""
     scale, edges = value_scale_of(forest, root), forest.edges[root.first_edge]
-    best, best_score = np.int64(0), NO_SCORE
+    drawn, best, best_score = tree.candidate_scores, np.int64(0), NO_SCORE
     for index in range(root.num_opened):
         if edges[index].visits == visits:
-            score = tree.candidate_scores[index] + scale * edges[index].value
+            score = drawn[index] + scale * edges[index].value
             if score > best_score:
                 best, best_score = np.int64(index), score
     return best

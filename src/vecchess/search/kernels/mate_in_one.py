@@ -1,4 +1,4 @@
-"""Mates in one, found before an evaluation is requested: such a position needs none.
+"""Mates in one, found before an evaluation is requested: such a position needs none (decision 62).
 
 Only moves that may give check are tried, few of a position's moves.
 """
@@ -45,10 +45,8 @@ def mating_move(tables, board, moves, count, trial_board, trial_moves):  # type:
     occupied = pawns | knights | diagonal | orthogonal | kings
     square = _U(tz(kings & ~own))
     king = _ONE << square
-    straight, slant = (
-        rook_attacks(tables, square, occupied),
-        bishop_attacks(tables, square, occupied),
-    )
+    straight = rook_attacks(tables, square, occupied)
+    slant = bishop_attacks(tables, square, occupied)
     hop = load(tables, lookup.KNIGHT + np.int64(square))
     below = (king & ~FILE_A) >> _U(9) | (king & ~FILE_H) >> _U(7)
     special = own | load(board, CASTLING) & RANK_6  # castling, en passant

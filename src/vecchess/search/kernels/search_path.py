@@ -47,7 +47,7 @@ def write_request_planes(
 @inline
 def evaluation_key(forest: Any, board: Any, repetitions: Any) -> Any:
     """Key of what the network sees: the board, whether it occurred before, the clock's level, and
-    the positions before it. Equal boards with other pasts have other keys."""
+    the positions before it. Equal boards with other pasts have other keys (decision 59)."""
     level = clock_level(clock_of(board))
     has_occurred = np.int64(repetitions > 0)
     key = board_key(board) + _U(2 * level + has_occurred) * _GOLDEN

@@ -20,7 +20,7 @@ def begin_search(forest, index, number, ply, budget, full, explore, temperature)
     """Prepare tree ``index`` for a search of the position on its board.
 
     ``number`` and ``ply`` of the game choose the random numbers; the simulations that
-    ``follow_edge`` kept of an earlier search count towards the ``budget``.
+    ``follow_edge`` kept of an earlier search count towards the ``budget`` (decision 53).
     """
     tree = forest.trees[index]
     tree.budget = budget
@@ -104,7 +104,8 @@ def _copy_node(forest: Any, tree: Any, old: Any, parent: Any, edge: Any) -> Any:
 
 @paste
 def _is_draw_no_more(forest: Any, child: Any, parent: Any) -> Any:
-    """Whether a draw by repetition on the path repeats a position that is now before the root."""
+    """Whether a draw by repetition on the path repeats a position that is now before the root
+    (decision 57)."""
     if child.cycle == 0:
         return False
     depth = np.int64(1)

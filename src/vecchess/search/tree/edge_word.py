@@ -1,7 +1,7 @@
 """The word of an edge: prior (16 bits) | won | lost | action (13 bits), as ``uint32``.
 
-A prior has five bits of exponent and eleven of mantissa, as lc0 keeps them. It is 2**-31 at least,
-so its logarithm is finite, and at most 1; the relative error is 2**-12. Every decoded prior is a
+A prior has five bits of exponent and eleven of mantissa (decision 51). It is 2**-31 at least, so
+its logarithm is finite, and at most 1; the relative error is 2**-12. Every decoded prior is a
 multiple of 2**-42, so sums of priors are exact in float64.
 """
 

@@ -4,8 +4,8 @@ Kernels get one address, that of the ``ForestRecord``, and find everything from 
 object stands for a node; a node is 64 bytes, one cache line, an edge 16 (``memory_layout``).
 
 Edges of a node lie side by side. Opened ones, whose child was visited, come first, in the order of
-opening; the next after them is the one that may be opened next. Values are in 2**-24 (``UNIT``),
-for the mover of the node.
+opening; the next after them is the one that may be opened next (decision 50). Values are in 2**-24
+(``UNIT``, decision 49), for the mover of the node.
 """
 
 from typing import Annotated
@@ -68,6 +68,8 @@ class EdgeRecord(Record, nbytes=16):
     child: I32
     visits: I32
     """of the child, pending ones included"""
+    word_and_child: Annotated[U64, "word"]
+    """both in one, to exchange edges"""
     value: F32
     """mean value of the child, for the mover who chooses the edge"""
     value_bits: Annotated[U32, "value"]

@@ -2,7 +2,8 @@
 
 A tree takes pages as it grows and gives all of them back when it is done. Pages that were used
 most recently are used again first, so the memory touched is what the trees needed at one time.
-A tree may not grow beyond its own limits; the pool is large enough for all trees at theirs.
+A tree may not grow beyond its own limits; the pool is large enough for all trees at theirs
+(decision 52).
 """
 
 from typing import Any
