@@ -31,6 +31,7 @@ def test_one_failing_section_leaves_the_others(tmp_path: Path) -> None:
     assert facts["allocation"]["device_allocations"] == 0
 
 
+@pytest.mark.slow
 def test_a_training_step_is_timed_in_every_way(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     where = ["--device", "cpu", "--quick", "--sections", "training", "--out", str(file)]

@@ -235,6 +235,7 @@ def test_the_token_opens_the_page_and_leaves_the_address(page: Page, tmp_path: P
 def test_a_self_play_is_watched_as_it_goes_on(page: Page, tmp_path: Path) -> None:
     run = tmp_path / "real"
     flags = ["--net", "tiny", "--gpus", "cpu", "--games", 10**6, "--concurrent-games", 32]
+    flags += ["--movers", 1, "--threads", 1]
     process = start("selfplay", "--run-dir", run, *flags, "--dash", "--dash-port", 0)
     try:
         line = next(line for line in process.stderr if "dashboard: " in line)

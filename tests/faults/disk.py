@@ -18,18 +18,25 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vecchess.config import GameConfig, SelfplayConfig
+from vecchess.runtime.devices import CPU, Share
+from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
+from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.worker.setup import build_server
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.torture import processes
 from vecchess.torture.injector import POINTS, VARIABLE
 from vecchess.torture.invariants import broken_in_progress, broken_invariants
 from vecchess.torture.processes import Victims
 
-GAMES = 4000
+CONFIG = SelfplayConfig(seed=9, game=GameConfig(max_plies=50))
 FLAGS = [
-    "--net=constant", "--seed=9", f"--games={GAMES}", "--gpus=cpu:2", "--max-plies=50",
+    "--net=constant", f"--seed={CONFIG.seed}", f"--max-plies={CONFIG.game.max_plies}",
     "--concurrent-games=64", "--slots=32", "--movers=1", "--shard-interval-s=0.03",
     "--shard-games=300", "--inflight-interval-s=0.05",
 ]  # fmt: skip
@@ -63,17 +70,40 @@ def _random_fault(chance: random.Random) -> str:
     return f"{kind} at {point} {nth} for {lasting}"
 
 
-def suffer(faults: list[str], at_a_time: int = 1) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Scale:
+    """How many games a run plays, and how many workers play them."""
+
+    games: int = 4000
+    workers: int = 2
+
+    @property
+    def flags(self) -> list[str]:
+        """Command line flags."""
+        return [*FLAGS, f"--games={self.games}", f"--gpus=cpu:{self.workers}"]
+
+    def digest(self) -> str:
+        """Digest of the games of a run without faults."""
+        numbers, finished = GameIdPool(), list[FinishedGames]()
+        server = build_server(CONFIG, "constant", CPU, Share(32, 64, 1, 1), numbers)
+        server.start()
+        numbers.add(IdSet([(0, self.games)]))
+        while not server.is_idle:
+            server.step()
+            finished += server.take_finished()
+        server.close()
+        return finished_records(finished).digest()
+
+
+def suffer(faults: list[str], at_a_time: int = 1, scale: Scale | None = None) -> dict[str, Any]:
     """A run with each of ``faults``; returns the report."""
-    tally = Tally()
+    tally, scale = Tally(), scale or Scale()
     with tempfile.TemporaryDirectory(prefix="vecchess-disk-") as folder:
-        peace = RunFolder(Path(folder) / "peace")
-        code, said = _finished(_start(peace, ""))
-        assert code == 0, said
-        digest = peace.records().digest()
+        digest = scale.digest()
         with ThreadPoolExecutor(at_a_time) as pool:
             runs = [RunFolder(Path(folder) / f"run-{number}") for number in range(len(faults))]
-            list(pool.map(lambda run, fault: _one(run, fault, digest, tally), runs, faults))
+            one = partial(_one, scale=scale, digest=digest, tally=tally)
+            list(pool.map(one, runs, faults))
     return {
         "schema": 1,
         "command": "python -m tests.faults.disk",
@@ -84,22 +114,22 @@ def suffer(faults: list[str], at_a_time: int = 1) -> dict[str, Any]:
     }
 
 
-def _one(run: RunFolder, fault: str, digest: str, tally: Tally) -> None:
+def _one(run: RunFolder, fault: str, scale: Scale, digest: str, tally: Tally) -> None:
     kind = fault.split()[0]
     start = time.monotonic()
     if kind == "torn":
-        process = _start(run, "")
+        process = _start(run, "", scale)
         _tear(process, *map(float, fault.split()[1:]))
     else:
-        process = _start(run, fault)
+        process = _start(run, fault, scale)
     code, said = _finished(process)
     tally.slowest_s = max(tally.slowest_s, time.monotonic() - start)
     waited = any(words in said for words in WAITED)
     tally.ended[f"{kind}: {'waited, ' if waited else ''}code {code}"] += 1
-    tally.wrong += [f"{fault}: {line}" for line in _wrong(run, code, said, digest)]
+    tally.wrong += [f"{fault}: {line}" for line in _wrong(run, code, said, scale, digest)]
 
 
-def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str]:
+def _wrong(run: RunFolder, code: int | None, said: str, scale: Scale, digest: str) -> list[str]:
     if code == 2 and "Read-only" in said:  # a run cannot be begun there
         code = 1
     if code not in (0, 1):
@@ -107,17 +137,17 @@ def _wrong(run: RunFolder, code: int | None, said: str, digest: str) -> list[str
     if "Traceback" in said or said.count("error:") != code:
         return [f"not one clear line: {said}"]
     if code == 0:
-        return broken_invariants(run, GAMES, digest)
-    found = broken_in_progress(run, GAMES) if run.has_begun else []
-    code, said = _finished(_start(run, ""))
+        return broken_invariants(run, scale.games, digest)
+    found = broken_in_progress(run, scale.games) if run.has_begun else []
+    code, said = _finished(_start(run, "", scale))
     if code != 0:
         return [*found, f"it does not go on: {said}"]
-    return [*found, *broken_invariants(run, GAMES, digest)]
+    return [*found, *broken_invariants(run, scale.games, digest)]
 
 
-def _start(run: RunFolder, fault: str) -> subprocess.Popen[str]:
+def _start(run: RunFolder, fault: str, scale: Scale) -> subprocess.Popen[str]:
     resume = ["--resume"] if run.has_begun else []
-    program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", *FLAGS, *resume]
+    program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", *scale.flags, *resume]
     return subprocess.Popen(
         [*program, f"--run-dir={run.path}", "--quiet"],
         stdin=subprocess.DEVNULL,

@@ -31,6 +31,7 @@ from vecchess.torture.invariants import broken_in_progress, broken_invariants
 from vecchess.torture.run_torture import SETTINGS, Torture, num_tracebacks
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(500)
 def test_a_run_that_is_tortured_loses_nothing(tmp_path: Path) -> None:
     """As it goes: a few kills of a short run, all faults in play."""

@@ -14,7 +14,7 @@ from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.store.id_set import IdSet
 
 SETTINGS = {
-    "puct": TreeConfig(search="puct", sims=60),
+    "puct": TreeConfig(search="puct", sims=40),
     "puct, fresh trees": TreeConfig(search="puct", sims=30, reuse=False, cache_mb=0),
     "gumbel": TreeConfig(search="gumbel", sims=24),
     "fast": TreeConfig(search="puct", sims=50, fast_sims=7, full_share=0.3),
@@ -73,9 +73,9 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
     """Endgames, so that repetitions and mates are met."""
     openings = tmp_path / "endgames.epd"
     openings.write_text("8/8/4k3/8/8/3QK3/8/8 w - -\n8/5k2/8/8/2R5/4K3/p7/8 b - -\n")
-    game = GameConfig(max_plies=40, openings=openings)
-    server = server_of(game, SETTINGS[name], LoudBackend(5), seats=6)
-    server.pool.add(IdSet([(0, 12)]))
+    game = GameConfig(max_plies=30, openings=openings)
+    server = server_of(game, SETTINGS[name], LoudBackend(4), seats=4)
+    server.pool.add(IdSet([(0, 6)]))
     mover, engine = server.movers[0], server.engine
     assert isinstance(mover, SearchMover)
     ready, _ = mover.play(mover.rows)

@@ -65,8 +65,8 @@ def test_equal_on_10000_positions(search: str) -> None:
 def test_equal_where_mates_are_proven(search: str, see_mates: bool) -> None:
     """Deep enough that the moves of a lost root lose at different distances."""
     config = TreeConfig(search=search, sims=300, see_mates=see_mates, cache_mb=0)
-    expected = _compare_on(config, *cornered(24, 9), random.Random(6))
-    assert sum(result.win == 0 and result.visits < 300 for result in expected) >= 3
+    expected = _compare_on(config, *cornered(12, 9), random.Random(6))
+    assert sum(result.win == 0 and result.visits < 300 for result in expected) >= 2
 
 
 @pytest.mark.parametrize("history", [2, 3, 8])

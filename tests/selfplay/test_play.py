@@ -1,3 +1,4 @@
+from functools import cache
 from pathlib import Path
 
 import chess
@@ -66,6 +67,14 @@ def test_chess960_games_against_python_chess() -> None:
     assert_games_are_right(records, 120, chess960=True)
 
 
+REFERENCE = GameConfig(max_plies=60, random_plies=5, temperature="1.5,20:0.5")
+
+
+@cache
+def reference_digest() -> str:
+    return play(REFERENCE, 30, LoudBackend(64), seats=30).digest()
+
+
 @settings(max_examples=6)
 @given(
     seats=st.integers(1, 40),
@@ -76,10 +85,8 @@ def test_chess960_games_against_python_chess() -> None:
 def test_the_same_games_whatever_plays_them(
     seats: int, movers: int, slots: int, split: int
 ) -> None:
-    config = GameConfig(max_plies=60, random_plies=5, temperature="1.5,20:0.5")
-    reference = play(config, 30, LoudBackend(64), seats=30)
-    other = play(config, 30, LoudBackend(slots), seats, min(movers, seats), splits=[split])
-    assert other.digest() == reference.digest()
+    other = play(REFERENCE, 30, LoudBackend(slots), seats, min(movers, seats), splits=[split])
+    assert other.digest() == reference_digest()
 
 
 def test_another_seed_gives_other_games() -> None:

@@ -9,7 +9,9 @@ from vecchess.jit import cache_dir
 from vecchess.selfplay.worker.precompile import Precompiler
 
 
-@pytest.mark.parametrize("search", ["none", "gumbel", "puct"])
+@pytest.mark.parametrize(
+    "search", ["gumbel", *(pytest.param(name, marks=pytest.mark.slow) for name in ("none", "puct"))]
+)
 def test_the_first_run_compiles_and_the_second_does_not(
     search: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> GameRecords:
     return run.records()
 
 
+@pytest.mark.slow
 def test_a_device_that_is_lost_again_and_again(tmp_path: Path, undisturbed: GameRecords) -> None:
     """Its worker ends and is replaced; the games are those of a run without trouble."""
     run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=150&latency=2ms")
@@ -100,8 +101,8 @@ def test_what_a_lost_device_leaves_is_saved_at_once(
 ) -> None:
     """Games are not on the device: neither those that ended nor those in progress wait for their
     interval, so that a device which is lost before any game ends gets somewhere all the same."""
-    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=60", interval_s=3600.0)
-    assert restarts > 2
+    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=80", interval_s=3600.0)
+    assert restarts > 1
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
     assert all("it is a fake, and lost" in line for line in notes.deaths)
 

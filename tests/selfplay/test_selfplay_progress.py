@@ -21,16 +21,21 @@ from vecchess.store.run_folder import RunFolder
 SEARCHED = TreeConfig(search="gumbel", sims=4, cache_mb=1)
 
 
-def shown(watcher: SelfplayDisplay, tree: TreeConfig, latency: str, folder: Path) -> None:
+def shown(
+    watcher: SelfplayDisplay, tree: TreeConfig, latency: str, folder: Path, workers: int = 2
+) -> None:
     """A run of 32 games that ``watcher`` watches, on devices of that ``latency``."""
     run = RunFolder(folder / "run")
     run.create()
     config = CONFIG.model_copy(update={"tree": tree, "backend": f"{FAKE}?latency={latency}"})
-    with Supervisor(config, run, [CPU, CPU], watcher) as supervisor:
+    with Supervisor(config, run, [CPU] * workers, watcher) as supervisor:
         assert supervisor.play(saved(folder, network(1)), range(32)).stats.games == 32
 
 
-@pytest.mark.parametrize(("tree", "latency"), [(TreeConfig(), "25ms"), (SEARCHED, "6ms")])
+@pytest.mark.parametrize(
+    ("tree", "latency"),
+    [pytest.param(TreeConfig(), "25ms", marks=pytest.mark.slow), (SEARCHED, "6ms")],
+)
 def test_a_terminal_sees_every_worker(
     tree: TreeConfig, latency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +68,7 @@ def test_logs_get_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_quiet_hear_of_faults_alone(tmp_path: Path) -> None:
     log = StringIO()
     watcher = SelfplayDisplay(Console(file=log), quiet=True)
-    shown(watcher, TreeConfig(), "1us", tmp_path)
+    shown(watcher, TreeConfig(), "1us", tmp_path, workers=1)
     assert log.getvalue() == ""
     watcher.report_line("worker 1 [cpu] died")
     assert log.getvalue() == "worker 1 [cpu] died\n"

@@ -212,8 +212,15 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         expect(page.locator(".spikes")).to_contain_text("has no neurons")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [
+        ("light", 1400),
+        ("dark", 390),
+        pytest.param("dark", 1400, marks=pytest.mark.slow),
+        pytest.param("light", 390, marks=pytest.mark.slow),
+    ],
+)
 def test_it_passes_axe_in_both_themes_and_on_a_phone(
     browser: Browser, address: str, theme: Any, width: int
 ) -> None:

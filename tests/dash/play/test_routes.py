@@ -299,7 +299,7 @@ def test_whoever_asks_may_go_away_at_any_time(table: Table) -> None:
     with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
         place = {"network": "material", "start": STARTPOS}
         url, pids = f"{address}/api/play", set()
-        for turn in range(24):
+        for turn in range(12):
             asked = place | {"sims": 1000, "moves": ["e2e4", "e7e5"][: turn % 3]}
             path = "/move" if turn % 4 == 3 else "/analyse"
             with client.stream("POST", url + path, json=asked) as answer:

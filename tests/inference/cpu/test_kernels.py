@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,11 +147,19 @@ def test_neurons(dtype: type, channels: int, streams: bool, neuron: Leaky | Clip
             "+avx,+avx2,+bmi,+bmi2,+popcnt,+sse4.2,+ssse3,+fma,+lzcnt",
             marks=pytest.mark.slow,
         ),
-        ("x86-64", "+sse2"),
+        pytest.param("x86-64", "+sse2", marks=pytest.mark.slow),
     ],
 )
 def test_processors_with_fewer_instructions(name: str, features: str, tmp_path) -> None:
     """AVX2 without VNNI, and hardly anything: the same tests with kernels compiled for them."""
+    _test_kernels_for(name, features, "test_both_convolutions or limits or test_neurons", tmp_path)
+
+
+def test_a_processor_with_hardly_any_instructions(tmp_path) -> None:
+    _test_kernels_for("x86-64", "+sse2", "test_both_convolutions and 0.1-64-64-int16", tmp_path)
+
+
+def _test_kernels_for(name: str, features: str, tests: str, cache: Path) -> None:
     if "avx2" in features and not _host_has_avx2():
         pytest.skip("this processor has no AVX2")
     if os.environ.get("NUMBA_CPU_NAME"):
@@ -158,9 +167,8 @@ def test_processors_with_fewer_instructions(name: str, features: str, tmp_path) 
     restricted = {
         "NUMBA_CPU_NAME": name,
         "NUMBA_CPU_FEATURES": features,
-        "NUMBA_CACHE_DIR": str(tmp_path),
+        "NUMBA_CACHE_DIR": str(cache),
     }
-    tests = "test_both_convolutions or limits or test_neurons"
     command = [
         sys.executable,
         "-m",

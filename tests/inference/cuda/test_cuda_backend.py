@@ -83,7 +83,7 @@ CASES = {
     "sure of the move": ({"channels": 64}, SURE),
     "steady value": ({}, DRIFT),
     "one step": ({"channels": 128, "time_steps": 1}, ExitRule()),
-    "three pieces of channels": ({"channels": 96, "time_steps": 2}, ExitRule()),
+    "three pieces of channels": ({"channels": 96, "time_steps": 1}, ExitRule()),
     "many value channels": ({"value_channels": 20, "time_steps": 2}, DRIFT),
     "coarse grid": ({"grid_bits": 10}, ExitRule()),
     "activations": ({"neuron": "relu", "time_steps": 1, "blocks": 2}, ExitRule()),

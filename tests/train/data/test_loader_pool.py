@@ -116,7 +116,7 @@ def test_a_process_that_hangs_is_reported(folder) -> None:
     """Stopped in the midst of an iteration, and between two of them."""
     for is_waiting in (True, False):
         with LoaderPool(
-            GivenShards([folder]), SharedBuffers(32, 2, prefetch=1), stall_timeout_s=0.7
+            GivenShards([folder]), SharedBuffers(32, 1, prefetch=1), stall_timeout_s=1.5
         ) as loader:
             batches = loader.batches(specs(8 if is_waiting else 2))
             next(batches)
@@ -124,7 +124,7 @@ def test_a_process_that_hangs_is_reported(folder) -> None:
                 list(batches)
             for process in active_children():
                 os.kill(process.pid or 0, signal.SIGSTOP)
-            with pytest.raises(WorkerDied, match=r"has done nothing for 0.7 s .* resume"):
+            with pytest.raises(WorkerDied, match=r"has done nothing for 1.5 s .* resume"):
                 list(batches if is_waiting else loader.batches(specs(8)))
         assert not active_children()
 

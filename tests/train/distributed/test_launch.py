@@ -78,26 +78,29 @@ def test_sums_are_the_same_bits_on_all_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "victim"),
+    ("program", "victim", "ranks"),
     [
-        ("sums_without_end", 1),
-        pytest.param("sums_without_end", 2, marks=pytest.mark.slow),
-        pytest.param("beats_without_end", 1, marks=pytest.mark.slow),
+        ("sums_without_end", 1, 2),
+        pytest.param("sums_without_end", 1, 3, marks=pytest.mark.slow),
+        pytest.param("sums_without_end", 2, 3, marks=pytest.mark.slow),
+        pytest.param("beats_without_end", 1, 3, marks=pytest.mark.slow),
     ],
 )
-def test_a_killed_rank_is_named_and_all_end(tmp_path: Path, program: str, victim: int) -> None:
-    code, err = end_of_killed(program, victim, tmp_path / "run")
+def test_a_killed_rank_is_named_and_all_end(
+    tmp_path: Path, program: str, victim: int, ranks: int
+) -> None:
+    code, err = end_of_killed(program, victim, tmp_path / "run", ranks)
     assert code == 1
     assert err.startswith(f"error: rank {victim} on ")
     assert " died (SIGKILL): every rank ends; start all machines again with --resume" in err
     assert err.count("\n") == 1
 
 
-def end_of_killed(program: str, victim: int, folder: Path) -> tuple[int, str]:
-    """Exit code and stderr of three ranks of which ``victim`` is killed; none is left."""
+def end_of_killed(program: str, victim: int, folder: Path, ranks: int) -> tuple[int, str]:
+    """Exit code and stderr of so many ranks of which ``victim`` is killed; none is left."""
     folder.mkdir()
-    with running(program, folder, "--gpus", "cpu:3") as process:
-        pids = wait_for_ranks(folder, 3)
+    with running(program, folder, "--gpus", f"cpu:{ranks}") as process:
+        pids = wait_for_ranks(folder, ranks)
         os.kill(pids[victim], signal.SIGKILL)
         _, err = process.communicate(timeout=30)
     assert all(has_ended(pid) for pid in pids)
