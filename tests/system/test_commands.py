@@ -1,11 +1,10 @@
 """Every command as a user runs it: what it prints, and what it says to bad input."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.system.commands import inside, last_json, vecchess
+from tests.system.commands import inside, last_json
 from vecchess.jit import cache_dir
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
@@ -18,7 +17,7 @@ NUMBA_CACHE = str(cache_dir().parent)
 def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny network file."""
     file = tmp_path_factory.mktemp("nets") / "tiny.safetensors"
-    assert last_json(vecchess("net", "new", "tiny", "--out", file, "--json"))["exact"]
+    assert last_json(inside("net", "new", "tiny", "--out", file, "--json"))["exact"]
     return file
 
 
@@ -75,17 +74,20 @@ def test_tune_decides_the_slots_of_runs_but_no_game(tmp_path: Path) -> None:
     assert facts["slots"] < 200, "no room for more"
     options = ["selfplay", "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
     tuned = inside(*options, "--run-dir", tmp_path / "tuned", env=env)
-    assert f"{facts['slots']} in the network" in tuned.stderr
+    assert f"network batch {facts['slots']} " in tuned.stderr
     assert inside(*options, "--run-dir", tmp_path / "usual", "--slots", 100).returncode == 0
     digests = {RunFolder(tmp_path / run).records().digest() for run in ("tuned", "usual")}
     assert len(digests) == 1
 
 
-def test_a_file_plays_like_the_preset_it_was_made_from(net: Path, tmp_path: Path) -> None:
-    options = ["selfplay", "--games", 4, "--max-plies", 10, "--gpus", "cpu", "--json"]
-    one = last_json(inside(*options, "--net", net, "--run-dir", tmp_path / "a"))
-    other = last_json(inside(*options, "--run-dir", tmp_path / "b"))
-    assert one["time_steps"] == other["time_steps"]
+def test_variables_are_settings_and_the_preset_is_the_network_of_a_new_file(
+    net: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    env = {"VECCHESS_GAMES": "3", "VECCHESS_MAX_PLIES": "6", "VECCHESS_GPUS": "cpu"}
+    summary = last_json(inside("selfplay", "--run-dir", run, "--json", env=env))
+    assert (summary["games"], summary["plies"]) == (3, 18)
+    assert RunFolder(run).records().nets == (load_net(net).sha256,)
 
 
 @pytest.mark.parametrize("name", ["constant", "tiny"])
@@ -102,6 +104,7 @@ def test_bench_throughput(name: str) -> None:
     assert ("ratio_to_movers_alone" in facts) == (name == "constant")
 
 
+@pytest.mark.slow
 def test_bench_throughput_with_workers() -> None:
     size = ["--gpus", "cpu:2", "--slots", 8, "--seconds", 1]
     facts = last_json(inside("bench", "throughput", *size, "--json"))
@@ -126,7 +129,7 @@ def test_memory_of_16384_games() -> None:
 
 
 def test_doctor() -> None:
-    facts = last_json(vecchess("doctor", "--json"))
+    facts = last_json(inside("doctor", "--json"))
     assert facts["healthy"]
     assert [check["passed"] for check in facts["checks"]] == [True] * 3
 
@@ -201,10 +204,3 @@ def test_bad_input_gets_one_line_and_harms_nothing(
     assert part in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_variables_are_heard(tmp_path: Path) -> None:
-    env = {"VECCHESS_GAMES": "3", "VECCHESS_MAX_PLIES": "6", "VECCHESS_GPUS": "cpu"}
-    done = vecchess("selfplay", "--run-dir", tmp_path / "run", "--json", env=env)
-    summary = json.loads(done.stdout)
-    assert (summary["games"], summary["plies"]) == (3, 18)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.evaluate.players import small_net
-from tests.system.commands import inside, last_json, start, vecchess
+from tests.system.commands import inside, last_json, start
 from vecchess.jit import cache_dir
 from vecchess.snn.integer.net_file import save_net
 
@@ -19,7 +19,7 @@ def test_a_network_is_rated_reported_and_compared(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": NUMBA_CACHE}
     settings = ["--against", "random", "--against", "greedy", "--games", 2, "--out", report]
-    done = vecchess("eval", "material", *settings, "--json", env=env | {"VECCHESS_MAX_PLIES": "90"})
+    done = inside("eval", "material", *settings, "--json", env=env | {"VECCHESS_MAX_PLIES": "90"})
     facts = last_json(done)
     assert facts == json.loads(report.read_text())
     assert facts["anchor"] == {"player": "random", "elo": 0.0}

@@ -8,14 +8,14 @@ from pathlib import Path
 import chess.pgn
 import pytest
 
-from tests.system.commands import inside, last_json, start, vecchess
+from tests.system.commands import inside, last_json, start
 
 
 def test_a_match_and_its_games(tmp_path: Path) -> None:
     file = tmp_path / "games.pgn"
     file.write_text("% kept\n\n")
     command = ["match", "net:material?search=gumbel&sims=8", "random", "--games", 4]
-    done = vecchess(*command, "--pgn", file, "--json", "--seed", 5)
+    done = inside(*command, "--pgn", file, "--json", "--seed", 5)
     facts = last_json(done)
     assert facts["players"] == ["net:material?search=gumbel&sims=8", "random"]
     assert facts["wins"] + facts["draws"] + facts["losses"] == facts["games"] == 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.replay.runs import DRAWN, GUMBEL, record, run_of, tiny
-from tests.system.commands import inside, last_json, vecchess
+from tests.system.commands import inside, last_json
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.store.run_folder import RunFolder
 
@@ -37,7 +37,7 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def test_one_game(run: RunFolder) -> None:
-    done = vecchess("replay", run.path, 5, *CPU, "--slots", 1, "--json")
+    done = inside("replay", run.path, 5, *CPU, "--slots", 1, "--json")
     facts = last_json(done)
     records = run.records()
     assert (facts["schema"], facts["identical"]) == (1, True)
@@ -50,7 +50,7 @@ def test_one_game(run: RunFolder) -> None:
 
 
 def test_many_games(run: RunFolder) -> None:
-    done = vecchess("replay", run.path, "--verify-all", 100, *CPU, "--movers", 3, "--json")
+    done = inside("replay", run.path, "--verify-all", 100, *CPU, "--movers", 3, "--json")
     facts = last_json(done)
     assert (facts["games"], facts["identical"], facts["different"]) == (8, 8, 0)
     assert "8 of 8 games" in done.stderr
@@ -58,7 +58,7 @@ def test_many_games(run: RunFolder) -> None:
 
 
 def test_a_difference_has_an_exit_code_of_its_own(forged: RunFolder) -> None:
-    one = vecchess("replay", forged.path, 3, *CPU, "--json")
+    one = inside("replay", forged.path, 3, *CPU, "--json")
     assert one.returncode == 3
     assert "game 3 differs first at ply 9 (5... " in one.stderr
     assert "hash of the answers so far: " in one.stderr

@@ -18,7 +18,7 @@ def test_searched_games_are_recorded_and_go_on(tmp_path: Path) -> None:
     done = inside("selfplay", "--run-dir", run, "--resume", "--games", 9, "--json")
     assert last_json(done)["games"] == 9
     other = tmp_path / "other"
-    whole = ["--games", 9, "--gpus", "cpu:2", "--slots", 3, "--run-dir", other]
+    whole = ["--games", 9, "--slots", 3, "--run-dir", other]
     assert inside("selfplay", *SEARCH, *whole).returncode == 0
     assert games(run).digest() == games(other).digest()
 

@@ -4,10 +4,10 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -67,9 +67,9 @@ def test_a_stopped_run_resumes_to_the_same_result(
 ) -> None:
     run = tmp_path / "run"
     wanted = 1 if number == signal.SIGTERM else 3
-    said = _stopped([*QUICK, *little], run, number, wanted)
+    said = _stopped([*QUICK, *little, "--loaders", 1], run, number, wanted)
     assert f"--run-dir {run} --resume" in " ".join(said.split())
-    assert inside("train", "--run-dir", run, "--resume").returncode == 0
+    assert inside("train", "--run-dir", run, "--resume", "--loaders", 0).returncode == 0
     assert newest(run) == newest(reference)
     assert games(run).digest() == games(reference).digest()
 
@@ -153,20 +153,12 @@ def wait_for_work(run: Path, running: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
-LIMITED = (
-    "import resource, sys; size = int(sys.argv.pop(1));"
-    "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size));"
-    "import vecchess_cli.main as m; sys.argv[0] = 'vecchess'; m.main()"
-)
-"""A limit on the size of files stands for the full disk: what is larger cannot be written."""
-
-
 def test_a_full_disk_ends_the_run_with_one_line(
     reference: Path, tmp_path: Path, little: list[object]
 ) -> None:
     """Where a checkpoint is written, then where a network is published; then there is room."""
     run = tmp_path / "run"
-    options = ["train", *QUICK, *little, "--run-dir", run, "--loaders", 0]
+    options = ["train", *QUICK, *little, "--run-dir", run]
     limited(200_000, options, "cannot write the checkpoint .*/000001-")
     (saved,) = (run / "checkpoints").iterdir()
     assert saved.name.startswith("000000-")
@@ -204,11 +196,16 @@ def test_a_network_that_sees_four_positions(tmp_path: Path, little: list[object]
 
 
 def limited(size: int, arguments: list[object], reason: str) -> None:
-    """Run the program where no file may grow larger; it ends with one line, and why."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(size), *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
+    """Run the program where no file may grow larger; it ends with one line, and why.
+
+    This stands for the full disk: what is larger cannot be written.
+    """
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        done = inside(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert done.returncode == 1, done.stderr
     (line,) = (line for line in done.stderr.splitlines() if "error:" in line)
     assert re.search(reason, line), line
@@ -218,7 +215,7 @@ def limited(size: int, arguments: list[object], reason: str) -> None:
 def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> None:
     run = tmp_path / "run"
     options = [*QUICK, "--gpus", "cpu:2", *little, "--run-dir", run, "--json"]
-    assert last_json(vecchess("train", *options))["iterations"] == 2
+    assert last_json(inside("train", *options))["iterations"] == 2
     ours, theirs = facts(run), facts(reference)
     losses = [[x["loss"] for x in lines if x["kind"] == "learn"] for lines in (ours, theirs)]
     assert losses[0][0] == pytest.approx(losses[1][0], rel=1e-4)

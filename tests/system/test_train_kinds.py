@@ -19,8 +19,8 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
 def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
     run = tmp_path / "run"
     options = ["--gpus", "cpu", "--iterations", 2, "--games-per-iter", 4, "--batch-size", 32]
-    more = ["--objective", objective, "--max-plies", 40, "--eval-games", 2, "--json"]
-    done = inside("train", *options, *more, *little, "--run-dir", run)
+    more = ["--objective", objective, "--max-plies", 24, "--eval-games", 2, "--eval-every", 2]
+    done = inside("train", *options, *more, "--loaders", 0, "--json", *little, "--run-dir", run)
     summary = last_json(done)
     assert {match["opponent"] for match in summary["matches"]} == {"random", "greedy"}
     learnt = [line for line in facts(run) if line["kind"] == "learn"]
@@ -34,6 +34,7 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
     pgn.write_text(PGN * 3)
     options = ["--objective", "supervised", "--data", pgn, *little, "--batch-size", 16]
     more = ["--epochs", 8, "--iterations", 2, "--gpus", "cpu", "--eval-every", 0, "--holdout", 0.2]
+    more += ["--loaders", 0]
     summary = last_json(inside("train", *options, *more, "--run-dir", run, "--json"))
     assert summary["positions"] == 33
     examined = [line for line in facts(run) if line["kind"] == "examine"]

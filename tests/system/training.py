@@ -8,8 +8,9 @@ from tests.system.commands import inside, last_json
 
 QUICK = [
     "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
-    "--max-plies", 40, "--eval-every", 0,
+    "--max-plies", 24, "--eval-every", 0, "--loaders", 0,
 ]  # fmt: skip
+"""Without loaders, processes that give the same batches and take seconds to import torch."""
 CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net")
 PGN = """[Event "?"]
 [Result "1-0"]
