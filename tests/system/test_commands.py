@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.commands import inside, last_json
+from vecchess import self_test
 from vecchess.jit import cache_dir
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
@@ -128,7 +129,8 @@ def test_memory_of_16384_games() -> None:
     assert facts["bytes_per_game"] <= 4096
 
 
-def test_doctor() -> None:
+def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_test, "SELF_TEST_GAMES", 6)
     facts = last_json(inside("doctor", "--json"))
     assert facts["healthy"]
     assert [check["passed"] for check in facts["checks"]] == [True] * 3

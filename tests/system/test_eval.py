@@ -66,7 +66,7 @@ def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.Monkey
     facts = json.loads(out)
     assert facts["stopped_by"] == "SIGINT"
     assert len(facts["pairs"]) < 3
-    assert "stopped with Ctrl-C: rated by what was played" in err
+    assert "stopped with Ctrl-C: rated by the games so far; resume with the same command" in err
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ def test_a_command_on_the_command_line() -> None:
     done = vecchess("uci", "bench", 2)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2].startswith("Nodes searched  : ")
-    again = inside("uci", "bench", 2)
+    again = vecchess("uci", "bench", 2)
     assert again.stdout.splitlines()[-2] == done.stdout.splitlines()[-2]
-    perft = inside("uci", "go", "perft", 3)
+    perft = vecchess("uci", "go", "perft", 3)
     assert "Nodes searched: 8902" in perft.stdout.splitlines()
 
 
@@ -45,7 +45,7 @@ def test_a_command_on_the_command_line() -> None:
     ("options", "part"),
     [
         (["--net", "nowhere.safetensors"], "there is no network file"),
-        (["--hash-mb", 3], "hash_mb"),
+        (["--hash-mb", 3], "--hash-mb must be at least 16"),
         (["--search", "alphabeta"], "search"),
     ],
 )

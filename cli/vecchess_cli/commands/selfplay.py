@@ -9,7 +9,7 @@ from vecchess.config import SelfplayConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, notes, print_json, print_table, results
+from vecchess_cli.output import Json, notes, print_json, print_lines, results
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config, Quiet, Resume
 
@@ -67,7 +67,7 @@ def selfplay(
 
     with StopSignals(on_signal=OnSignal.EXIT) as stops:
         summary = _play(flags, stops)
-        print_table(results(json), "", _summary_rows(summary))
+        print_lines(results(json), _summary_rows(summary))
         if json:
             print_json(summary)
     return int(summary["exit_code"])
