@@ -46,7 +46,7 @@ def _ways(net: IntegerNet, rule: ExitRule) -> Iterator[Backend]:
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("tiny", 500),
+        ("tiny", 200),
         pytest.param("tiny", 10_000, marks=SLOW),
         pytest.param("small", 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
         pytest.param("base", 10_000, marks=[SLOW, pytest.mark.timeout(3600)]),

@@ -28,9 +28,9 @@ from vecchess.store.shard import read_shard
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 24 short games by one worker; ``stdout`` and ``stderr`` of it in its folder."""
+    """A run of 12 short games by one worker; ``stdout`` and ``stderr`` of it in its folder."""
     run = tmp_path_factory.mktemp("runs") / "reference"
-    done = inside("selfplay", *SHORT, "--games", 24, "--run-dir", run)
+    done = inside("selfplay", *SHORT, "--games", 12, "--run-dir", run)
     assert done.returncode == 0, done.stderr
     (run / "stdout").write_text(done.stdout)
     (run / "stderr").write_text(done.stderr)
@@ -40,7 +40,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_run_folder(reference: Path) -> None:
     assert {path.name for path in reference.iterdir()} >= {"config.toml", "status.json", "games"}
     summary = json.loads((reference / "status.json").read_text())["summary"]
-    assert (summary["games"], summary["plies"]) == (24, games(reference).lengths.sum())
+    assert (summary["games"], summary["plies"]) == (12, games(reference).lengths.sum())
     latest = json.loads((reference / "nets/latest.json").read_text())
     assert (reference / "nets" / latest["file"]).is_file()
     assert set(games(reference).nets) == {latest["sha256"]}
@@ -49,15 +49,15 @@ def test_the_run_folder(reference: Path) -> None:
 def test_two_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = ["--gpus", "cpu:2", "--slots", 3, "--concurrent-games", 5, "--movers", 2]
-    done = inside("selfplay", *SHORT, *options, "--games", 24, "--run-dir", run, "--json")
-    assert last_json(done)["games"] == 24
+    done = inside("selfplay", *SHORT, *options, "--games", 12, "--run-dir", run, "--json")
+    assert last_json(done)["games"] == 12
     assert games(run).digest() == games(reference).digest()
 
 
 @pytest.mark.slow
 def test_the_reference_backend_plays_the_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--backend", "reference", "--games", 24, "--run-dir", run]
+    options = ["--backend", "reference", "--games", 12, "--run-dir", run]
     assert vecchess("selfplay", *SHORT, *options).returncode == 0
     assert games(run).digest() == games(reference).digest()
 
@@ -65,14 +65,14 @@ def test_the_reference_backend_plays_the_same_games(reference: Path, tmp_path: P
 def test_without_a_terminal_lines_are_plain(reference: Path) -> None:
     stdout, stderr = ((reference / name).read_text() for name in ("stdout", "stderr"))
     assert "\x1b" not in stdout + stderr
-    assert "24 of 24" in stdout
+    assert "12 of 12" in stdout
 
 
 def test_exported_pgn_agrees_with_python_chess(reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "games.pgn"
-    assert last_json(inside("export", "pgn", reference, "--out", out, "--json"))["games"] == 24
+    assert last_json(inside("export", "pgn", reference, "--out", out, "--json"))["games"] == 12
     with out.open() as file:
-        for number in range(24):
+        for number in range(12):
             game = chess.pgn.read_game(file)
             assert game is not None
             assert not game.errors
@@ -273,7 +273,7 @@ def test_a_run_is_not_made_shorter(reference: Path) -> None:
     settings, status = ((reference / n).read_bytes() for n in ("config.toml", "status.json"))
     fewer = inside("selfplay", "--resume", "--games", 3, "--run-dir", reference)
     assert fewer.returncode == 2
-    assert "24 games already: --games 3 is fewer" in fewer.stderr
+    assert "12 games already: --games 3 is fewer" in fewer.stderr
     assert (reference / "config.toml").read_bytes() == settings
     assert (reference / "status.json").read_bytes() == status
 
@@ -295,7 +295,7 @@ def test_a_full_disk_is_waited_for(reference: Path, tmp_path: Path, goes_on: boo
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, -1));"
         "import vecchess_cli.main as m; sys.argv = ['vecchess', *sys.argv[1:]]; m.main()"
     )
-    command = ["selfplay", "--resume", "--games", "120", "--run-dir", str(run)]
+    command = ["selfplay", "--resume", "--games", "80", "--run-dir", str(run)]
     with subprocess.Popen(
         [sys.executable, "-c", limited, *command], stderr=subprocess.PIPE, text=True
     ) as process:
@@ -314,4 +314,4 @@ def test_a_full_disk_is_waited_for(reference: Path, tmp_path: Path, goes_on: boo
     assert said.count("error:") == (0 if goes_on else 1)
     if goes_on:
         assert "room on the disk again" in said
-        assert_each_game_once(run, 120)
+        assert_each_game_once(run, 80)
