@@ -27,6 +27,9 @@ class Answering(Protocol):
     def name(self) -> str: ...
     @property
     def requests(self) -> Requests: ...
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """bool[R]: rows that were answered; a backend writes into others."""
     def turn(self) -> Count: ...
 
 
@@ -34,15 +37,20 @@ class Continuous:
     """``SlotEngine`` with a queue of S rows that never empties.
 
     Rows are submitted in turn, not when they are answered: otherwise the quick ones would come more
-    often. A row may be in two slots at once, which gives the same answer twice.
+    often. There are so many copies that no row is submitted again before it has been answered, nor
+    one of the first R before the last of them has.
     """
 
     def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
-        """``requests`` belongs to this entrant alone; at least as many rows as slots."""
+        """Rows 0 .. R - 1 of the entrant are those of ``requests``, R = its number of rows."""
+        # a row waits for T steps at most and then takes T, and a step answers S rows at most
+        needed = (2 * backend.time_steps + 2) * backend.num_slots
+        copies = 1 + -(-needed // requests.num_rows)
         self.name = name
-        self.requests = requests
-        self.engine = SlotEngine(backend, requests)
-        self._batches = Batches(requests.num_rows)
+        self.requests = Requests._make(np.concatenate([array] * copies) for array in requests)
+        self.answered = np.zeros(self.requests.num_rows, bool)
+        self.engine = SlotEngine(backend, self.requests)
+        self._batches = Batches(self.requests.num_rows)
         self.engine.submit(self._batches.take(2 * backend.num_slots))
         self._before = 0, 0
 
@@ -52,6 +60,7 @@ class Continuous:
         while positions < self.engine.slots.num_slots:
             rows = self.engine.step()
             self.engine.submit(self._batches.take(len(rows)))
+            self.answered[rows] = True
             positions += len(rows)
             steps += int(self.requests.steps[rows].sum())
         return Count(positions, steps)
@@ -77,6 +86,7 @@ class BatchSynchronous:
         """As ``Continuous``."""
         self.name = name
         self.requests = requests
+        self.answered = np.zeros(requests.num_rows, bool)
         self.engine = SlotEngine(backend, requests)
         self._batches = Batches(requests.num_rows)
 
@@ -86,6 +96,7 @@ class BatchSynchronous:
         self.engine.submit(rows)
         while not self.engine.is_idle:
             self.engine.step()
+        self.answered[rows] = True
         return Count(len(rows), int(self.requests.steps[rows].sum()))
 
 
@@ -96,6 +107,7 @@ class LayerByLayer:
         """As ``Continuous``."""
         self.name = name
         self.requests = requests
+        self.answered = np.zeros(requests.num_rows, bool)
         self._engine = engine
         self._batches = Batches(requests.num_rows)
 
@@ -103,6 +115,7 @@ class LayerByLayer:
         """One batch of as many boards as the engine takes."""
         rows = self._batches.take(self._engine.num_boards)
         self._engine.answer(self.requests, rows)
+        self.answered[rows] = True
         return Count(len(rows), int(self.requests.steps[rows].sum()))
 
 
@@ -123,5 +136,5 @@ class Batches:
 
 def answer_all(entrant: Answering, num_rows: int) -> None:
     """Turn until rows 0 to ``num_rows`` - 1 are answered, which also compiles and fills slots."""
-    while not entrant.requests.steps[:num_rows].all():
+    while not entrant.answered[:num_rows].all():
         entrant.turn()
