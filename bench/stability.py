@@ -39,22 +39,22 @@ class Sampler:
         self._seconds, self._interval_s = seconds, interval_s
         self._start = self._next = 0.0
 
-    def update(self, campaign: Supervisor) -> None:
+    def update(self, supervisor: Supervisor) -> None:
         """Called many times a second: look at the clock."""
         now = monotonic()
         if not self._start:
-            if any(worker.stage != "playing" for worker in campaign.workers.values()):
+            if any(worker.stage != "playing" for worker in supervisor.workers.values()):
                 return
             self._start = self._next = now
         if now - self._start >= self._seconds:
-            campaign.stop("time")  # what follows is workers writing their last games and ending
+            supervisor.stop("time")  # what follows is workers writing their last games and ending
         elif now >= self._next:
             self._next += self._interval_s
             self._sample("parent", "self", now)
-            for worker in campaign.workers.values():
+            for worker in supervisor.workers.values():
                 self._sample(f"worker {worker.plan.index} pid {worker.pid}", str(worker.pid), now)
 
-    def note(self, line: str) -> None:
+    def report_line(self, line: str) -> None:
         """Deaths, for instance: kept for the report."""
         self.notes.append(line)
 
@@ -100,8 +100,8 @@ def main() -> int:
             net = store_configured_net(config, configured_network(config), run)
             warmup.finish(net)
         devices = parse_gpus(config.gpus)
-        with StopSignals() as stops, Supervisor(config, run, devices, sampler, stops) as campaign:
-            result = campaign.play(net, range(config.games))
+        with StopSignals() as stops, Supervisor(config, run, devices, sampler, stops) as supervisor:
+            result = supervisor.play(net, range(config.games))
         shards = len(list(run.games.glob("*.npz")))
     found = {
         name: deviation(samples, options.settle_s) for name, samples in sampler.samples.items()

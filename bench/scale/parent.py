@@ -132,7 +132,7 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     devices = [Device(f"cuda:{index}", f"gpu {index}", str(index)) for index in range(count)]
     handle = type("Handle", (SimulatedHandle,), {"rates": rates, "words": words})
     with (
-        patch("vecchess.selfplay.supervisor.worker_pool.WorkerHandle", handle),
+        patch("vecchess.selfplay.supervisor.worker_pool.WorkerProcess", handle),
         StatusWriter(run, "selfplay") as status,
         ThroughputLog(run, status.add_note) as loads,
         Supervisor(config, run, devices, StatusWatcher(watcher, status, loads.write)) as supervisor,

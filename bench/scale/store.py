@@ -31,6 +31,7 @@ from bench.scale.worker import entry_of, npz_of, statistics_of
 from vecchess.monitor.manifest_tail import ManifestTail
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
+from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import read_numbers
 
@@ -90,10 +91,12 @@ def _shards(folder: Path) -> dict[str, float]:
     games = folder / "games"
     games.mkdir()
     ledger = GameLedger(Manifest(games))
-    ledger.open([(0, SHARDS * SHARD_GAMES)])
-    ledger.hand_out(0, SHARDS * SHARD_GAMES)
+    ledger.open(IdSet([(0, SHARDS * SHARD_GAMES)]))
+    ledger.assign(0, SHARDS * SHARD_GAMES)
     entries = [_written(games, number) for number in range(SHARDS)]
-    shard_s = _seconds(lambda: [ledger.record(0, entry) for entry in entries]) / SHARDS
+    ids = [IdSet([(n * SHARD_GAMES, (n + 1) * SHARD_GAMES)]) for n in range(SHARDS)]
+    record = partial(ledger.record, 0)
+    shard_s = _seconds(lambda: [*map(record, entries, ids)]) / SHARDS
     manifest = Manifest(folder)
     lines_s = [_seconds(partial(manifest.append, entry), time.perf_counter) for entry in entries]
     return {"shard_s": shard_s, "line_s": median(lines_s)}

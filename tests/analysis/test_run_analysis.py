@@ -21,7 +21,7 @@ from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.principal_variations import Line, best_lines, root_estimate, root_visits
 from vecchess.shapes import MAX_MOVES
 
-SYZYGY = Path(__file__).parent / "data" / "syzygy"
+SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
 CORNERED = "k7/8/1K6/8/8/8/8/7R b - - 0 1"
@@ -30,11 +30,13 @@ SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]
 CLOCKS = ("seconds", "simulations_per_s")
 
 
-def find(fen: str, moves: list[str] | None = None, look: Any = None, **settings: Any) -> Analysis:
+def find(
+    fen: str, moves: list[str] | None = None, on_progress: Any = None, **settings: Any
+) -> Analysis:
     tree_names = SearchConfig.model_fields
     tree = {name: settings.pop(name) for name in list(settings) if name in tree_names}
     config = build(AnalyseConfig, settings | {"tree": tree})
-    return analyse(config, fen, moves or [], look=look)[0]
+    return analyse(config, fen, moves or [], on_progress=on_progress)[0]
 
 
 def facts(found: Analysis) -> dict[str, Any]:
@@ -163,9 +165,9 @@ def test_a_tree_that_is_full_says_so() -> None:
     assert (found.simulations, found.stopped_by) == (20_000, "simulations")
 
 
-def test_those_who_look_on_see_it_grow() -> None:
+def test_progress_reports_grow() -> None:
     seen: list[Analysis] = []
-    found = find(MIDDLEGAME, look=seen.append, sims=50_000, lanes=1)
+    found = find(MIDDLEGAME, on_progress=seen.append, sims=50_000, lanes=1)
     assert len(seen) > 1
     assert all(later.simulations > earlier.simulations for earlier, later in pairwise(seen))
     assert {analysis.stopped_by for analysis in seen} == {""}

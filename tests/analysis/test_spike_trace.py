@@ -129,5 +129,5 @@ def test_a_network_sees_the_moves_that_led_there() -> None:
 
 
 def test_nothing_is_asked_where_nothing_can_be_moved() -> None:
-    with pytest.raises(ConfigError, match="no legal move"):
+    with pytest.raises(ConfigError, match="without a legal move"):
         request_at(position_reached(STARTPOS, ["f2f3", "e7e5", "g2g4", "d8h4"]), 1)

@@ -174,7 +174,7 @@ def test_what_is_raised_elsewhere_does_not_come_again(monkeypatch: pytest.Monkey
 
     before = signal.getsignal(signal.SIGINT)
     with StopSignals() as stops:
-        with pytest.raises(Stopped, match="SIGINT"), stops.interrupting():
+        with pytest.raises(Stopped, match="Ctrl-C"), stops.interrupting():
             callback()
         time.sleep(0.4)
         assert not stops.must_exit_now

@@ -109,7 +109,7 @@ def use_saved(path: Path) -> None:
     server.pool.add_saved(saved)
     (mover,) = server.movers
     mover.play(mover.rows)
-    if (now := mover.saved()) is not None:
+    if (now := mover.snapshot_inflight()) is not None:
         now.records.validate()
 
 

@@ -30,6 +30,7 @@ class Answering(Protocol):
     @property
     def answered(self) -> NDArray[np.bool_]:
         """bool[R]: rows that were answered; a backend writes into others."""
+
     def turn(self) -> Count: ...
 
 
