@@ -223,7 +223,7 @@ class BatchSearch:
         roots = self.forest.nodes[self.forest.trees["root"][trees]]
         num_edges = roots["num_edges"].astype(np.int64)
         offsets = _offsets(num_edges)
-        # by index: to concatenate records numpy compares their fields in Python, 10 us an array
+        # by index: to concatenate records numpy compares their fields in Python
         first_edges = np.repeat(roots["first_edge"] - offsets[:-1], num_edges)
         table = self.forest.edges[first_edges + np.arange(offsets[-1])]
         counts = decisions["num_targets"]
