@@ -116,12 +116,12 @@ def test_the_network_of_a_run_as_onnx(reference: Path, tmp_path: Path) -> None:
     assert facts["sha256"] in games(reference).nets
 
 
-NUM_LONG = 80
+NUM_LONG = 48
 LONG = [
     "--net", "tiny", "--max-plies", "60", "--games", str(NUM_LONG), "--slots", "4",
-    "--shard-interval-s", "0.3", "--backend", f"{FAKE}?latency=6ms",
+    "--shard-interval-s", "0.3", "--backend", f"{FAKE}?latency=10ms",
 ]  # fmt: skip
-"""Twelve seconds with two workers, however fast the machine is: a run is still at it when something
+"""Ten seconds with two workers, however fast the machine is: a run is still at it when something
 is done to it."""
 AT_FULL_SPEED = ["--backend", "auto"]
 
