@@ -14,7 +14,7 @@ READY := $(VENV)/.ready
 
 help:
 	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
-	@echo "make test       set up, then run the tests (some 5 minutes on 2 cores)"
+	@echo "make test       set up, then run the tests (under 8 minutes on 2 cores)"
 	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
 	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"
