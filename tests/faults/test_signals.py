@@ -38,30 +38,33 @@ def test_commands_in_each_of_their_phases(command: str, times: int) -> None:
     assert found["slowest_s"] < 25
 
 
-def wait_until_it_imports(pid: int) -> None:
-    """Python ignores SIGPIPE and handles SIGINT from its start on; ``main`` has put that back."""
-    seen = 0
-    while seen < 2:
-        time.sleep(0.02)
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        status = dict(line.split(":\t") for line in lines)
-        ignored, caught = (int(status[name], 16) for name in ("SigIgn", "SigCgt"))
-        begun = ignored >> (signal.SIGPIPE - 1) & 1 and not caught >> (signal.SIGINT - 1) & 1
-        seen = seen + 1 if begun else 0
+SLOW_MODULE = """
+import pathlib, time
+pathlib.Path(__file__).with_name("imports").touch()
+time.sleep(60)
+"""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("module", ["typer", "torch"])
 def test_a_signal_while_modules_are_imported_harms_nothing(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, module: str, number: signal.Signals
 ) -> None:
-    process = start("train", "--gpus", "cpu", "--run-dir", tmp_path / "run")
-    wait_until_it_imports(process.pid)
+    """``typer`` is imported before ``main`` handles a signal, ``torch`` by the command itself."""
+    (tmp_path / f"{module}.py").write_text(SLOW_MODULE)
+    process = start(
+        "train", "--gpus", "cpu", "--run-dir", tmp_path / "run",
+        env={"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    while not (tmp_path / "imports").exists() and process.poll() is None:
+        time.sleep(0.02)
     process.send_signal(number)
     out, err = process.communicate(timeout=25)
-    assert process.returncode in (-number, 130 if number == signal.SIGINT else 75)
+    handled = 130 if number == signal.SIGINT else 75
+    assert process.returncode == (-number if module == "typer" else handled)
     assert "Traceback" not in err
     assert out == ""
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:

@@ -59,13 +59,14 @@ def inside(
     return subprocess.CompletedProcess(command, code, raw.getvalue().decode(), err.getvalue())
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
+def start(*arguments: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """The program, running in a process group of its own."""
     return subprocess.Popen(
         [*PROGRAM, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | (env or {}),
         start_new_session=True,
     )
 
