@@ -25,10 +25,10 @@ def test_rows_share_one_buffer(num_planes: int) -> None:
     buffer = np.zeros(3 * row_bytes(num_planes), np.uint8)
     rows = samples_in(buffer, 3, num_planes)
     assert rows.planes.shape == (3, num_planes)
-    for name, column in vars(rows).items():
+    for name, column in rows._asdict().items():
         assert column.flags["ALIGNED"], name
         column[...] = 1
-    assert sum(column.nbytes for column in vars(rows).values()) == 3 * row_bytes(num_planes)
+    assert sum(column.nbytes for column in rows) == 3 * row_bytes(num_planes)
     assert rows.map(lambda column: column[:2]).legal.shape == (2, 218)
 
 

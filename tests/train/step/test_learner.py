@@ -1,6 +1,5 @@
 """The learner: exact where it must be, and independent of how a batch is split."""
 
-from dataclasses import replace
 from threading import Barrier, Thread
 from typing import Any
 
@@ -21,7 +20,7 @@ from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.samples import Samples
 from vecchess.train.data.shard_block import trainable_plies
-from vecchess.train.step.device_batcher import StepMetrics
+from vecchess.train.step.device_batcher import StepMetrics, copy_batch, normalise
 from vecchess.train.step.learner import Learner
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
@@ -71,7 +70,7 @@ def batches() -> list[Samples[Tensor]]:
     plies = trainable_plies(records)
     chosen = np.random.default_rng(1).choice(plies, (3, BATCH))
     made = [make_samples(records, rows) for rows in chosen]
-    bits = [replace(samples, planes=samples.planes.view(np.int64)) for samples in made]
+    bits = [samples._replace(planes=samples.planes.view(np.int64)) for samples in made]
     return [samples.map(torch.from_numpy) for samples in bits]
 
 
@@ -201,10 +200,10 @@ def test_no_number_is_read_between_the_batch_and_the_metrics(
     learner = Learner(config_of(objective), new_net(folded), Alone())
     learner.step(batches[0], 0.0, [])
     learner.net.compiled = False  # kernels for the CPU read their arguments
-    batch = learner.batcher.copy(batches[1])
+    batch = copy_batch(learner.config, learner.ranks, batches[1])
     with NoReads():
         if objective == "ppo":
-            batch = learner.batcher.normalise(batch)
+            batch = normalise(learner.config, learner.ranks, batch)
         totals = learner._compute_gradients(batch, [1.0])
         totals |= learner._clip_gradients()
         learner.net.absorb_statistics(learner.ranks.all_reduce_)
@@ -246,7 +245,7 @@ def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, b
         expected = here.step(batches[step], 0.1, [1.0])
         try:
             torch.cuda.set_sync_debug_mode("error")
-            totals = there._compute_gradients(there.batcher.copy(batch), [1.0])
+            totals = there._compute_gradients(copy_batch(config, there.ranks, batch), [1.0])
             totals |= there._clip_gradients()
             there._update_weights(0.1)
         finally:

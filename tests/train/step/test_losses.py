@@ -4,9 +4,10 @@ from math import exp, log
 
 import pytest
 import torch
+from torch import Tensor
 
 from vecchess.config import LossConfig
-from vecchess.train.step.device_batcher import DeviceBatch
+from vecchess.train.data.samples import Samples
 from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_weights
 
 B, L, T = 5, 7, 3
@@ -21,9 +22,9 @@ def outputs() -> StepOutputs:
 
 
 @pytest.fixture
-def batch() -> DeviceBatch:
+def batch() -> Samples[Tensor]:
     generator = torch.Generator().manual_seed(2)
-    return DeviceBatch(
+    return Samples(
         planes=torch.zeros(B, 25, dtype=torch.long),
         legal=torch.arange(L).repeat(B, 1),
         num_legal=torch.full((B,), L),
@@ -40,7 +41,7 @@ def batch() -> DeviceBatch:
     )
 
 
-def test_targets_at_every_step(outputs: StepOutputs, batch: DeviceBatch) -> None:
+def test_targets_at_every_step(outputs: StepOutputs, batch: Samples[Tensor]) -> None:
     losses = OBJECTIVES["alphazero"](outputs, batch, LossConfig(root_value_share=0.3))
     for b in range(B):
         policy = sum(
@@ -62,7 +63,7 @@ def test_targets_at_every_step(outputs: StepOutputs, batch: DeviceBatch) -> None
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
 def test_drawn_moves_push_the_step_that_acted(
-    outputs: StepOutputs, batch: DeviceBatch, objective: str
+    outputs: StepOutputs, batch: Samples[Tensor], objective: str
 ) -> None:
     loss = LossConfig(entropy_bonus=0.05, clip=0.2)
     losses = OBJECTIVES[objective](outputs, batch, loss)
@@ -84,7 +85,7 @@ def test_drawn_moves_push_the_step_that_acted(
         assert float(losses.policy[b]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_ppo_learns_nothing_beyond_the_clip(batch: DeviceBatch) -> None:
+def test_ppo_learns_nothing_beyond_the_clip(batch: Samples[Tensor]) -> None:
     """A ratio that has left the range on the good side has no gradient of its own."""
     logits = torch.zeros(1, B, L, requires_grad=True)
     outputs = StepOutputs(logits.log_softmax(-1), torch.zeros(1, B, 3).log_softmax(-1))

@@ -1,18 +1,16 @@
 """Builds batches: the work of a loader process, its requests and its replies."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
-from operator import index
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError, VecchessError
 from vecchess.runtime.child_process import ignore_signals
+from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.runtime.signals import stop_signals
-from vecchess.safe_parse import parse_json_object
 from vecchess.train.data.augment import mirror
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import collate
@@ -20,45 +18,15 @@ from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSo
 from vecchess.train.data.samples import SharedBuffers, row_bytes, samples_in
 
 
-@dataclass(frozen=True)
-class BatchRequest:
-    """A batch to build, and the buffer that its rows go to."""
-
-    spec: BatchSpec
-    buffer: int
-
-    def to_bytes(self) -> bytes:
-        """JSON for a pipe."""
-        return json.dumps(asdict(self), default=index).encode()  # numpy's integers too
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "BatchRequest":
-        """The inverse of ``to_bytes``."""
-        values = parse_json_object(data)
-        return cls(BatchSpec(**values["spec"]), values["buffer"])
-
-
-@dataclass(frozen=True)
-class BatchReply:
-    """The answer to a request; the rows are in its buffer."""
+class BatchReply(NamedTuple):
+    """The answer to a request; the rows are in their buffer. Its fields are a message's."""
 
     num_positions: int
     """Positions in the window."""
-    notes: tuple[str, ...]
+    notes: list[str]
     """Lines for the user."""
-    error: tuple[str, str] | None = None
+    error: tuple[str, str] | None
     """Name of a class in ``vecchess.errors`` and its message: then there are no rows."""
-
-    def to_bytes(self) -> bytes:
-        """JSON for a pipe."""
-        return json.dumps(asdict(self)).encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "BatchReply":
-        """The inverse of ``to_bytes``."""
-        values = parse_json_object(data)
-        error = None if values["error"] is None else (values["error"][0], values["error"][1])
-        return cls(values["num_positions"], tuple(values["notes"]), error)
 
 
 class BatchBuilder:
@@ -77,14 +45,14 @@ class BatchBuilder:
         self._window = ReplayWindow(source, trace, self._notes.append)
         self._reference = ReplayWindow(reference or GivenShards([]), trace, self._notes.append)
 
-    def build(self, request: BatchRequest, buffer: NDArray[np.uint8]) -> BatchReply:
+    def build(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> BatchReply:
         """Fill the first rows of ``buffer``: uint8[..]. A VecchessError goes into the reply."""
         error = None
         try:
-            self._fill(request.spec, buffer)
+            self._fill(spec, buffer)
         except VecchessError as raised:
             error = (type(raised).__name__, str(raised))
-        notes = tuple(self._notes)
+        notes = self._notes.copy()
         self._notes.clear()
         return BatchReply(self._window.num_positions, notes, error)
 
@@ -116,13 +84,13 @@ class BatchBuilder:
         return window.find(draw(window.num_positions))
 
 
-def serve_requests(builder: BatchBuilder, buffers: SharedBuffers, pipe: Connection) -> None:
-    """Body of a loader process: builds the batches requested through ``pipe`` until it closes."""
+def serve_requests(builder: BatchBuilder, buffers: SharedBuffers, connection: Connection) -> None:
+    """Body of a loader process: builds the batches requested until the connection closes."""
     ignore_signals(stop_signals())  # the parent decides when to stop
-    while True:
-        try:
-            request = BatchRequest.from_bytes(pipe.recv_bytes())
-            reply = builder.build(request, buffers[request.buffer])
-            pipe.send_bytes(reply.to_bytes())
-        except (EOFError, OSError):  # the parent has ended
-            return
+    pipe = JsonPipe(connection)
+    pipe.wait()
+    while (requests := pipe.receive()) is not None:
+        for request in requests:
+            reply = builder.build(BatchSpec(**request["spec"]), buffers[request["buffer"]])
+            pipe.send("batch", **reply._asdict())
+        pipe.wait()

@@ -11,12 +11,12 @@ import atexit
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,15 +25,11 @@ from numpy.typing import NDArray
 from vecchess import errors
 from vecchess.errors import WorkerDied
 from vecchess.runtime.child_process import start_with_signals_blocked
+from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_process import KILL_WAIT_S, UNATTENDED_S
-from vecchess.train.data.batch_builder import (
-    BatchBuilder,
-    BatchReply,
-    BatchRequest,
-    serve_requests,
-)
+from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, serve_requests
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards, ShardSource
 from vecchess.train.data.samples import Samples, SharedBuffers, row_bytes, samples_in
@@ -72,8 +68,8 @@ class LoaderPool:
         self._stall_timeout_s = stall_timeout_s
         self._builder = BatchBuilder(source, trace, buffers.num_planes, reference)
         self._processes: list[LoaderProcess] = []
-        self._due: deque[tuple[LoaderProcess, BatchRequest]] = deque()
-        """Requests without a reply, in order, and the processes that they were sent to."""
+        self._due: deque[tuple[LoaderProcess, BatchSpec, int]] = deque()
+        """Requests without a reply, in order: the process, the batch, its buffer's number."""
 
     def __enter__(self) -> "LoaderPool":
         """Itself."""
@@ -88,12 +84,12 @@ class LoaderPool:
 
         Raises DataError where the games are wrong, and WorkerDied where a process ended or hangs.
         """
-        for request, _ in self._replies(specs):
-            yield self._tensors(request)
+        for spec, buffer, _ in self._replies(specs):
+            yield self._tensors(spec, self._buffers[buffer])
 
     def count(self, spec: BatchSpec) -> int:
         """Positions in the window of ``spec``. Raises as ``batches``."""
-        ((_, reply),) = self._replies([replace(spec, first_row=0, num_rows=0)])
+        ((_, _, reply),) = self._replies([replace(spec, first_row=0, num_rows=0)])
         return reply.num_positions
 
     def close(self) -> None:
@@ -104,72 +100,63 @@ class LoaderPool:
         self._processes = []
         self._due.clear()
 
-    def _replies(self, specs: Iterable[BatchSpec]) -> Iterator[tuple[BatchRequest, BatchReply]]:
-        requests = (BatchRequest(self._checked(spec), i) for i, spec in enumerate(specs))
+    def _replies(self, specs: Iterable[BatchSpec]) -> Iterator[tuple[BatchSpec, int, BatchReply]]:
+        """The batches with their buffers' numbers, once they are built."""
         if self._buffers.num_workers:
-            replies = self._from_processes(requests)
+            replies = self._from_processes(specs)
         else:
-            replies = ((r, self._builder.build(r, self._buffers[r.buffer])) for r in requests)
-        for request, reply in replies:
-            self._report(reply)
-            yield request, reply
-
-    def _checked(self, spec: BatchSpec) -> BatchSpec:
-        if spec.rows > self._buffers.num_rows:
-            raise ValueError(f"{spec.rows} rows; there is room for {self._buffers.num_rows}")
-        return spec
+            replies = ((spec, 0, self._builder.build(spec, self._buffers[0])) for spec in specs)
+        for spec, buffer, reply in replies:
+            for note in reply.notes:
+                if note not in self._said:
+                    self._said.add(note)
+                    self._report_line(note)
+            if reply.error is not None:
+                name, line = reply.error
+                raise getattr(errors, name)(line)
+            yield spec, buffer, reply
 
     def _from_processes(
-        self, requests: Iterable[BatchRequest]
-    ) -> Iterator[tuple[BatchRequest, BatchReply]]:
+        self, specs: Iterable[BatchSpec]
+    ) -> Iterator[tuple[BatchSpec, int, BatchReply]]:
         if not self._processes:
             atexit.register(self.close)  # Python would join them, and they ignore SIGTERM
             kit = (self._builder, self._buffers)
             self._processes = [LoaderProcess(*kit) for _ in range(self._buffers.num_workers)]
         while self._due:  # requests of an iteration that was left early
             self._receive()
-        for number, request in enumerate(requests):
+        for number, spec in enumerate(specs):
             process = self._processes[number % len(self._processes)]
-            process.send(request)
-            self._due.append((process, request))
+            process.request(spec, number)
+            self._due.append((process, spec, number))
             if len(self._due) > self._buffers.ahead:
                 yield self._receive()
         while self._due:
             yield self._receive()
 
-    def _receive(self) -> tuple[BatchRequest, BatchReply]:
+    def _receive(self) -> tuple[BatchSpec, int, BatchReply]:
         """Wait for the next reply."""
-        process, request = self._due.popleft()
+        process, spec, buffer = self._due.popleft()
         while True:
-            began, before = monotonic(), process.activity()
-            if process.wait(self._stall_timeout_s):
-                return request, process.receive()
+            began, before = monotonic(), process.work_done()
+            if (reply := process.receive(self._stall_timeout_s)) is not None:
+                return spec, buffer, reply
             # where this process was stopped too, as by Ctrl-Z, the elapsed time means nothing
             was_running = monotonic() - began < self._stall_timeout_s + UNATTENDED_S
-            if was_running and before.is_idle and before == process.activity():
+            if was_running and before is not None and before == process.work_done():
                 raise WorkerDied(
                     f"a loader process (pid {process.pid}) has done nothing for "
                     f"{self._stall_timeout_s:g} s while its batch was waited for: was it stopped, "
                     "or does the disk not answer? Mend that, then resume"
                 )
 
-    def _report(self, reply: BatchReply) -> None:
-        for note in reply.notes:
-            if note not in self._said:
-                self._said.add(note)
-                self._report_line(note)
-        if reply.error is not None:
-            name, line = reply.error
-            raise getattr(errors, name)(line)
-
-    def _tensors(self, request: BatchRequest) -> Samples[torch.Tensor]:
+    def _tensors(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> Samples[torch.Tensor]:
         """The rows of a batch, copied out of its buffer; planes as int64, which torch shifts."""
-        num_rows = request.spec.rows
-        size = num_rows * row_bytes(self._buffers.num_planes)
+        size = spec.rows * row_bytes(self._buffers.num_planes)
         memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._pin_memory)
-        memory.numpy()[:] = self._buffers[request.buffer][:size]
-        arrays = samples_in(memory.numpy(), num_rows, self._buffers.num_planes)
-        signed = replace(arrays, planes=arrays.planes.view(np.int64))
+        memory.numpy()[:] = buffer[:size]
+        arrays = samples_in(memory.numpy(), spec.rows, self._buffers.num_planes)
+        signed = arrays._replace(planes=arrays.planes.view(np.int64))
         return signed.map(lambda array: _view_in(memory, array))
 
 
@@ -184,24 +171,14 @@ def _view_in(memory: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
     return memory[first : first + array.nbytes].view(kind).view(array.shape)
 
 
-class ProcessActivity(NamedTuple):
-    """What a process does at a moment."""
-
-    is_idle: bool
-    """It neither computes nor waits for a CPU."""
-    ticks: int
-    """CPU time taken so far, in units of the system, often 10 ms."""
-    shares: str
-    """Time on a CPU and waiting for one, in ns, and how often it had one; "" where the system does
-    not count them. A process that reads from a slow disk takes less than a tick."""
-
-
 class LoaderProcess:
     """This side of one loader process. The constructor starts it."""
 
     def __init__(self, builder: BatchBuilder, buffers: SharedBuffers) -> None:
         context = get_context("spawn")
-        self._pipe, child_end = context.Pipe()
+        connection, child_end = context.Pipe()
+        self._pipe = JsonPipe(connection)
+        self._replies: deque[Message] = deque()
         self._process = context.Process(
             target=serve_requests,
             args=(builder, buffers, child_end),
@@ -216,44 +193,45 @@ class LoaderProcess:
         """Process id."""
         return self._process.pid or 0
 
-    def send(self, request: BatchRequest) -> None:
+    def request(self, spec: BatchSpec, buffer: int) -> None:
         """Request a batch. Raises WorkerDied where the process has ended."""
-        try:
-            self._pipe.send_bytes(request.to_bytes())
-        except OSError:
-            raise self._death() from None
+        if not self._pipe.send("batch", spec=asdict(spec), buffer=buffer):
+            raise self._death()
 
-    def wait(self, timeout_s: float) -> bool:
-        """Whether a reply, or the end of the process, comes within that time."""
-        return bool(wait([self._pipe, self._process.sentinel], timeout_s))
+    def receive(self, timeout_s: float) -> BatchReply | None:
+        """The next reply; None after that time. Raises WorkerDied where the process has ended."""
+        if not self._replies:
+            if not wait([self._pipe.connection, self._process.sentinel], timeout_s):
+                return None
+            self._replies.extend(self._pipe.receive() or ())
+        if not self._replies:
+            raise self._death()
+        message = self._replies.popleft()
+        return BatchReply(*(message[name] for name in BatchReply._fields))
 
-    def receive(self) -> BatchReply:
-        """The next reply. Raises WorkerDied where the process has ended instead."""
-        try:
-            if self._pipe.poll():
-                return BatchReply.from_bytes(self._pipe.recv_bytes())
-        except (EOFError, OSError):
-            pass
-        raise self._death()
+    def work_done(self) -> tuple[str, ...] | None:
+        """CPU time so far, and time on a CPU, waiting for one, and how often it had one; None while
+        the process computes or waits for a CPU, or where the system does not tell.
 
-    def activity(self) -> ProcessActivity:
-        """What the process does, by proc_pid_stat(5), fields 3, 14 and 15."""
-        folder = Path(f"/proc/{self.pid}")
-        try:
-            words = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return ProcessActivity(is_idle=False, ticks=0, shares="")
-        try:
-            shares = (folder / "schedstat").read_text()
-        except OSError:  # a kernel without statistics of its scheduler
-            shares = ""
-        return ProcessActivity(words[0] != "R", int(words[11]) + int(words[12]), shares)
+        By proc_pid_stat(5), fields 3, 14 and 15, and ``schedstat``, which not all kernels have: a
+        process that reads from a slow disk takes less than a tick of CPU time.
+        """
+        words = self._proc_file("stat").rpartition(")")[2].split()
+        if not words or words[0] == "R":
+            return None
+        return words[11], words[12], self._proc_file("schedstat")
 
     def kill(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.join(KILL_WAIT_S)
-        self._pipe.close()
+        self._pipe.connection.close()
+
+    def _proc_file(self, name: str) -> str:
+        try:
+            return Path(f"/proc/{self.pid}/{name}").read_text()
+        except OSError:
+            return ""
 
     def _death(self) -> WorkerDied:
         self._process.join(KILL_WAIT_S)

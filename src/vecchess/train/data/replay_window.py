@@ -4,10 +4,7 @@ Its content is a function of which shards are asked for, not of when: every proc
 the same shards draws from the same positions.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +16,6 @@ from vecchess.store.manifest import Manifest
 from vecchess.store.shard import ShardFile
 from vecchess.store.sources import find_shards
 from vecchess.train.data.shard_block import ShardBlock, address_table
-
-
-class ShardSource(Protocol):
-    """An ordered list of shards, which may grow."""
-
-    def first(self, num_shards: int) -> list[ShardFile]:
-        """The first ``num_shards`` shards. Raises DataError where there are fewer."""
-        ...
-
-    def set_aside(self, shard: ShardFile, reason: str) -> str:
-        """Handle a shard that cannot be read; returns a line for the user, or ""."""
-        ...
 
 
 class ManifestShards:
@@ -84,6 +69,10 @@ class GivenShards:
         return f"a shard is left out: {reason}"
 
 
+ShardSource = ManifestShards | GivenShards
+"""An ordered list of shards, which may grow."""
+
+
 class ReplayWindow:
     """Games in memory, with an index of the positions to learn from.
 
@@ -100,30 +89,27 @@ class ReplayWindow:
         self._report_line = report_line
         self._held = (0, 0)
         self._bad: set[int] = set()
-        self._blocks: dict[int, ShardBlock] = {}
-        self._table = address_table([])
-        self._index = GameIndex.of([], [])
+        self._hold({}, [])
 
-    @property
-    def num_positions(self) -> int:
-        """Positions to learn from."""
-        return self._index.num_positions
+    def _hold(self, blocks: dict[int, ShardBlock], folders: list[Path]) -> None:
+        """Replace the content by ``blocks``, by number of the shard, each from one of ``folders``.
 
-    @property
-    def num_shards(self) -> int:
-        """Shards in memory."""
-        return len(self._blocks)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all columns and indices."""
-        blocks = sum(block.nbytes for block in self._blocks.values())
-        return blocks + self._table.nbytes + self._index.nbytes
-
-    @property
-    def table(self) -> NDArray[np.int64]:
+        ``_games``: int64[G, 5], a row of ``_games_of`` for each game, in order; ``_ends``: int64[G]
+        position behind the last of each game.
+        """
+        self._blocks = blocks
+        self.table = address_table(list(blocks.values()))
         """int64[blocks, columns], for ``collate``; valid until the next update."""
-        return self._table
+        ranks = {folder: rank for rank, folder in enumerate(dict.fromkeys(folders))}
+        parts = [
+            _games_of(block, row, ranks[folder])
+            for row, (block, folder) in enumerate(zip(blocks.values(), folders, strict=True))
+        ]
+        games = np.concatenate([np.zeros((0, 5), np.int64), *parts])
+        self._games = games[np.lexsort((games[:, 1], games[:, 0]))]
+        self._ends = np.cumsum(self._games[:, 4])
+        self.num_positions = int(self._ends[-1]) if len(games) else 0
+        """Positions to learn from."""
 
     def update(self, num_shards: int, first_shard: int = 0) -> None:
         """Hold shards ``first_shard`` .. ``num_shards`` - 1 of the source, and no others.
@@ -136,19 +122,22 @@ class ReplayWindow:
         blocks = {}
         for index in range(first_shard, num_shards):
             block = self._blocks.get(index) or self._read(index, shards[index])
-            if block is not None and block.num_positions:
+            if block is not None and len(block.trainable):
                 blocks[index] = block
-        self._replace_blocks(blocks, [shards[index] for index in blocks])
+        has_dropped = bool(self._blocks.keys() - blocks.keys())
+        self._hold(blocks, [shards[index].path.parent for index in blocks])
         self._held = (num_shards, first_shard)
+        if has_dropped:
+            return_freed_memory()
 
     def find(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """int64[B] twice: the block of each position, as a row of ``table``, and its ply there."""
-        rows, places = self._index.find(positions)
+        game = np.searchsorted(self._ends, positions, side="right")
+        _, _, rows, firsts, counts = self._games[game].T
+        places = firsts + positions - (self._ends[game] - counts)
         blocks = list(self._blocks.values())
-        plies = np.zeros(len(positions), np.int64)
-        for item, (row, place) in enumerate(zip(rows, places, strict=True)):
-            plies[item] = blocks[row].trainable[place]
-        return rows, plies
+        plies = [blocks[row].trainable[place] for row, place in zip(rows, places, strict=True)]
+        return np.ascontiguousarray(rows), np.array(plies, np.int64)
 
     def _read(self, index: int, shard: ShardFile) -> ShardBlock | None:
         """The games of a shard; None where it is bad, now or before."""
@@ -164,68 +153,14 @@ class ReplayWindow:
                 self._report_line(line)
             return None
 
-    def _replace_blocks(self, blocks: dict[int, ShardBlock], shards: list[ShardFile]) -> None:
-        has_dropped = any(index not in blocks for index in self._blocks)
-        self._blocks = blocks
-        ordered = list(blocks.values())
-        self._table = address_table(ordered)
-        self._index = GameIndex.of(ordered, [str(shard.path.parent) for shard in shards])
-        if has_dropped:
-            return_freed_memory()
 
-
-@dataclass(frozen=True)
-class GameIndex:
-    """The games of G blocks, ordered by folder and game number: an order independent of shards.
-
-    ends: int64[G]     position behind the last of each game, all games one after another
-    block: int32[G]    the block that holds the game
-    first: int32[G]    the game's first place among the block's trainable plies
-    """
-
-    ends: NDArray[np.int64]
-    block: NDArray[np.int32]
-    first: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, blocks: Sequence[ShardBlock], folders: Sequence[str]) -> "GameIndex":
-        """Index ``blocks``, each from one of ``folders``, ranked by first appearance."""
-        rank = {folder: place for place, folder in reversed(list(enumerate(folders)))}
-        parts = [
-            _games_of(block, index, rank[folder])
-            for index, (block, folder) in enumerate(zip(blocks, folders, strict=True))
-        ]
-        games = np.concatenate([np.zeros((0, 5), np.int64), *parts])
-        games = games[np.lexsort((games[:, 1], games[:, 0]))]
-        return cls(
-            ends=np.cumsum(games[:, 4]),
-            block=games[:, 2].astype(np.int32),
-            first=games[:, 3].astype(np.int32),
-        )
-
-    @property
-    def num_positions(self) -> int:
-        """Positions of all games."""
-        return int(self.ends[-1]) if len(self.ends) else 0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the index."""
-        return self.ends.nbytes + self.block.nbytes + self.first.nbytes
-
-    def find(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """int64[B] twice: each position's block, and place among the block's trainable plies."""
-        game = np.searchsorted(self.ends, positions, side="right")
-        begins = np.concatenate([[0], self.ends])[game]
-        return self.block[game].astype(np.int64), self.first[game] + positions - begins
-
-
-def _games_of(block: ShardBlock, index: int, rank: int) -> NDArray[np.int64]:
-    """int64[G, 5]: rank of the folder, number, block, first place, positions of each game."""
+def _games_of(block: ShardBlock, row: int, rank: int) -> NDArray[np.int64]:
+    """int64[G, 5]: of each game the rank of its folder, its number, the row of its block, its first
+    place among the block's trainable plies, and its number of them."""
     places = np.searchsorted(block.trainable, block.offsets)
     counts = np.diff(places)
-    ranks, blocks = np.full_like(counts, rank), np.full_like(counts, index)
-    return np.stack([ranks, block.numbers, blocks, places[:-1], counts], axis=1)
+    ranks, rows = np.full_like(counts, rank), np.full_like(counts, row)
+    return np.stack([ranks, block.numbers, rows, places[:-1], counts], axis=1)
 
 
 def window_size(

@@ -4,9 +4,8 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from multiprocessing.heap import Arena
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +36,7 @@ _COLUMNS_BEHIND_PLANES: dict[str, tuple[tuple[int, ...], Any]] = {
 """Shape of one row and dtype of each column, the widest dtypes first: none needs padding."""
 
 
-@dataclass(frozen=True)
-class Samples(Generic[ArrayT]):
+class Samples(NamedTuple, Generic[ArrayT]):
     """B positions, mover's view; numpy arrays or torch tensors.
 
     planes: uint64[B, P]      input planes as bitboards; int64 of the same bits as a tensor
@@ -76,7 +74,7 @@ class Samples(Generic[ArrayT]):
 
     def map(self, change: Callable[[ArrayT], OtherT]) -> "Samples[OtherT]":
         """The samples with ``change`` applied to every column, e.g. a slice of the rows."""
-        return Samples(**{field.name: change(getattr(self, field.name)) for field in fields(self)})
+        return Samples(*map(change, self))
 
 
 def row_bytes(num_planes: int) -> int:

@@ -67,13 +67,9 @@ class ShardBlock:
 
         Raises DataError where a recorded move is illegal or a target does not fit.
         """
-        _require_narrow(records)
+        if max(len(records.target_action), len(records.action)) >= 2**31:
+            raise DataError("a shard of more than 2**31 plies or moves in targets is too large")
         _check(records)
-        return cls.narrowed(records, trace)
-
-    @classmethod
-    def narrowed(cls, records: GameRecords, trace: float) -> "ShardBlock":
-        """As ``of``, of games that are correct."""
         counts = np.diff(records.target_offsets)
         offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
         same = ("numbers", "start", "result", "action", "win", "draw", "prob", "steps")
@@ -88,16 +84,6 @@ class ShardBlock:
             trainable=trainable_plies(records).astype(np.int32),
             **columns,
         )
-
-    @property
-    def num_positions(self) -> int:
-        """K, the positions to learn from."""
-        return len(self.trainable)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all columns."""
-        return sum(getattr(self, field.name).nbytes for field in fields(self))
 
 
 COLUMN = {field.name: index for index, field in enumerate(fields(ShardBlock))}
@@ -139,11 +125,6 @@ def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.ui
     ):
         facts |= is_set * np.uint8(bit)
     return facts
-
-
-def _require_narrow(records: GameRecords) -> None:
-    if max(len(records.target_action), len(records.action)) >= 2**31:
-        raise DataError("a shard of more than 2**31 plies or moves in targets is too large")
 
 
 def _check(records: GameRecords) -> None:

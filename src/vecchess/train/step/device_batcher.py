@@ -6,7 +6,7 @@ done all work queued before, and then finds it idle. So a step reads all its num
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -27,62 +27,31 @@ class AllReducer(Protocol):
         """Replace each tensor by its sum over ranks."""
 
 
-class DeviceBatch(NamedTuple):
-    """A batch on the device: the columns of ``samples.Samples``, indices as int64."""
+def copy_batch(config: TrainConfig, ranks: AllReducer, samples: Samples[Tensor]) -> Samples[Tensor]:
+    """This rank's rows on its device, without move columns that no row uses; actions as int64.
 
-    planes: Tensor
-    legal: Tensor
-    num_legal: Tensor
-    played: Tensor
-    policy: Tensor
-    has_policy: Tensor
-    outcome: Tensor
-    value: Tensor
-    has_value: Tensor
-    prob: Tensor
-    steps: Tensor
-    advantage: Tensor
-    returned: Tensor
-
-    def rows(self, part: slice) -> "DeviceBatch":
-        """The rows of ``part``."""
-        return DeviceBatch(*(column[part] for column in self))
+    All ranks call it together. On-policy objectives get normalised advantages.
+    """
+    width = min(int(samples.num_legal.max()), MAX_MOVES)
+    batch = samples.map(lambda column: column.to(ranks.device, non_blocking=True))
+    legal, policy = batch.legal[:, :width].long(), batch.policy[:, :width]
+    batch = batch._replace(legal=legal, policy=policy)
+    return normalise(config, ranks, batch) if config.is_on_policy else batch
 
 
-class DeviceBatcher:
-    """Copies this rank's rows of a batch to its device."""
+def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) -> Samples[Tensor]:
+    """``batch`` with advantages of mean 0 and standard deviation 1 over the whole batch.
 
-    def __init__(self, config: TrainConfig, ranks: AllReducer) -> None:
-        self._config, self._ranks = config, ranks
-
-    def copy(self, samples: Samples[Tensor]) -> DeviceBatch:
-        """``samples`` on the device, without move columns that no row uses.
-
-        All ranks call it together. On-policy objectives get normalised advantages.
-        """
-        device, width = self._ranks.device, min(int(samples.num_legal.max()), MAX_MOVES)
-        columns: dict[str, Any] = {
-            name: getattr(samples, name).to(device, non_blocking=True)
-            for name in DeviceBatch._fields
-        }
-        columns["legal"] = columns["legal"][:, :width].long()
-        columns["policy"] = columns["policy"][:, :width]
-        batch = DeviceBatch(**columns)
-        return self.normalise(batch) if self._config.is_on_policy else batch
-
-    def normalise(self, batch: DeviceBatch) -> DeviceBatch:
-        """``batch`` with advantages of mean 0 and standard deviation 1 over the whole batch.
-
-        For reinforce the advantage is the result less the recorded value first.
-        """
-        advantage = batch.advantage.double()
-        if self._config.objective == "reinforce":
-            advantage = batch.outcome.double() - (batch.value[:, 0] - batch.value[:, 2]).double()
-        sums = torch.stack([advantage.sum(), advantage.square().sum()])
-        self._ranks.all_reduce_([sums])
-        mean, square = (sums / self._config.batch_size).unbind()
-        deviation = (square - mean.square()).clamp(min=1e-8).sqrt()
-        return batch._replace(advantage=((advantage - mean) / deviation).float())
+    For reinforce the advantage is the result less the recorded value first.
+    """
+    advantage = batch.advantage.double()
+    if config.objective == "reinforce":
+        advantage = batch.outcome.double() - (batch.value[:, 0] - batch.value[:, 2]).double()
+    sums = torch.stack([advantage.sum(), advantage.square().sum()])
+    ranks.all_reduce_([sums])
+    mean, square = (sums / config.batch_size).unbind()
+    deviation = (square - mean.square()).clamp(min=1e-8).sqrt()
+    return batch._replace(advantage=((advantage - mean) / deviation).float())
 
 
 class StepMetrics(NamedTuple):

@@ -23,9 +23,8 @@ from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples
 from vecchess.train.step.device_batcher import (
     AllReducer,
-    DeviceBatch,
-    DeviceBatcher,
     StepMetrics,
+    copy_batch,
     copy_numbers,
     flat_float64,
     read_numbers,
@@ -48,7 +47,6 @@ class Learner:
         self.config = config
         self.net = net
         self.ranks = ranks
-        self.batcher = DeviceBatcher(config, ranks)
         self.steps = 0
         """Updates of the weights so far."""
         self.samples = 0
@@ -83,7 +81,7 @@ class Learner:
         ``rank_values`` are summed over ranks into ``rank_sums``. Raises DeviceError where a single
         row does not fit into memory, or a gradient is not finite.
         """
-        batch = self.batcher.copy(samples)
+        batch = copy_batch(self.config, self.ranks, samples)
         self.net.train()
         totals = self._compute_gradients(batch, rank_values)
         metrics = self._metrics(totals | self._clip_gradients())
@@ -92,7 +90,9 @@ class Learner:
         self.samples += self.config.batch_size
         return metrics
 
-    def _compute_gradients(self, batch: DeviceBatch, rank_values: list[float]) -> dict[str, Tensor]:
+    def _compute_gradients(
+        self, batch: Samples[Tensor], rank_values: list[float]
+    ) -> dict[str, Tensor]:
         """Gradients of the whole batch on every rank, and sums of the metrics over all ranks.
 
         Out of memory the micro-batch is halved and the pass repeated.
@@ -108,19 +108,20 @@ class Learner:
                 self.micro_batch = max(1, self.micro_batch // 2)
                 torch.cuda.empty_cache()
 
-    def _accumulate_gradients(self, batch: DeviceBatch) -> dict[str, Tensor]:
+    def _accumulate_gradients(self, batch: Samples[Tensor]) -> dict[str, Tensor]:
         """Gradients of this rank's rows, in ``grad``; sums of their metrics."""
         self.optimiser.zero_grad()
         self.net.forget_statistics()
         num_steps, prices = self._draw_time_steps(), self._spike_prices()
         sums: dict[str, Tensor] = {}
         for first in range(0, len(batch.planes), self.micro_batch):
-            rows = batch.rows(slice(first, first + self.micro_batch))
+            part = slice(first, first + self.micro_batch)
+            rows = Samples(*(column[part] for column in batch))
             for name, value in self._backward(rows, num_steps, prices).items():
                 sums[name] = sums.get(name, 0.0) + value
         return sums
 
-    def _backward(self, rows: DeviceBatch, num_steps: int, prices: Tensor) -> dict[str, Tensor]:
+    def _backward(self, rows: Samples[Tensor], num_steps: int, prices: Tensor) -> dict[str, Tensor]:
         """Forward and backward pass of a micro-batch; sums of its metrics."""
         with self._autocast():
             output = self.net(unpack_bitboards(rows.planes), num_steps)
@@ -220,7 +221,7 @@ class Learner:
         shape, kind = (3, deployed.config.time_steps), torch.float64
         sums, num_rows = torch.zeros(shape, dtype=kind, device=self.ranks.device), 0
         for samples in batches:
-            batch = self.batcher.copy(samples)
+            batch = copy_batch(self.config, self.ranks, samples)
             output = deployed(unpack_bitboards(batch.planes))
             outputs = step_outputs(deployed, output, batch.legal, batch.num_legal)
             sums += _error_sums(outputs, batch)
@@ -246,7 +247,7 @@ class Learner:
         ]
 
 
-def _error_sums(outputs: StepOutputs, batch: DeviceBatch) -> Tensor:
+def _error_sums(outputs: StepOutputs, batch: Samples[Tensor]) -> Tensor:
     """float64[3, T]: sums over rows of cross-entropy, top-1 and value error."""
     cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
     top1 = outputs.log_policy.argmax(-1) == batch.policy.argmax(-1)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from vecchess.config import LossConfig
 from vecchess.snn.modules.network import NetOutput, SpikingNet
-from vecchess.train.step.device_batcher import DeviceBatch
+from vecchess.train.data.samples import Samples
 
 ILLEGAL = -1e9
 """Logit of columns without a move: their probability is exactly zero in float32."""
@@ -67,7 +67,7 @@ class Losses(NamedTuple):
     metrics: dict[str, Tensor]
 
 
-Objective = Callable[[StepOutputs, DeviceBatch, LossConfig], Losses]
+Objective = Callable[[StepOutputs, Samples[Tensor], LossConfig], Losses]
 
 
 def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
@@ -82,13 +82,13 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
     return (weights / weights.sum())[:, None]
 
 
-def game_result(batch: DeviceBatch) -> Tensor:
+def game_result(batch: Samples[Tensor]) -> Tensor:
     """float32[B, 3]: the game's result for the mover, one-hot as win, draw, loss."""
     outcome = batch.outcome[:, None]
     return (outcome == torch.arange(1, -2, -1, device=outcome.device)).float()
 
 
-def learn_targets(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> Losses:
+def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``alphazero`` and ``supervised``: recorded policies, results mixed with recorded values."""
     weights = step_weights(loss.step_weights, outputs.num_steps, batch.policy.device)
     cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
@@ -108,7 +108,7 @@ def learn_targets(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) ->
     return Losses(policy, (weights * value).sum(0), metrics)
 
 
-def clip_ratios(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> Losses:
+def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``ppo``, with the recorded probabilities and values (decision 91)."""
     chosen = _choosing_step(outputs, batch)
     log_ratio = chosen.log_prob - batch.prob.log()
@@ -122,7 +122,7 @@ def clip_ratios(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> L
     return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
 
 
-def follow_advantage(outputs: StepOutputs, batch: DeviceBatch, loss: LossConfig) -> Losses:
+def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``reinforce``: the advantage is the result less the recorded value, the baseline."""
     chosen = _choosing_step(outputs, batch)
     gain = chosen.log_prob * batch.advantage
@@ -144,7 +144,7 @@ class _ChoosingStep(NamedTuple):
     log_prob: Tensor
 
 
-def _choosing_step(outputs: StepOutputs, batch: DeviceBatch) -> _ChoosingStep:
+def _choosing_step(outputs: StepOutputs, batch: Samples[Tensor]) -> _ChoosingStep:
     step = (batch.steps - 1).clamp(0, outputs.num_steps - 1)
     log_policy = outputs.log_policy[step, torch.arange(len(step), device=step.device)]
     return _ChoosingStep(log_policy, log_policy.gather(1, batch.played[:, None])[:, 0])
@@ -152,7 +152,7 @@ def _choosing_step(outputs: StepOutputs, batch: DeviceBatch) -> _ChoosingStep:
 
 def _policy_gradient(
     outputs: StepOutputs,
-    batch: DeviceBatch,
+    batch: Samples[Tensor],
     loss: LossConfig,
     chosen: _ChoosingStep,
     pushed: Tensor,
