@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import rate
-from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
+from vecchess.arena.ratings.score import Score, expected_score
 from vecchess.arena.ratings.sprt import Sprt
 
 SCHEMA = 1
@@ -112,17 +112,22 @@ def cover_ratings(repetitions: int, world: World, rng: Generator) -> dict[str, A
     hits, error = np.zeros((num, num)), np.zeros((num, num))
     for trial in range(repetitions):
         found = rate(
-            PairCounts.of(names[i], names[j], Score.of(points[trial].ravel()))
+            _counts(names[i], names[j], Score.of(points[trial].ravel()))
             for (i, j), points in drawn.items()
         )
-        off = found.differences - gaps
-        hits += np.abs(off) <= STANDARD_ERRORS * found.errors
-        error += off
+        for i, j in np.ndindex(num, num):
+            above = found.difference(names[i], names[j])
+            hits[i, j] += above.low <= gaps[i, j] <= above.high
+            error[i, j] += above.elo - gaps[i, j]
     return {
         "to_anchor": (hits[1:, 0] / repetitions).round(4).tolist(),
         "differences": (hits[upper] / repetitions).round(4).tolist(),
         "mean_error_elo": (error[1:, 0] / repetitions).round(1).tolist(),
     }
+
+
+def _counts(first: str, second: str, score: Score) -> PairCounts:
+    return PairCounts(first, second, score.wins, score.draws, score.losses, score.ptnml)
 
 
 def err_in_tests(repetitions: int, world: World, rng: Generator) -> dict[str, Any]:

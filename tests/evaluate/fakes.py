@@ -2,7 +2,6 @@
 
 from itertools import count
 
-from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.participant import Participant
@@ -25,16 +24,15 @@ def result(
     nothing, half, one, more, all_ = ptnml
     games = 2 * sum(ptnml)
     draws = half + 2 * one + more
-    counts = PairCounts(first, second, more + 2 * all_, draws, half + 2 * nothing, ptnml)
     return PairResult(
-        counts=counts,
+        first, second, more + 2 * all_, draws, half + 2 * nothing, ptnml,
         token=token or f"token {next(_TOKENS)}",
         distinct_games=games if distinct_games is None else distinct_games,
         distinct_openings=sum(ptnml),
         mean_plies=80.0,
         seconds=1.5,
         is_complete=True,
-    )
+    )  # fmt: skip
 
 
 def evaluation(names: list[str], num_rated: int, *results: PairResult) -> EvaluationReport:

@@ -90,10 +90,10 @@ def fake(*results: tuple[int, ...], samples: bool = True) -> RatingHistory:
 def test_a_curve_tells_gains_with_their_errors() -> None:
     history = fake((20, 20, 20, 20, 20), (0, 10, 20, 30, 40), (0, 0, 5, 15, 80))
     first, second, third = history.curve
-    assert (first.gain, first.gain_error) == (0, 0)
-    assert second.gain == pytest.approx(second.elo - first.elo)
-    assert first.elo < second.elo < third.elo
-    assert third.los > 0.97
+    assert (first.gain.elo, first.gain.error) == (0, 0)
+    assert second.gain.elo == pytest.approx(second.rating.elo - first.rating.elo)
+    assert first.rating.elo < second.rating.elo < third.rating.elo
+    assert third.gain.los > 0.97
     facts = history.to_dict()
     assert [point["samples"] for point in facts["curve"]] == [0, 1000, 2000]
     assert (
@@ -105,9 +105,9 @@ def test_a_curve_tells_gains_with_their_errors() -> None:
 def test_networks_that_did_not_play_are_not_on_the_curve() -> None:
     whole = fake((1, 1, 1, 1, 1), (0, 1, 2, 3, 4))
     half = evaluation(["net:0", "net:1", "random"], 2, whole.evaluation.results[0])
-    assert [point.name for point in RatingHistory(whole.run, whole.checkpoints, half).curve] == [
-        "net:0"
-    ]
+    assert [
+        point.rating.first for point in RatingHistory(whole.run, whole.checkpoints, half).curve
+    ] == ["net:0"]
 
 
 def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) -> None:

@@ -27,14 +27,13 @@ NEW = evaluation(
 def test_reports_are_rated_as_one_evaluation() -> None:
     found = compare(["old.json", "new.json"], [OLD, NEW])
     games = [*OLD.results, *NEW.results[:2]]
-    by_hand = rate([one.counts for one in games], "random")
+    by_hand = rate(games, "random")
     assert found.evaluation.ratings.players == by_hand.players
     assert (found.evaluation.ratings.elo == by_hand.elo).all()
     (difference,) = found.differences
     assert (difference.first, difference.second) == ("new", "old")
-    at = by_hand.players.index("new"), by_hand.players.index("old")
-    assert difference.elo == by_hand.differences[at]
-    assert difference.interval[0] > 0
+    assert difference == by_hand.difference("new", "old")
+    assert difference.low > 0
     assert difference.los > 0.999
     old, new = found.evaluation.rated
     assert [one.name for one in found.opponents] == ["random", "greedy"]
@@ -50,7 +49,7 @@ def test_a_player_of_several_reports_is_one_player() -> None:
     found = compare(["a", "b"], [OLD, again])
     assert found.differences == []
     assert found.found_in == {"old": ["a", "b"]}
-    assert sum(one.counts.games for one in found.evaluation.results) == 320
+    assert sum(one.games for one in found.evaluation.results) == 320
 
 
 def test_the_opponent_of_one_report_may_be_rated_in_another() -> None:

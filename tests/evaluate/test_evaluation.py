@@ -23,7 +23,7 @@ WHOLE = evaluation(
 
 
 def test_all_players_are_rated_together() -> None:
-    by_hand = rate([one.counts for one in WHOLE.results], "random")
+    by_hand = rate(WHOLE.results, "random")
     assert WHOLE.ratings.players == by_hand.players
     assert (WHOLE.ratings.elo == by_hand.elo).all()
     facts = WHOLE.to_dict()
@@ -129,7 +129,7 @@ def test_a_report_comes_back_as_it_was(tmp_path: Path) -> None:
         ({"schema": 9}, "it has schema 9"),
         ([], "was not written by vecchess eval"),
         (WHOLE.to_dict() | {"players": []}, "does not name the players .* of its pairs"),
-        (WHOLE.to_dict() | {"pairs": [{}]}, "not the result of a pair"),
+        (WHOLE.to_dict() | {"pairs": [{}]}, "Field required .results.0.first"),
     ],
 )
 def test_files_that_are_no_reports(values: Any, part: str, tmp_path: Path) -> None:

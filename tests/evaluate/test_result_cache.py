@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.evaluate.fakes import participant, result
 from vecchess.config import MatchConfig
-from vecchess.errors import DataError
-from vecchess.evaluate.pair_result import PairResult, joint_counts, score_of, unique_results
+from vecchess.evaluate.pair_result import PairResult, joint_counts, unique_results
 from vecchess.evaluate.pairing import Pairing
 from vecchess.evaluate.result_cache import ResultCache
 
@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path) -> No
 def test_counts_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
     values = KEPT.to_dict()
     assert PairResult.from_dict(values) == KEPT
-    with pytest.raises(DataError):
+    with pytest.raises(ValidationError):
         PairResult.from_dict(values | change)
 
 
@@ -113,5 +113,5 @@ def test_of_the_same_games_the_longer_record_counts() -> None:
     assert counts is not None
     assert (counts.wins, counts.draws, counts.losses) == (4, 6, 0)
     assert counts.ptnml == (0, 0, 3, 0, 2)
-    assert score_of(counts).score == 0.7
+    assert counts.score.score == 0.7
     assert joint_counts(found, "a", "c") is None

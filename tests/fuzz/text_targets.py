@@ -118,7 +118,7 @@ def evaluation() -> bytes:
     player = {"name": "a", "spelling": "random", "identity": "random", "is_repeatable": True}
     pair = {"first": "random", "second": "greedy", "wins": 3, "draws": 2, "losses": 1}
     pair |= {"ptnml": [0, 0, 1, 2, 0], "token": "t", "distinct_games": 6, "distinct_openings": 3}
-    pair |= {"mean_plies": 40.5, "seconds": 1.5, "complete": True}
+    pair |= {"mean_plies": 40.5, "seconds": 1.5, "is_complete": True}
     values = {"schema": 1, "players": [player, player | {"identity": "greedy"}], "num_rated": 2}
     return json.dumps(values | {"pairs": [pair]}).encode()
 

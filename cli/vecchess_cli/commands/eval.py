@@ -237,7 +237,7 @@ def _show(
     if not evaluation.results:
         notes().print(f"{stopped_text(stopped_by)} before a pair of games was finished")
         return code
-    values = report_facts(found, config, stopped_by, seconds)
+    values = report_facts(found.to_dict(), config, stopped_by, seconds)
     show_found(console, found)
     if stopped_by:
         notes().print(

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from vecchess.evaluate.checkpoint_ratings import RatingHistory
 from vecchess.evaluate.milestones import milestones
-from vecchess.evaluate.pair_result import joint_counts, score_of
+from vecchess.evaluate.pair_result import joint_counts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,20 +45,15 @@ def show_history(console: "Console", history: RatingHistory) -> None:
     evaluation = history.evaluation
     table = _table("samples", "network", "Elo", "95 %", "gain", "95 %", "LOS")
     for number, point in enumerate(history.curve):
-        facts = point.to_dict()
-        samples = point.checkpoint.samples
-        gain = [
-            f"{point.gain:+.0f}",
-            _interval(facts["gain_low"], facts["gain_high"]),
-            f"{point.los:.1%}",
-        ]
+        rating, gain, samples = point.rating, point.gain, point.checkpoint.samples
+        gains = [f"{gain.elo:+.0f}", _interval(gain.low, gain.high), f"{gain.los:.1%}"]
         _add(
             table,
             NOTHING if samples is None else f"{samples:,}",
-            point.name,
-            f"{point.elo:.0f}",
-            _interval(point.low, point.high),
-            *(gain if number else [NOTHING] * 3),
+            rating.first,
+            f"{rating.elo:.0f}",
+            _interval(rating.low, rating.high),
+            *(gains if number else [NOTHING] * 3),
         )
     _print(console, table)
     own = {one.name for one in evaluation.rated}
@@ -75,7 +70,7 @@ def show_comparison(console: "Console", comparison: "Comparison") -> None:
     _print(console, _scores(comparison))
     table = _table("player", "above", "Elo", "95 %", "LOS")
     for one in comparison.differences:
-        interval = _interval(*one.interval)
+        interval = _interval(one.low, one.high)
         _add(table, one.first, one.second, f"{one.elo:+.0f}", interval, f"{one.los:.1%}")
     if comparison.differences:
         _print(console, table)
@@ -113,13 +108,11 @@ def _against(evaluation: "EvaluationReport", one: "Participant", other: "Partici
     """Score of ``one`` in its games against ``other``, interval, and LOS by all games."""
     if one == other:
         return [NOTHING] * 3
-    ratings = evaluation.ratings
-    place, against = (ratings.players.index(each.name) for each in (one, other))
-    los = f"{ratings.los[place, against]:.1%}"
+    los = f"{evaluation.ratings.difference(one.name, other.name).los:.1%}"
     counts = joint_counts(evaluation.results, one.identity, other.identity)
     if counts is None:
         return [NOTHING, NOTHING, los]
-    score = score_of(counts)
+    score = counts.score
     low, high = score.interval
     return [f"{score.score:.1%}", f"{low:.1%} .. {high:.1%}", los]
 
@@ -148,7 +141,7 @@ def _scores(comparison: "Comparison") -> Table:
 def _milestones(evaluation: "EvaluationReport", player: "Participant") -> Table:
     table = _table("milestones" if len(evaluation.rated) == 1 else player.name, "is at", "95 %", "")
     table.columns[3].justify = "left"
-    for mark in milestones(player, [*evaluation.results], evaluation.ratings):
+    for mark in milestones(player, evaluation.results, evaluation.ratings):
         if mark.target < 1:
             value, bounds = f"{mark.value:.1%}", f"{mark.low:.1%} .. {mark.high:.1%}"
         else:
@@ -159,7 +152,7 @@ def _milestones(evaluation: "EvaluationReport", player: "Participant") -> Table:
 
 def _footnote(evaluation: "EvaluationReport") -> Text:
     ratings = evaluation.ratings
-    games = sum(result.counts.games for result in evaluation.results)
+    games = sum(result.games for result in evaluation.results)
     words = (
         f"{ratings.anchor} is 0 by definition; {games:,} games, and a prior that weighs like "
         f"{ratings.virtual_draws:,} drawn ones"

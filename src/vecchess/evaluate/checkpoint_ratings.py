@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.arena.match.match_openings import match_openings
-from vecchess.arena.ratings.score import STANDARD_ERRORS
+from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint
@@ -27,32 +27,24 @@ with its square, and a few links reach far enough that errors do not add up alon
 class RatedCheckpoint:
     """A network on the curve."""
 
-    name: str
     checkpoint: Checkpoint
-    elo: float
-    low: float
-    high: float
-    """95 %, of the difference to the anchor."""
-    gain: float
-    """Elo above the network before; 0 for the first."""
-    gain_error: float
-    """Its standard error: smaller than those of the ratings would say, for both move together."""
-    los: float
-    """Likelihood that it is stronger than the network before, 0 to 1."""
+    rating: EloDifference
+    """Above the anchor."""
+    gain: EloDifference
+    """Above the network before; 0 for the first. Its error is smaller than those of the ratings
+    would say, for both move together."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        width = STANDARD_ERRORS * self.gain_error
+        rating, gain = self.rating.to_dict(), self.gain.to_dict()
         return {
-            "player": self.name,
+            "player": self.rating.first,
             **self.checkpoint.to_dict(),
-            "elo": round(self.elo, 1),
-            "elo_low": round(self.low, 1),
-            "elo_high": round(self.high, 1),
-            "gain": round(self.gain, 1),
-            "gain_low": round(self.gain - width, 1),
-            "gain_high": round(self.gain + width, 1),
-            "los": round(self.los, 4),
+            **{name: rating[name] for name in ("elo", "elo_low", "elo_high")},
+            "gain": gain["elo"],
+            "gain_low": gain["elo_low"],
+            "gain_high": gain["elo_high"],
+            "los": gain["los"],
         }
 
 
@@ -69,30 +61,11 @@ class RatingHistory:
     def curve(self) -> list[RatedCheckpoint]:
         """The networks that played, in order. Raises ConfigError where none did."""
         ratings, found = self.evaluation.ratings, list[RatedCheckpoint]()
-        errors, width = ratings.errors, STANDARD_ERRORS * ratings.standard_errors
-        los = ratings.los
-        before = None
-        for participant, checkpoint in zip(
-            self.evaluation.participants, self.checkpoints, strict=False
-        ):
-            if participant.name not in ratings.players:
-                continue
-            place = ratings.players.index(participant.name)
-            before = place if before is None else before
-            elo = float(ratings.elo[place])
-            found.append(
-                RatedCheckpoint(
-                    name=participant.name,
-                    checkpoint=checkpoint,
-                    elo=elo,
-                    low=elo - float(width[place]),
-                    high=elo + float(width[place]),
-                    gain=elo - float(ratings.elo[before]),
-                    gain_error=float(errors[place, before]),
-                    los=float(los[place, before]),
-                )
-            )
-            before = place
+        for one, checkpoint in zip(self.evaluation.participants, self.checkpoints, strict=False):
+            if one.name in ratings.players:
+                before = found[-1].rating.first if found else one.name
+                rating, gain = ratings.rating(one.name), ratings.difference(one.name, before)
+                found.append(RatedCheckpoint(checkpoint, rating, gain))
         return found
 
     def to_dict(self) -> dict[str, Any]:

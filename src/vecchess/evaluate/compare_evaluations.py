@@ -9,46 +9,15 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
-from vecchess.arena.ratings.score import STANDARD_ERRORS
+from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import EvaluationReport
-from vecchess.evaluate.pair_result import joint_counts, score_of, unique_results
+from vecchess.evaluate.pair_result import joint_counts, unique_results
 from vecchess.evaluate.participant import Participant, distinct_participants
 
 SCHEMA = 1
 ALL_DIFFERENCES = 6
 """Up to so many players differences are given for any two, else for neighbours."""
-
-
-@dataclass(frozen=True)
-class EloDifference:
-    """How much stronger one player is than another."""
-
-    first: str
-    second: str
-    elo: float
-    error: float
-    """Standard error, Elo."""
-    los: float
-    """Likelihood that the first is the stronger, 0 to 1."""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 %, Elo."""
-        width = STANDARD_ERRORS * self.error
-        return self.elo - width, self.elo + width
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        low, high = self.interval
-        return {
-            "first": self.first,
-            "second": self.second,
-            "elo": round(self.elo, 1),
-            "elo_low": round(low, 1),
-            "elo_high": round(high, 1),
-            "los": round(self.los, 4),
-        }
 
 
 @dataclass(frozen=True)
@@ -75,23 +44,13 @@ class Comparison:
     def differences(self) -> list[EloDifference]:
         """Between players that the reports are about, in the order of the reports."""
         ratings, names = self.evaluation.ratings, [one.name for one in self.evaluation.rated]
-        pairs = [*combinations(names, 2)]
-        if len(names) > ALL_DIFFERENCES:
-            pairs = [*pairwise(names)]
-        place = {name: number for number, name in enumerate(ratings.players)}
-        away, errors, los = ratings.differences, ratings.errors, ratings.los
-        found = []
-        for earlier, later in pairs:
-            at = place[later], place[earlier]
-            found.append(
-                EloDifference(later, earlier, float(away[at]), float(errors[at]), float(los[at]))
-            )
-        return found
+        pairs = combinations(names, 2) if len(names) <= ALL_DIFFERENCES else pairwise(names)
+        return [ratings.difference(later, earlier) for earlier, later in pairs]
 
     def score(self, player: Participant, opponent: Participant) -> tuple[float, int] | None:
         """Points a game of ``player`` against ``opponent``, and games; None if they never met."""
         counts = joint_counts(self.evaluation.results, player.identity, opponent.identity)
-        return None if counts is None else (score_of(counts).score, counts.games)
+        return None if counts is None else (counts.score.score, counts.games)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of an evaluation, sources, and differences."""

@@ -6,7 +6,7 @@ from typing import Self
 from rich.console import Console
 
 from vecchess.arena.match.play_match import MatchProgress
-from vecchess.evaluate.pair_result import PairResult, score_of
+from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
 from vecchess.runtime.progress import ProgressDisplay, bar_line
 from vecchess.runtime.reporting import as_clock
@@ -54,7 +54,7 @@ class EvalProgress:
         """See ``run_eval.PairingObserver``."""
         if self._display.is_quiet:
             return
-        score = score_of(result.counts)
+        score = result.score
         low, high = score.interval
         games = f"+{score.wins} ={score.draws} -{score.losses}"
         how = "played before" if is_recalled else f"{result.seconds:.1f} s"

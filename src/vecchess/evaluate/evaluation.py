@@ -1,13 +1,16 @@
 """The report of an evaluation: participants, results of all pairs, ratings."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import pydantic
+from pydantic import TypeAdapter, ValidationError, model_validator
 
 from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import Ratings, rate
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError
 from vecchess.evaluate.milestones import milestones
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.participant import Participant
@@ -19,7 +22,7 @@ SCHEMA = 1
 ANCHOR = "random"
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True)
 class EvaluationReport:
     """Contenders and their results."""
 
@@ -27,6 +30,17 @@ class EvaluationReport:
     """The rated ones first, then their opponents."""
     num_rated: int
     results: tuple[PairResult, ...]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        unknown = {player for one in self.results for player in one.players} - set(self.names)
+        if unknown:
+            raise ValueError(
+                f"it does not name the players {', '.join(sorted(unknown))} of its pairs"
+            )
+        if not 0 < self.num_rated <= len(self.participants):
+            raise ValueError(f"it rates {self.num_rated} of {len(self.participants)} players")
+        return self
 
     @property
     def rated(self) -> tuple[Participant, ...]:
@@ -38,7 +52,6 @@ class EvaluationReport:
 
     @cached_property
     def _played_identities(self) -> frozenset[str]:
-        """Their identities."""
         return frozenset(player for result in self.results for player in result.players)
 
     @cached_property
@@ -55,12 +68,10 @@ class EvaluationReport:
     @cached_property
     def _counts(self) -> list[PairCounts]:
         """The counts of all results, with names in place of identities."""
-        names, found = self.names, []
-        for result in self.results:
-            counts = result.counts
-            first, second = names[counts.first], names[counts.second]
-            found.append(replace(counts, first=first, second=second))
-        return found
+        names = self.names
+        return [
+            replace(one, first=names[one.first], second=names[one.second]) for one in self.results
+        ]
 
     @cached_property
     def large_residuals(self) -> list[RatingResidual]:
@@ -77,15 +88,16 @@ class EvaluationReport:
     def warnings(self) -> list[str]:
         """Why the numbers may mislead, in lines for people. Raises as ``ratings`` does."""
         found = []
-        for result in self.results:
-            games, names = result.counts.games, self._pair(result)
-            if result.distinct_games < games:
+        for result, counts in zip(self.results, self._counts, strict=True):
+            names = f"{counts.first} against {counts.second}"
+            if result.distinct_games < result.games:
                 found.append(
-                    f"{names}: only {result.distinct_games:,} of {games:,} games are distinct, "
-                    f"from {result.distinct_openings:,} openings: intervals are too narrow"
+                    f"{names}: only {result.distinct_games:,} of {result.games:,} games are "
+                    f"distinct, from {result.distinct_openings:,} openings: intervals are "
+                    "too narrow"
                 )
             if not result.is_complete:
-                found.append(f"{names}: ended early, after {games:,} games")
+                found.append(f"{names}: ended early, after {result.games:,} games")
         if self.large_residuals:
             found.append(
                 f"one number does not describe a player: ratings do not explain "
@@ -94,19 +106,15 @@ class EvaluationReport:
             )
         return found
 
-    def _pair(self, result: PairResult) -> str:
-        counts = result.counts
-        return f"{self.names[counts.first]} against {self.names[counts.second]}"
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON. Raises ConfigError as ``ratings`` does."""
         marks = {
-            one.name: [m.to_dict() for m in milestones(one, [*self.results], self.ratings)]
+            one.name: [mark.to_dict() for mark in milestones(one, self.results, self.ratings)]
             for one in self.rated
         }
         return {
             "schema": SCHEMA,
-            "players": [one.to_dict() for one in self.participants],
+            "players": [asdict(one) for one in self.participants],
             "num_rated": self.num_rated,
             **self.ratings.to_dict(),
             "milestones": marks,
@@ -115,41 +123,23 @@ class EvaluationReport:
             "warnings": self.warnings,
         }
 
-    @classmethod
-    def from_dict(cls, values: Any) -> "EvaluationReport":
-        """The inverse of ``to_dict``; raises DataError for anything else."""
-        try:
-            if values["schema"] != SCHEMA:
-                raise DataError(f"it has schema {values['schema']}; this vecchess reads {SCHEMA}")
-            participants = tuple(_contender(facts) for facts in values["players"])
-            results = tuple(PairResult.from_dict(facts) for facts in values["pairs"])
-            found = cls(participants, int(values["num_rated"]), results)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise DataError(f"it is no evaluation: {error!r}") from None
-        unknown = {player for one in results for player in one.players} - set(found.names)
-        if unknown:
-            raise DataError(
-                f"it does not name the players {', '.join(sorted(unknown))} of its pairs"
-            )
-        if not 0 < found.num_rated <= len(participants):
-            raise DataError(f"it rates {found.num_rated} of {len(participants)} players")
-        return found
-
 
 def read_evaluation(file: Path) -> EvaluationReport:
     """The evaluation that ``file`` holds; raises ConfigError where it holds none."""
     try:
         data = read_bytes(file, MOST_REPORT_BYTES, of_any_kind=True)
-        return EvaluationReport.from_dict(parse_json_object(data, MOST_REPORT_BYTES))
+        values = parse_json_object(data, MOST_REPORT_BYTES)
+        if (schema := values.get("schema")) != SCHEMA:
+            raise ValueError(f"it has schema {schema}; this vecchess reads {SCHEMA}")
+        parts = (("participants", "players"), ("num_rated", "num_rated"), ("results", "pairs"))
+        given = {field: values[key] for field, key in parts if key in values}
+        return TypeAdapter(EvaluationReport).validate_python(given)
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
-    except (ValueError, DataError) as error:
-        raise ConfigError(f"{file} was not written by vecchess eval: {clip_line(error)}") from None
-
-
-def _contender(facts: dict[str, Any]) -> Participant:
-    found = Participant(**{field.name: facts[field.name] for field in fields(Participant)})
-    for name, value in vars(found).items():
-        if not isinstance(value, bool if name == "is_repeatable" else str):
-            raise ValueError(f"{name} of a player is {value!r}")
-    return found
+    except ValueError as error:
+        reason: object = error
+        if isinstance(error, ValidationError):
+            fault = error.errors()[0]
+            place = ".".join(map(str, fault["loc"]))
+            reason = fault["msg"].removeprefix("Value error, ") + (place and f" ({place})")
+        raise ConfigError(f"{file} was not written by vecchess eval: {clip_line(reason)}") from None

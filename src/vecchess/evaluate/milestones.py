@@ -1,11 +1,11 @@
 """Marks of strength that a network passes while it learns chess from nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from vecchess.arena.ratings.ratings import Ratings
-from vecchess.arena.ratings.score import STANDARD_ERRORS
-from vecchess.evaluate.pair_result import PairResult, joint_counts, score_of
+from vecchess.evaluate.pair_result import PairResult, joint_counts
 from vecchess.evaluate.participant import Participant
 
 SCORES = (("random", 0.70), ("random", 0.85), ("greedy", 0.50), ("minimax:2", 0.50))
@@ -47,17 +47,19 @@ class Milestone:
         }
 
 
-def milestones(player: Participant, results: list[PairResult], ratings: Ratings) -> list[Milestone]:
+def milestones(
+    player: Participant, results: Sequence[PairResult], ratings: Ratings
+) -> list[Milestone]:
     """The milestones with games; those in Elo where ``random`` is the anchor, at 0."""
     return [*_by_score(player, results), *_by_elo(player, ratings)]
 
 
-def _by_score(player: Participant, results: list[PairResult]) -> list[Milestone]:
+def _by_score(player: Participant, results: Sequence[PairResult]) -> list[Milestone]:
     found = []
     for opponent, target in SCORES:
         counts = joint_counts(results, player.identity, opponent)
         if counts is not None:
-            score = score_of(counts)
+            score = counts.score
             name = f"{target:.0%} against {opponent}"
             found.append(Milestone(name, target, score.score, *score.interval))
     return found
@@ -66,12 +68,11 @@ def _by_score(player: Participant, results: list[PairResult]) -> list[Milestone]
 def _by_elo(player: Participant, ratings: Ratings) -> list[Milestone]:
     if ratings.anchor != "random" or player.name not in ratings.players:
         return []
-    place = ratings.players.index(player.name)
-    elo = float(ratings.elo[place])
-    width = STANDARD_ERRORS * float(ratings.standard_errors[place])
+    rating = ratings.rating(player.name)
     found: list[Milestone] = []
     target = FIRST_ELO
     while target <= LEAST_ELO or found[-1].state == "reached":
-        found.append(Milestone(f"{target} Elo above random", target, elo, elo - width, elo + width))
+        name = f"{target} Elo above random"
+        found.append(Milestone(name, target, rating.elo, rating.low, rating.high))
         target += ELO_STEP
     return found

@@ -1,101 +1,70 @@
 """The result of a pairing, as it is kept on disk and in reports."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict
 from secrets import token_hex
-from typing import Any
+from typing import Annotated, Any, Self
+
+import pydantic
+from pydantic import Field, TypeAdapter, model_validator
 
 from vecchess.arena.match.play_match import MatchResult
-from vecchess.arena.ratings.pair_results import PairCounts
-from vecchess.arena.ratings.score import Score
-from vecchess.errors import DataError
+from vecchess.arena.ratings.pair_results import Count, PairCounts
 from vecchess.evaluate.pairing import TOKEN_DIGITS, Pairing
 
-COUNTS = ("wins", "draws", "losses")
-PAIR_KINDS = 5
-MOST = 1 << 40
-"""Larger counts of games are refused."""
+Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True)
-class PairResult:
-    """Results of two participants, named by their identities, from the view of the first."""
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True)
+class PairResult(PairCounts):
+    """Results of two participants, named by their identities, from the view of the first.
 
-    counts: PairCounts
+    At least one pair of games.
+    """
+
     token: str
     """Of the pairing; a random one where playing again would give other games."""
-    distinct_games: int
-    distinct_openings: int
-    mean_plies: float
-    seconds: float
+    distinct_games: Count
+    distinct_openings: Count
+    mean_plies: Figure
+    seconds: Figure
     is_complete: bool
     """False where it was ended early."""
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> Self:
+        if not self.ptnml or not self.games:
+            raise ValueError("it has no pairs of games")
+        return self
 
     @classmethod
     def of(cls, pairing: Pairing, result: MatchResult) -> "PairResult":
         """The result of a match."""
-        facts = result.counter.facts()
+        facts, score = result.counter.facts(), result.score
         return cls(
-            counts=PairCounts.of(pairing.first.identity, pairing.second.identity, result.score),
+            pairing.first.identity, pairing.second.identity,
+            score.wins, score.draws, score.losses, score.ptnml,
             token=pairing.token if pairing.is_repeatable else token_hex(TOKEN_DIGITS // 2),
             distinct_games=facts["distinct_games"],
             distinct_openings=facts["distinct_openings"],
             mean_plies=facts["mean_plies"],
             seconds=round(result.seconds, 2),
             is_complete=result.stopped_by == "games",
-        )
+        )  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "PairResult":
+        """The inverse of ``to_dict``; raises ValueError for anything else."""
+        return TypeAdapter(cls).validate_python(values)
 
     @property
     def players(self) -> frozenset[str]:
         """Identities of both."""
-        return frozenset((self.counts.first, self.counts.second))
-
-    def counts_of(self, identity: str) -> PairCounts:
-        """The games from the view of one of the two."""
-        return self.counts if identity == self.counts.first else self.counts.exchanged()
+        return frozenset((self.first, self.second))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the score they make."""
-        counts = self.counts
-        return {
-            "first": counts.first,
-            "second": counts.second,
-            **score_of(counts).to_dict(),
-            "games": counts.games,
-            "distinct_games": self.distinct_games,
-            "distinct_openings": self.distinct_openings,
-            "mean_plies": self.mean_plies,
-            "seconds": self.seconds,
-            "complete": self.is_complete,
-            "token": self.token,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Any) -> "PairResult":
-        """The inverse of ``to_dict``; raises DataError for anything else."""
-        try:
-            wins, draws, losses = (_count(values[key]) for key in COUNTS)
-            names = str(values["first"]), str(values["second"])
-            ptnml = tuple(_count(count) for count in values["ptnml"])
-            found = cls(
-                counts=PairCounts(*names, wins, draws, losses, ptnml),
-                token=str(values["token"]),
-                distinct_games=_count(values["distinct_games"]),
-                distinct_openings=_count(values["distinct_openings"]),
-                mean_plies=float(values["mean_plies"]),
-                seconds=float(values["seconds"]),
-                is_complete=bool(values["complete"]),
-            )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"not the result of a pair: {error!r}") from None
-        if not _adds_up(found.counts):
-            raise DataError(f"{found.counts}: the pairs are not those of the games")
-        return found
-
-
-def score_of(counts: PairCounts) -> Score:
-    """The score of games played in pairs."""
-    return Score.counted(counts.wins, counts.draws, counts.losses, counts.ptnml or ())
+        return asdict(self) | self.score.to_dict() | {"games": self.games}
 
 
 def unique_results(results: Iterable[PairResult]) -> list[PairResult]:
@@ -103,7 +72,7 @@ def unique_results(results: Iterable[PairResult]) -> list[PairResult]:
     found: dict[str, PairResult] = {}
     for result in results:
         known = found.get(result.token)
-        if known is None or known.counts.games < result.counts.games:
+        if known is None or known.games < result.games:
             found[result.token] = result
     return list(found.values())
 
@@ -113,19 +82,6 @@ def joint_counts(results: Iterable[PairResult], identity: str, other: str) -> Pa
     both, total = frozenset((identity, other)), None
     for result in results:
         if result.players == both:
-            counts = result.counts_of(identity)
+            counts = result if identity == result.first else result.exchanged()
             total = total.joined(counts) if total else counts
     return total
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-        raise ValueError(f"{value!r} is no number of games")
-    return value
-
-
-def _adds_up(counts: PairCounts) -> bool:
-    ptnml = counts.ptnml or ()
-    points = sum(number * count for number, count in enumerate(ptnml))
-    is_whole = len(ptnml) == PAIR_KINDS and 2 * sum(ptnml) == counts.games > 0
-    return is_whole and points == 2 * counts.wins + counts.draws

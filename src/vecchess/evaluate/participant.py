@@ -3,9 +3,10 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import pydantic
 
 from vecchess.arena.players.player_registry import (
     NET,
@@ -30,7 +31,7 @@ NOT_IN_NAME = ("hash", "threads", "timeout", "margin")
 """Settings of an engine that its name leaves out."""
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True)
 class Participant:
     """A player that takes part."""
 
@@ -41,12 +42,8 @@ class Participant:
     identity: str
     """Follows the content: the same for a network under another file name, another for another
     engine under the same spelling."""
-    is_repeatable: bool
+    is_repeatable: pydantic.StrictBool
     """Whether it plays the same game again under the same conditions."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
 
 
 def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto") -> Participant:

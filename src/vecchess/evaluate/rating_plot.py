@@ -61,8 +61,8 @@ def _places(points: list[RatedCheckpoint]) -> tuple[str, list[float]]:
 def _draw_curve(axes: "Axes", points: list[RatedCheckpoint], places: list[float]) -> None:
     from matplotlib.ticker import EngFormatter
 
-    axes.plot(places, [point.elo for point in points], marker=".", label="networks")
-    low, high = [point.low for point in points], [point.high for point in points]
+    axes.plot(places, [point.rating.elo for point in points], marker=".", label="networks")
+    low, high = [point.rating.low for point in points], [point.rating.high for point in points]
     axes.fill_between(places, low, high, alpha=0.2, label="95 %")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 

@@ -9,7 +9,6 @@ from typing import Any
 from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import Ratings
 from vecchess.arena.ratings.score import expected_score
-from vecchess.evaluate.pair_result import score_of
 
 BEYOND = 3.3 / 1.96
 """Widths of the 95 % interval: 3.3 standard errors, by chance in one pair of 1,000."""
@@ -45,12 +44,10 @@ class RatingResidual:
 def large_residuals(all_counts: list[PairCounts], ratings: Ratings) -> list[RatingResidual]:
     """The pairs whose score is further from the expectation of ``ratings`` than chance explains;
     the furthest first."""
-    place = {name: number for number, name in enumerate(ratings.players)}
     found = []
     for counts in all_counts:
-        first, second = place[counts.first], place[counts.second]
-        expected = expected_score(float(ratings.differences[first, second]))
-        score = score_of(counts)
+        expected = expected_score(ratings.difference(counts.first, counts.second).elo)
+        score = counts.score
         low, high = score.interval
         width = high - score.score if expected > score.score else score.score - low
         if abs(expected - score.score) > BEYOND * width:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from vecchess import __version__
 from vecchess.config import MatchConfig
@@ -15,19 +15,11 @@ NO_INFLUENCE = {"concurrency", "gpus", "backend", "threads", "sprt"}
 """Settings that decide no game of an evaluation."""
 
 
-class Reportable(Protocol):
-    """An evaluation, a history."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        ...
-
-
 def report_facts(
-    reportable: Reportable, config: MatchConfig, stopped_by: str, seconds: float
+    values: dict[str, Any], config: MatchConfig, stopped_by: str, seconds: float
 ) -> dict[str, Any]:
-    """A report and its settings, ready for JSON. ``stopped_by``: "" where all was played."""
-    return reportable.to_dict() | {
+    """A report's values with its settings. ``stopped_by``: "" where all was played."""
+    return values | {
         "settings": config.model_dump(mode="json", exclude=NO_INFLUENCE),
         "stopped_by": stopped_by,
         "seconds": round(seconds, 1),

@@ -56,7 +56,7 @@ class ResultCache:
             if values["schema"] != SCHEMA or values["pairing"] != self._key(pairing):
                 return None
             found = PairResult.from_dict(values["result"])
-        except (OSError, ValueError, KeyError, TypeError, DataError):
+        except (OSError, ValueError, KeyError):
             return None
         known = found.players == {pairing.first.identity, pairing.second.identity}
         return found if known and found.is_complete else None

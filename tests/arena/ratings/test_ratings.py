@@ -1,7 +1,9 @@
 """Joint ratings: against another algorithm, at their limits, and what they refuse."""
 
 import json
+from itertools import combinations
 from math import log10, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from vecchess.arena.ratings.bradley_terry import BradleyTerry
 from vecchess.arena.ratings.draw_model import draw_shares, fit_draws
 from vecchess.arena.ratings.pair_results import PairCounts, PairResults
 from vecchess.arena.ratings.ratings import rate
-from vecchess.arena.ratings.score import STANDARD_ERRORS, Score, expected_score
+from vecchess.arena.ratings.score import Score, expected_score
 from vecchess.errors import ConfigError
 
 
@@ -76,9 +78,13 @@ def test_ratings_of_many_players_with_few_games_are_hardly_biased() -> None:
     assert found == pytest.approx(truth, abs=25)
 
 
+def counted(first: str, second: str, score: Score) -> PairCounts:
+    return PairCounts(first, second, score.wins, score.draws, score.losses, score.ptnml)
+
+
 def counts_of(first: str, second: str, *ptnml: int) -> PairCounts:
     points = np.repeat([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 1], [1, 1]], ptnml, axis=0)
-    return PairCounts.of(first, second, Score.of(points.ravel()))
+    return counted(first, second, Score.of(points.ravel()))
 
 
 def test_two_players_are_rated_as_their_match_says() -> None:
@@ -86,7 +92,7 @@ def test_two_players_are_rated_as_their_match_says() -> None:
     counts = counts_of("new", "old", *ptnml)
     found = rate([counts], anchor="old")
     assert found.elo[0] == pytest.approx(55.58, abs=0.1)  # as fastchess says: test_score.py
-    width = STANDARD_ERRORS * found.standard_errors[0]
+    width = found.rating("new").high - found.elo[0]
     assert width == pytest.approx(27.65, rel=0.01)
     assert found.players == ("new", "old")
     assert found.games.tolist() == [580, 580]
@@ -99,22 +105,22 @@ def test_correlation_within_pairs_counts() -> None:
     opposed = rate([PairCounts("a", "b", 50, 0, 50, (0, 0, 50, 0, 0))])
     alike = rate([PairCounts("a", "b", 50, 0, 50, (25, 0, 0, 0, 25))])
     assert alone.elo[1] == opposed.elo[1] == alike.elo[1] == 0.0
-    error = alone.standard_errors[1]
+    error = alone.rating("b").error
     assert error == pytest.approx(400 / np.log(10) * sqrt(4 / 100), rel=0.02)
-    assert alike.standard_errors[1] == pytest.approx(sqrt(2) * error, rel=0.05)
-    assert opposed.standard_errors[1] < 0.3 * error
+    assert alike.rating("b").error == pytest.approx(sqrt(2) * error, rel=0.05)
+    assert opposed.rating("b").error < 0.3 * error
 
 
 def test_draws_narrow_the_errors() -> None:
     decided, drawn = (rate([PairCounts("a", "b", n, 100 - 2 * n, n)]) for n in (50, 5))
-    assert drawn.standard_errors[1] < 0.4 * decided.standard_errors[1]
+    assert drawn.rating("b").error < 0.4 * decided.rating("b").error
 
 
 def test_who_lost_everything_has_a_rating() -> None:
     found = rate([PairCounts("best", "random", 200, 0, 0, (0, 0, 0, 0, 100))])
     assert found.anchor == "random"
     assert found.elo[0] == pytest.approx(400 * log10(200.5 / 0.5), abs=0.1)
-    low = found.elo[0] - STANDARD_ERRORS * found.standard_errors[0]
+    low = found.rating("best").low
     # 200 independent games all won: Wilson's bound is 200 / 203.84, 687 Elo
     assert 400 < low < 700
     assert found.draws_at_equality == 0
@@ -130,10 +136,11 @@ def test_ratings_of_many() -> None:
     assert (found.anchor, found.elo[2]) == ("random", 0.0)
     assert found.elo[0] > found.elo[1] > 100
     # errors add up along a chain: what one match says is independent of the others
-    near, far = found.errors[1, 2], found.errors[0, 2]
-    assert far == pytest.approx(sqrt(near**2 + found.errors[0, 1] ** 2))
-    assert found.los[0, 1] > 0.99
-    assert np.allclose(found.los + found.los.T, 1)
+    above = found.difference("net", "greedy")
+    near, far = found.rating("greedy").error, found.rating("net").error
+    assert far == pytest.approx(sqrt(near**2 + above.error**2))
+    assert above.los > 0.99
+    assert above.los + found.difference("greedy", "net").los == pytest.approx(1)
     told = json.loads(json.dumps(found.to_dict()))
     assert told["anchor"] == {"player": "random", "elo": 0.0}
     assert told["ratings"][0]["player"] == "net"
@@ -146,11 +153,11 @@ def test_ratings_of_many() -> None:
 def test_neither_anchor_nor_order_nor_sides_matter() -> None:
     all_counts = random_meetings(9, 5)
     found = rate(all_counts)
-    other = rate([one.exchanged() for one in reversed(all_counts)], anchor="p3", anchor_elo=1500)
-    assert other.elo[other.players.index("p3")] == 1500
-    order = [other.players.index(name) for name in found.players]
-    assert np.allclose(found.differences, other.differences[np.ix_(order, order)], atol=1e-3)
-    assert np.allclose(found.errors, other.errors[np.ix_(order, order)], atol=1e-3)
+    other = rate([one.exchanged() for one in reversed(all_counts)], anchor="p3")
+    assert other.elo[other.players.index("p3")] == 0
+    for pair in combinations(found.players, 2):
+        one, again = found.difference(*pair), other.difference(*pair)
+        assert (one.elo, one.error) == pytest.approx((again.elo, again.error), abs=1e-3)
 
 
 def test_pieces_of_a_match_are_the_match() -> None:
@@ -182,16 +189,26 @@ def test_the_share_of_draws_is_found_again() -> None:
     [
         ([], "no games"),
         ([PairCounts("a", "b", 0, 0, 0)], "no games"),
-        ([PairCounts("a", "a", 1, 0, 0)], "against itself"),
-        ([PairCounts("a", "b", -1, 2, 0)], "below 0"),
-        ([PairCounts("a", "b", 1, 0, 1, (0, 0, 0, 0, 1))], "not those of its games"),
-        ([PairCounts("a", "b", 1, 0, 1, (0, 1))], "not those of its games"),
         ([PairCounts("a", "b", 1, 0, 1), PairCounts("c", "d", 1, 0, 0)], "connect c, d with a"),
     ],
 )
 def test_what_cannot_be_rated(all_counts: list[PairCounts], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         PairResults.of(all_counts)
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        (("a", "a", 1, 0, 0), "against itself"),
+        (("a", "b", -1, 2, 0), "greater than or equal to 0"),
+        (("a", "b", 1, 0, 1, (0, 0, 0, 0, 1)), "not those of 2 games"),
+        (("a", "b", 1, 0, 1, (0, 1)), "at least 5 items"),
+    ],
+)
+def test_counts_that_cannot_be(counts: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        PairCounts(*counts)
 
 
 def test_an_anchor_has_to_have_played() -> None:
@@ -201,6 +218,6 @@ def test_an_anchor_has_to_have_played() -> None:
 
 def test_draws_alone_leave_an_error() -> None:
     drawn = Score.of(np.full(10, 0.5))
-    ratings = rate([PairCounts.of("one", "other", drawn)], anchor="one")
+    ratings = rate([counted("one", "other", drawn)], anchor="one")
     assert ratings.draws_at_equality < 1
-    assert 10 < ratings.standard_errors[1] < 100
+    assert 10 < ratings.rating("other").error < 100

@@ -2,37 +2,54 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated, Self
 
 import numpy as np
+import pydantic
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from vecchess.arena.ratings.score import Score
 from vecchess.errors import ConfigError
 
+Count = Annotated[int, Field(strict=True, ge=0, le=1 << 40)]
 
-@dataclass(frozen=True)
+
+@pydantic.dataclasses.dataclass(frozen=True)
 class PairCounts:
-    """Games between two players, from the view of the first."""
+    """Games between two players, from the view of the first. Counts that cannot be are a
+    ValueError."""
 
     first: str
     second: str
-    wins: int
-    draws: int
-    losses: int
-    ptnml: tuple[int, ...] | None = None
+    wins: Count
+    draws: Count
+    losses: Count
+    ptnml: Annotated[tuple[Count, ...], Field(min_length=5, max_length=5)] | None = None
     """Pairs by points: 0, 1/2, 1, 1 1/2, 2, of all these games; None where they are single."""
 
-    @classmethod
-    def of(cls, first: str, second: str, score: Score) -> "PairCounts":
-        """The counts of a match."""
-        return cls(first, second, score.wins, score.draws, score.losses, score.ptnml)
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if self.first == self.second:
+            raise ValueError(f"{self.first} cannot be rated by games against itself")
+        if self.ptnml is not None:
+            points = sum(number * count for number, count in enumerate(self.ptnml))
+            games_of_pairs = 2 * sum(self.ptnml), 2 * self.wins + self.draws
+            if games_of_pairs != (self.games, points):
+                raise ValueError(f"pairs {self.ptnml} are not those of {self.games} games")
+        return self
 
     @property
     def games(self) -> int:
         """All of them."""
         return self.wins + self.draws + self.losses
+
+    @property
+    def score(self) -> Score:
+        """The score of games played in pairs, at least one."""
+        return Score.counted(self.wins, self.draws, self.losses, self.ptnml or ())
 
     @property
     def trials(self) -> NDArray[np.int64]:
@@ -66,10 +83,9 @@ class PairResults:
     def of(cls, all_counts: Iterable[PairCounts]) -> "PairResults":
         """Sum the counts of the same players.
 
-        Raises ConfigError where there are no games, where a player meets itself, where counts make
-        no sense, and where not all players are connected by games.
+        Raises ConfigError where there are no games, and where games do not connect all players.
         """
-        played = [counts for counts in all_counts if _is_sound(counts) and counts.games]
+        played = [counts for counts in all_counts if counts.games]
         players = tuple(dict.fromkeys(name for m in played for name in (m.first, m.second)))
         if not played:
             raise ConfigError("there are no games to rate players by")
@@ -110,20 +126,3 @@ class PairResults:
                 f"no games connect {', '.join(apart)} with {self.players[0]}, not even through "
                 "others: rate them apart, or have them play"
             )
-
-
-def _is_sound(counts: PairCounts) -> bool:
-    """True; raises ConfigError for impossible counts."""
-    both = f"{counts.first} against {counts.second}"
-    if counts.first == counts.second:
-        raise ConfigError(f"{both}: a player cannot be rated by games against itself")
-    numbers = (counts.wins, counts.draws, counts.losses, *(counts.ptnml or ()))
-    if min(numbers) < 0:
-        raise ConfigError(f"{both}: a number of games is below 0")
-    if counts.ptnml is not None:
-        pairs = sum(counts.ptnml)
-        points = sum(number * count for number, count in enumerate(counts.ptnml))
-        agree = 2 * pairs == counts.games and points == 2 * counts.wins + counts.draws
-        if len(counts.ptnml) != 5 or not agree:
-            raise ConfigError(f"{both}: pairs {counts.ptnml} are not those of its games")
-    return True

@@ -7,7 +7,7 @@ is ``bradley_terry``.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,53 @@ DEFAULT_ANCHOR = "random"
 
 
 @dataclass(frozen=True)
+class EloDifference:
+    """How much stronger one player is than another."""
+
+    first: str
+    second: str
+    elo: float
+    error: float
+    """Standard error, Elo."""
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval, Elo."""
+        return self.elo - STANDARD_ERRORS * self.error
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval, Elo."""
+        return self.elo + STANDARD_ERRORS * self.error
+
+    @property
+    def los(self) -> float:
+        """Likelihood that the first is the stronger, 0 to 1."""
+        return float(ndtr(self.elo / self.error)) if self.error else 0.5
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "elo": round(self.elo, 1),
+            "elo_low": round(self.low, 1),
+            "elo_high": round(self.high, 1),
+            "los": round(self.los, 4),
+        }
+
+
+@dataclass(frozen=True)
 class Ratings:
     """P players on one scale, in the order in which they were first named."""
 
     players: tuple[str, ...]
     anchor: str
-    """The player whose rating is given; all else is relative to it."""
+    """The player whose rating is 0; all else is relative to it."""
     elo: NDArray[np.float64]
     """float64[P]."""
     covariance: NDArray[np.float64]
-    """float64[P, P], Elo squared; nothing for the anchor. Of a difference: see ``errors``."""
+    """float64[P, P], Elo squared; nothing for the anchor."""
     draws_at_equality: float
     """Share of games, 0 to 1, that two players of one strength are expected to draw."""
     games: NDArray[np.int64]
@@ -48,68 +85,49 @@ class Ratings:
         """Games that the prior comes to, see ``bradley_terry``."""
         return len(self.players) - 1
 
-    @property
-    def standard_errors(self) -> NDArray[np.float64]:
-        """float64[P]: of the difference to the anchor, Elo."""
-        errors: NDArray[np.float64] = np.sqrt(np.diagonal(self.covariance))
-        return errors
+    def difference(self, first: str, second: str) -> EloDifference:
+        """How much stronger ``first`` is than ``second``."""
+        one, two = self.players.index(first), self.players.index(second)
+        contrast = np.zeros(len(self.players))
+        contrast[one] += 1
+        contrast[two] -= 1
+        variance = max(0.0, float(contrast @ self.covariance @ contrast))
+        return EloDifference(first, second, float(self.elo[one] - self.elo[two]), sqrt(variance))
 
-    @property
-    def differences(self) -> NDArray[np.float64]:
-        """float64[P, P]: how many Elo the player of the row is above that of the column."""
-        return self.elo[:, None] - self.elo
-
-    @property
-    def errors(self) -> NDArray[np.float64]:
-        """float64[P, P]: standard errors of ``differences``."""
-        variance = np.diagonal(self.covariance)
-        squares = variance[:, None] + variance - 2 * self.covariance
-        errors: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0))
-        return errors
-
-    @property
-    def los(self) -> NDArray[np.float64]:
-        """float64[P, P]: likelihood that the player of the row is the stronger, 0 to 1."""
-        errors = self.errors
-        np.fill_diagonal(errors, 1)
-        superiority: NDArray[np.float64] = ndtr(self.differences / errors)
-        return superiority
+    def rating(self, player: str) -> EloDifference:
+        """The rating of ``player``: how much stronger it is than the anchor."""
+        return self.difference(player, self.anchor)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, the strongest player first; no matrices, for there may be hundreds
         of players."""
-        order = np.argsort(-self.elo, kind="stable")
-        width = STANDARD_ERRORS * self.standard_errors
-        rows = [
-            {
-                "player": self.players[number],
-                "elo": round(float(self.elo[number]), 1),
-                "elo_low": round(float(self.elo[number] - width[number]), 1),
-                "elo_high": round(float(self.elo[number] + width[number]), 1),
-                "standard_error": round(float(self.standard_errors[number]), 2),
-                "games": int(self.games[number]),
-                "score": round(float(self.scores[number]), 4),
-            }
-            for number in order
-        ]
+        rows = []
+        for number in np.argsort(-self.elo, kind="stable"):
+            rating = self.rating(self.players[number])
+            rows.append(
+                {
+                    "player": rating.first,
+                    "elo": round(rating.elo, 1),
+                    "elo_low": round(rating.low, 1),
+                    "elo_high": round(rating.high, 1),
+                    "standard_error": round(rating.error, 2),
+                    "games": int(self.games[number]),
+                    "score": round(float(self.scores[number]), 4),
+                }
+            )
         return {
-            "anchor": {"player": self.anchor, "elo": float(self.elo[self._place(self.anchor)])},
+            "anchor": {"player": self.anchor, "elo": 0.0},
             "virtual_draws": self.virtual_draws,
             "draws_at_equality": round(self.draws_at_equality, 4),
             "ratings": rows,
         }
 
-    def _place(self, player: str) -> int:
-        return self.players.index(player)
 
-
-def rate(
-    all_counts: Iterable[PairCounts], anchor: str | None = None, anchor_elo: float = 0.0
-) -> Ratings:
+def rate(all_counts: Iterable[PairCounts], anchor: str | None = None) -> Ratings:
     """The likeliest ratings of all players that played, with their errors.
 
-    ``anchor`` is rated ``anchor_elo``; None is "random" where it played, else the first player
-    named. Raises ConfigError for an anchor without games and for what ``PairResults.of`` refuses.
+    ``anchor`` is rated 0 Elo; None is "random" where it played, else the first player named.
+    Raises ConfigError for an anchor without games and for what ``PairResults.of`` refuses.
     """
     table = PairResults.of(all_counts)
     if anchor is None:
@@ -123,7 +141,7 @@ def rate(
     return Ratings(
         players=table.players,
         anchor=anchor,
-        elo=anchor_elo + ELO * model.with_anchor @ strengths,
+        elo=ELO * model.with_anchor @ strengths,
         covariance=ELO**2 * model.covariance(strengths, drawn),
         draws_at_equality=drawn,
         games=games,
