@@ -18,17 +18,30 @@ NO_FORFEIT = 0
 
 
 @dataclass(frozen=True)
-class MoveRequests:
+class SlotRows:
+    """K rows in arrays. slots: int64[K] slot of the match of each game, from 0, no two alike."""
+
+    slots: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """K"""
+        return len(self.slots)
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Some of them, int64[k] of 0 .. K - 1."""
+        return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class MoveRequests(SlotRows):
     """K games, none of them over, in which the player is to move.
 
-    slots: int64[K] slot of the match in which each game is played, from 0, no two alike. games:
-    int64[K] numbers of the games, plies: int64[K] played in each so far; both choose the random
-    numbers. positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in them
-    (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.history``). starts:
+    games: int64[K] numbers of the games, plies: int64[K] played in each so far; both choose the
+    random numbers. positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in
+    them (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.history``). starts:
     uint64[K, 8] where the games began, moves: uint16[K, plies] made since, mover's view.
     """
 
-    slots: NDArray[np.int64]
     games: NDArray[np.int64]
     plies: NDArray[np.int64]
     positions: NDArray[np.uint64]
@@ -37,37 +50,20 @@ class MoveRequests:
     starts: NDArray[np.uint64]
     moves: NDArray[np.uint16]
 
-    def __len__(self) -> int:
-        """K"""
-        return len(self.slots)
-
-    def take(self, rows: NDArray[np.int64]) -> "MoveRequests":
-        """Some of them, int64[k] of 0 .. K - 1."""
-        return MoveRequests(*(getattr(self, field.name)[rows] for field in fields(self)))
-
 
 @dataclass(frozen=True)
-class MoveReplies:
+class MoveReplies(SlotRows):
     """The moves of a player in K games.
 
-    slots: int64[K]. moves: uint16[K] legal ones, mover's view. values: float32[K] the score the
+    moves: uint16[K] legal ones, mover's view. values: float32[K] the score the
     mover expects, 0 to 1, NaN where unknown. visits: int64[K] positions searched, 0 where unknown.
     forfeits: uint8[K] ``match_game.Forfeit`` of a player that loses instead of moving.
     """
 
-    slots: NDArray[np.int64]
     moves: NDArray[np.uint16]
     values: NDArray[np.float32]
     visits: NDArray[np.int64]
     forfeits: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        """K"""
-        return len(self.slots)
-
-    def take(self, rows: NDArray[np.int64]) -> "MoveReplies":
-        """Some of them, int64[k] of 0 .. K - 1."""
-        return MoveReplies(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @classmethod
     def of_moves(cls, slots: NDArray[np.int64], moves: NDArray[np.uint16]) -> Self:
@@ -141,15 +137,8 @@ class ImmediatePlayer(ABC):
         self._asked: list[MoveRequests] = []
 
     @abstractmethod
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
-        """A legal move in each of K games, ``uint16[K]``, mover's view. See ``MoveRequests``."""
+    def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
+        """A legal move in each of the K games of ``requests``, ``uint16[K]``, mover's view."""
 
     @property
     def is_idle(self) -> bool:
@@ -162,10 +151,7 @@ class ImmediatePlayer(ABC):
 
     def replies(self) -> MoveReplies:
         """See ``Player``."""
-        parts = []
-        for asked in self._asked:
-            moves = self.choose(asked.positions, asked.keys, asked.past, asked.games, asked.plies)
-            parts.append(MoveReplies.of_moves(asked.slots, moves))
+        parts = [MoveReplies.of_moves(asked.slots, self.choose(asked)) for asked in self._asked]
         self._asked.clear()
         return MoveReplies.joined(parts)
 
@@ -185,17 +171,13 @@ def choose_moves(player: Player, requests: MoveRequests) -> MoveReplies:
     return replies.take(np.array(order, np.int64))
 
 
-def draw_below(
-    seed: int, games: NDArray[np.int64], plies: NDArray[np.int64], ends: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def draw_below(seed: int, requests: MoveRequests, ends: NDArray[np.int32]) -> NDArray[np.int64]:
     """int64[K]: a number from 0 to below each of ``ends``, chosen by seed, game and ply."""
-    words = random_words(seed, games, plies) >> np.uint64(32)
+    words = random_words(seed, requests) >> np.uint64(32)
     return (words * ends.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
 
 
-def random_words(
-    seed: int, games: NDArray[np.int64], plies: NDArray[np.int64]
-) -> NDArray[np.uint64]:
+def random_words(seed: int, requests: MoveRequests) -> NDArray[np.uint64]:
     """uint64[K]: 64 random bits for each game and ply."""
-    pairs = zip(games.tolist(), plies.tolist(), strict=True)
+    pairs = zip(requests.games.tolist(), requests.plies.tolist(), strict=True)
     return np.array([random_word(seed, game, ply) for game, ply in pairs], np.uint64)

@@ -3,11 +3,11 @@
 - ``run_uci`` a conversation over two file descriptors, from settings to its end
 - ``session`` the commands of a GUI, and the state of a conversation
 - ``parse_command`` the lines of a GUI as values
-- ``engine_options``, ``apply_options`` the options of a GUI; opens what they name
+- ``engine_options`` the options of a GUI
 - ``searcher`` the thread that owns network and trees, and its tasks
 - ``go_command``, ``time_manager`` one search from ``go`` to ``bestmove``; the time for a move
 - ``tasks`` the other tasks: count leaves, evaluate a position, bench
-- ``engine_state`` network, cache, tablebases and tree
+- ``engine_state`` network, cache, tablebases and tree, opened as the options say
 - ``search_snapshot``, ``info`` the present state of a search, and its lines
 - ``uci_board`` the game of ``position``, and moves between both notations
 - ``strength`` limited strength

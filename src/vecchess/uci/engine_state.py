@@ -1,5 +1,7 @@
 """The network and the tree: opened when first needed, and again when their settings change."""
 
+import gc
+from time import monotonic
 from typing import Any
 
 import chess
@@ -7,14 +9,18 @@ import chess
 from vecchess.analysis.open_evaluator import PositionEvaluator, open_evaluator
 from vecchess.chess.fen import from_board
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, VecchessError
+from vecchess.jit import cache_dir
 from vecchess.runtime.devices import CPU, parse_gpus
 from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree_memory import MEGABYTE, TreeLimits, machine_bytes
-from vecchess.uci.uci_board import UciGame, to_move
+from vecchess.uci.engine_options import Options
+from vecchess.uci.parse_command import Position
+from vecchess.uci.search_snapshot import SearchSnapshot
+from vecchess.uci.uci_board import UciGame, set_up, to_move
 
 CPU_LANES, GPU_LANES = 32, 256
 CACHE_SHARE = 4
@@ -26,21 +32,25 @@ _TREE_FIELDS = (
     "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction", "root_fpu_reduction",
     "policy_temperature",
 )  # fmt: skip
-
-
 _NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes")
+OPENED = (*_NETWORK_FIELDS, "hash_mb", "syzygy")
+MARK = "uci-{}.compiled"
+WARM_SIMS, WARM_LANES = 200, 2
 
 
 class EngineState:
     """Network, cache, tablebases, tree, and the game searched last. One thread owns it."""
 
-    def __init__(self, report_line: ReportLine) -> None:
-        """Nothing is opened yet. ``report_line`` takes lines for people."""
+    def __init__(self, options: Options, inform: ReportLine, note: ReportLine) -> None:
+        """Nothing is opened yet. ``options``: where settings that cannot be opened are restored.
+        ``inform`` takes errors for the GUI, ``note`` lines for people."""
+        self._options, self._inform, self._note = options, inform, note
+        self._good = UciConfig()
+        """The settings that were opened last without an error."""
         self.speed = FIRST_SPEED
         """Simulations a second, of late."""
         self.is_warm = False
         """Whether the open network has been searched with."""
-        self._report_line = report_line
         self._evaluator: PositionEvaluator | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
@@ -48,6 +58,56 @@ class EngineState:
         self._opened: tuple[object, object, object] = (None, None, None)
         self._session_key: object = None
         self._game: UciGame | None = None
+
+    def load(self, config: UciConfig) -> UciConfig:
+        """Open what ``config`` names, and search with it once; returns ``config``, or the settings
+        that are used instead."""
+        try:
+            self.open(config)
+        except (VecchessError, MemoryError, OSError) as error:
+            reason = " ".join(str(error).split()) or "out of memory"
+            self._inform(f"error: {reason} (still using {self._good.net})")
+            self._options.config = self._without(self._options.config, config)
+            config = self._without(config, config)
+            self.open(config)
+        self._good = config
+        if not self.is_warm:
+            self._warm_up(config)
+        return config
+
+    def _without(self, config: UciConfig, failed: UciConfig) -> UciConfig:
+        """``config`` with the last good value of each setting unchanged since ``failed``."""
+        same = (name for name in OPENED if getattr(config, name) == getattr(failed, name))
+        return config.model_copy(update={name: getattr(self._good, name) for name in same})
+
+    def _warm_up(self, config: UciConfig) -> None:
+        """Search two positions of a game before the first search whose time counts.
+
+        All kernels are then compiled, or loaded from the cache, and the speed is known.
+        """
+        kind = config.net if config.net in BUILT_IN_NETS else config.backend
+        mark, start = cache_dir("search") / MARK.format(kind), monotonic()
+        if not mark.exists():
+            self._note("compiling the search and its network (once per version) ...")
+        plain = config.model_copy(update={"limit_strength": False})
+        session = self.session(plain)
+        for moves in ((), ("e2e4", "c7c5")):
+            game = set_up(Position(moves=moves))
+            self.set_up(game)
+            session.begin(WARM_SIMS, WARM_LANES)
+            snapshot = SearchSnapshot(session, game, plain, monotonic(), self.speed)
+            while not session.is_over:
+                session.advance(session.compute())
+            snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, strength=None)))
+            self.speed = snapshot.speed
+        session.decide()
+        self.clear()
+        self.is_warm = True
+        gc.collect()
+        gc.freeze()  # a full collection over what numba and torch made takes 0.1 s, on the clock
+        if not mark.exists():
+            self._note(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
+            mark.touch()
 
     def open(self, config: UciConfig) -> None:
         """Have network, cache and tablebases ready: those there are, where settings are the same.
@@ -66,9 +126,7 @@ class EngineState:
             cache = _new_cache(config.hash_mb)
         if is_new:
             known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
-            evaluator = open_evaluator(
-                build(AnalyseConfig, known), _lanes(config), self._report_line
-            )
+            evaluator = open_evaluator(build(AnalyseConfig, known), _lanes(config), self._note)
             cache.clear()
         self._session = self._session_key = None
         self._evaluator, self._cache, self._tables = evaluator, cache, tables

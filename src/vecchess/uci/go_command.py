@@ -4,7 +4,6 @@ The searcher's thread runs it. The thread that reads commands may stop it at any
 writes the answer itself, from the present tree: no answer waits for a step of the network.
 """
 
-from collections.abc import Callable
 from math import inf
 from threading import Event, Lock
 from time import monotonic
@@ -18,6 +17,7 @@ from vecchess.uci.engine_state import EngineState
 from vecchess.uci.info import best_move
 from vecchess.uci.parse_command import Go
 from vecchess.uci.search_snapshot import SearchSnapshot
+from vecchess.uci.searcher import Task
 from vecchess.uci.strength import strength_limit
 from vecchess.uci.time_manager import Budget, is_enough
 from vecchess.uci.uci_board import UciGame, encode_move, legal_move, write_move
@@ -29,23 +29,22 @@ SIMS_A_LANE = 100
 CHECK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
 """Intervals of a check of the clock, of new info lines, and of unchanged ones."""
 
-Load = Callable[[EngineState, UciConfig], UciConfig]
-"""Opens what settings name; returns them, or the settings that are used instead."""
 
-
-class GoSearch:
+class GoSearch(Task):
     """One ``go``."""
 
     def __init__(
-        self, go: Go, game: UciGame, config: UciConfig, load: Load, start_s: float,
-        write: ReportLine, debug: bool = False,
+        self, go: Go, game: UciGame, config: UciConfig, start_s: float, write: ReportLine,
+        debug: bool = False,
     ) -> None:  # fmt: skip
         """The clock started at ``start_s`` (``monotonic``). ``write`` takes lines for the GUI."""
+        super().__init__()
         self._go, self._game, self._config = go, game, config
-        self._load, self._write, self._debug = load, write, debug
+        self._write, self._debug = write, debug
         self._start = self._clock_start = start_s
         self._lock, self._woken = Lock(), Event()
-        self._is_stopped = self._is_answered = self._is_planned = False
+        self.is_answered = self._is_planned = False
+        """``bestmove`` was written."""
         self._is_pondering = go.ponder
         self._sims = MOST_SIMS
         self._session: GameSearch | None = None
@@ -56,14 +55,9 @@ class GoSearch:
         self._budget = Budget.of(go, white, config.move_overhead_ms / 1000, config.ponder)
         self._strength = strength_limit(config)
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether ``bestmove`` was written."""
-        return self._is_answered
-
     def stop(self) -> None:
         """Answer as soon as possible: at once when the root is evaluated."""
-        self._is_stopped = True
+        super().stop()
         self._woken.set()
         with self._lock:
             if self._snapshot is not None:
@@ -77,7 +71,7 @@ class GoSearch:
 
     def run(self, engine: EngineState) -> None:
         """Search and answer, in the searcher's thread. Raises the network's errors."""
-        self._config = self._load(engine, self._config)
+        self._config = engine.load(self._config)
         moves = self._moves()
         if not moves:
             self._wait_for_gui()
@@ -102,8 +96,8 @@ class GoSearch:
     def answer_error(self) -> None:
         """Answer with any legal move."""
         with self._lock:
-            if not self._is_answered:
-                self._is_answered = True
+            if not self.is_answered:
+                self.is_answered = True
                 board = self._game.board
                 chess960 = self._config.chess960 or self._game.writes_chess960
                 moves = self._moves()[:1]
@@ -150,7 +144,7 @@ class GoSearch:
         session.begin(self._sims, lanes, [encode_move(self._game.board, move) for move in only])
         self._session = session
         self._snapshot = SearchSnapshot(session, self._game, self._config, self._start, speed)
-        if self._is_stopped:
+        if self._stopped.is_set():
             self._answer()
 
     # during the search
@@ -160,9 +154,9 @@ class GoSearch:
         now, session, snapshot = monotonic(), self._session, self._snapshot
         assert session is not None
         assert snapshot is not None
-        if self._is_stopped:
+        if self._stopped.is_set():
             self._answer()
-        if self._is_answered or now < self._next_check or session.visits == 0:
+        if self.is_answered or now < self._next_check or session.visits == 0:
             return
         self._next_check = now + CHECK_S
         is_held = self._is_pondering or self._go.infinite
@@ -185,7 +179,7 @@ class GoSearch:
         if self._snapshot is not None and (self._is_pondering or self._go.infinite):
             with self._lock:
                 self._show(self._snapshot, inf)
-        while not (self._is_answered or self._is_stopped):
+        while not (self.is_answered or self._stopped.is_set()):
             if not (self._is_pondering or self._go.infinite):
                 return
             self._woken.wait()
@@ -198,14 +192,14 @@ class GoSearch:
         lines = snapshot.lines()
         state = (snapshot.figures.depth, *(line.actions[0] for line in lines))
         self._next_show = now + SHOW_S
-        if not self._is_answered and (state != self._shown or now >= self._shown_at + REPEAT_S):
+        if not self.is_answered and (state != self._shown or now >= self._shown_at + REPEAT_S):
             self._shown, self._shown_at = state, now
             for line in snapshot.info(lines):
                 self._write(line)
 
     def _answer(self) -> None:
         """Write the last lines and the move, once; open evaluations end afterwards."""
-        if self._is_answered:
+        if self.is_answered:
             return
         session, snapshot = self._session, self._snapshot
         assert session is not None
@@ -216,14 +210,14 @@ class GoSearch:
         best = best_move(snapshot.names(lines[0].actions if lines else (action,)))
         for line in (*snapshot.info(lines), best):
             self._write(line)
-        self._is_answered = True
+        self.is_answered = True
         self._woken.set()
 
     def _answer_without_moves(self) -> None:
         """Answer a position without legal moves, as Stockfish does."""
         with self._lock:
-            if not self._is_answered:
-                self._is_answered = True
+            if not self.is_answered:
+                self.is_answered = True
                 mated = self._game.board.is_checkmate()
                 self._write(f"info depth 0 score {'mate' if mated else 'cp'} 0")
                 self._write(best_move(()))

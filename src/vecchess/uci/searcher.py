@@ -2,50 +2,38 @@
 
 import sys
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Condition, Event, Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from vecchess.errors import VecchessError
-from vecchess.runtime.reporting import ReportLine
 
 if TYPE_CHECKING:
     from vecchess.uci.engine_state import EngineState
 
 
-class Task(Protocol):
+class Task(ABC):
     """Work for the searcher's thread."""
-
-    def run(self, engine: "EngineState") -> None:
-        """Carry it out, in the searcher's thread."""
-        ...
-
-    def stop(self) -> None:
-        """Make ``run`` return soon. Called by other threads, before and while it runs."""
-        ...
-
-    def answer_error(self) -> None:
-        """``run`` raised an error: write the line that the GUI waits for."""
-        ...
-
-
-class StoppableTask:
-    """A task that checks for ``stop`` and writes nothing after an error."""
 
     def __init__(self) -> None:
         """Not stopped yet."""
         self._stopped = Event()
 
+    @abstractmethod
+    def run(self, engine: "EngineState") -> None:
+        """Carry it out, in the searcher's thread."""
+
     def stop(self) -> None:
-        """End soon."""
+        """Make ``run`` return soon. Called by other threads, before and while it runs."""
         self._stopped.set()
 
-    def answer_error(self) -> None:
-        """Nothing: the error itself was written."""
+    def answer_error(self) -> None:  # noqa: B027  (most write nothing)
+        """``run`` raised an error: write the line that the GUI waits for."""
 
 
-class BackgroundTask(StoppableTask):
+class BackgroundTask(Task):
     """Short work for the searcher's thread, in its turn."""
 
     def __init__(
@@ -68,9 +56,12 @@ class BackgroundTask(StoppableTask):
 class Searcher:
     """Runs tasks in the order of posting."""
 
-    def __init__(self, note: ReportLine, on_error: Callable[[Task, str], object]):
-        """``note`` takes lines for people; ``on_error`` a task that failed, with the reason."""
-        self._note, self._on_error = note, on_error
+    def __init__(
+        self, open_engine: "Callable[[], EngineState]", on_error: Callable[[Task, str], object]
+    ) -> None:
+        """``open_engine`` is called in the thread; ``on_error`` takes a task that failed, with the
+        reason."""
+        self._open_engine, self._on_error = open_engine, on_error
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._open: list[Task] = []
         self._changed = Condition()
@@ -106,9 +97,7 @@ class Searcher:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        from vecchess.uci.engine_state import EngineState
-
-        engine = EngineState(self._note)
+        engine = self._open_engine()
         while (task := self._tasks.get()) is not None:
             try:
                 task.run(engine)

@@ -9,7 +9,6 @@ from vecchess import __version__
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import ReportLine
-from vecchess.uci.apply_options import OptionApplier
 from vecchess.uci.engine_options import CLEAR_HASH, Options
 from vecchess.uci.parse_command import (
     Go,
@@ -42,8 +41,7 @@ class Session:
         """``write`` takes a line for the GUI."""
         self._write = write
         self._options = Options(config)
-        self._applier = OptionApplier(self._options, self._inform, _print_note)
-        self._searcher = Searcher(_print_note, self._report_error)
+        self._searcher = Searcher(self._open_engine, self._report_error)
         self._game: UciGame | None = None
         self._search: GoSearch | None = None
         self._is_debugging = False
@@ -103,12 +101,7 @@ class Session:
             self._write("readyok")
             return
         config = self._options.config
-
-        self._searcher.post(
-            BackgroundTask(
-                lambda engine: self._applier.load(engine, config), lambda: self._write("readyok")
-            )
-        )
+        self._run_in_turn(lambda engine: engine.load(config), lambda: self._write("readyok"))
 
     def _set_option(self, words: Sequence[str], now: float) -> None:
         option = parse_set_option(words)
@@ -181,9 +174,7 @@ class Session:
     def _evaluate(self, words: Sequence[str], now: float) -> None:
         from vecchess.uci.tasks import EvalTask
 
-        self._searcher.post(
-            EvalTask(self._current_game(), self._options.config, self._applier.load, self._write)
-        )
+        self._searcher.post(EvalTask(self._current_game(), self._options.config, self._write))
 
     def _bench(self, words: Sequence[str], now: float) -> None:
         from vecchess.uci.tasks import BENCH_SIMS, BenchTask
@@ -192,8 +183,7 @@ class Session:
         if not given.isdecimal() or not 1 <= int(given) <= 1 << 24:
             self._inform(f'bench: simulations of a position are 1 to 16777216, not "{given}"')
             return
-        config, load = self._options.config, self._applier.load
-        self._searcher.post(BenchTask(config, load, int(given), self._write))
+        self._searcher.post(BenchTask(self._options.config, int(given), self._write))
 
     def _help(self, words: Sequence[str], now: float) -> None:
         for line in HELP:
@@ -204,16 +194,8 @@ class Session:
     def _start_search(self, go: Go, now: float) -> None:
         from vecchess.uci.go_command import GoSearch
 
-        config = self._options.config
-        self._search = GoSearch(
-            go,
-            self._current_game(),
-            config,
-            self._applier.load,
-            now,
-            self._write,
-            self._is_debugging,
-        )
+        game, config = self._current_game(), self._options.config
+        self._search = GoSearch(go, game, config, now, self._write, self._is_debugging)
         self._searcher.post(self._search)
 
     def _perft(self, depth: int) -> None:
@@ -240,8 +222,15 @@ class Session:
     def _is_busy(self) -> bool:
         return any(not isinstance(task, BackgroundTask) for task in self._searcher.open_tasks)
 
-    def _run_in_turn(self, work: "Callable[[EngineState], object]") -> None:
-        self._searcher.post(BackgroundTask(work))
+    def _run_in_turn(
+        self, work: "Callable[[EngineState], object]", after: Callable[[], object] = lambda: None
+    ) -> None:
+        self._searcher.post(BackgroundTask(work, after))
+
+    def _open_engine(self) -> "EngineState":
+        from vecchess.uci.engine_state import EngineState
+
+        return EngineState(self._options, self._inform, _print_note)
 
     def _inform(self, line: str) -> None:
         self._write(f"info string {line}")

@@ -14,10 +14,9 @@ from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import Line, root_estimate
 from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.uci.engine_state import EngineState
-from vecchess.uci.go_command import Load
 from vecchess.uci.info import points, wdl
 from vecchess.uci.parse_command import Position
-from vecchess.uci.searcher import StoppableTask
+from vecchess.uci.searcher import Task
 from vecchess.uci.uci_board import UciGame, set_up, uci_line, write_move
 
 BENCH_SIMS = 1000
@@ -44,7 +43,7 @@ BENCH_FENS = (
 chessprogramming.org's *Perft Results*, Chess960 castling, and endings."""
 
 
-class PerftTask(StoppableTask):
+class PerftTask(Task):
     """``go perft``: leaves below each move, as Stockfish prints them."""
 
     def __init__(self, game: UciGame, depth: int, chess960: bool, write: ReportLine) -> None:
@@ -81,21 +80,21 @@ class PerftTask(StoppableTask):
         return total
 
 
-class BenchTask(StoppableTask):
+class BenchTask(Task):
     """``bench``: the fixed positions. Its nodes are a signature of the search.
 
     Nodes are moves made on the board, as alpha-beta programs count them: the lengths of all paths
     down the tree. So they change with every choice of the search, unlike the simulations.
     """
 
-    def __init__(self, config: UciConfig, load: Load, sims: int, write: ReportLine) -> None:
+    def __init__(self, config: UciConfig, sims: int, write: ReportLine) -> None:
         """``sims``: simulations of each position. ``write`` takes the lines for the GUI."""
         super().__init__()
-        self._config, self._load, self._sims, self._write = config, load, sims, write
+        self._config, self._sims, self._write = config, sims, write
 
     def run(self, engine: EngineState) -> None:
         """Search one position after the other, each with an empty tree and cache."""
-        session, nodes, seconds = engine.session(self._load(engine, self._config)), 0, 0.0
+        session, nodes, seconds = engine.session(engine.load(self._config)), 0, 0.0
         for number, fen in enumerate(BENCH_FENS, 1):
             if self._stopped.is_set():
                 break
@@ -123,20 +122,20 @@ class BenchTask(StoppableTask):
                 session.end()
 
 
-class EvalTask(StoppableTask):
+class EvalTask(Task):
     """``eval``: the network's evaluation of the position, without a search."""
 
-    def __init__(self, game: UciGame, config: UciConfig, load: Load, write: ReportLine) -> None:
+    def __init__(self, game: UciGame, config: UciConfig, write: ReportLine) -> None:
         """``write`` takes the lines for the GUI."""
         super().__init__()
-        self._game, self._config, self._load, self._write = game, config, load, write
+        self._game, self._config, self._write = game, config, write
 
     def run(self, engine: EngineState) -> None:
         """Evaluate the position once; the tree is dropped."""
         if not any(self._game.board.legal_moves):
             self._write("\nFinal evaluation: none (game over)\n")
             return
-        engine.session(self._load(engine, self._config))
+        engine.session(engine.load(self._config))
         session = engine.set_up(self._game)
         session.evaluate_root()
         for line in self._lines(session, str(engine.facts.get("net"))):

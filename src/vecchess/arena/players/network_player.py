@@ -68,7 +68,7 @@ class PolicyPlayer:
         questions.legal[slots] = actions
         questions.num_legal[slots] = counts
         self._moves[slots] = moves
-        self._words[slots] = random_words(self._seed, requests.games, requests.plies)
+        self._words[slots] = random_words(self._seed, requests)
         self._engine.submit(slots.astype(np.int32))
 
     def replies(self) -> MoveReplies:

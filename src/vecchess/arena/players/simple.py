@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.player_protocol import ImmediatePlayer, draw_below
-from vecchess.chess.history import Pasts
+from vecchess.arena.player_protocol import ImmediatePlayer, MoveRequests, draw_below
 from vecchess.chess.make import make
 from vecchess.chess.movegen import count_moves, legal_moves
 from vecchess.chess.planes import MATERIAL_WEIGHTS, encode_planes
@@ -30,17 +29,10 @@ class RandomPlayer(ImmediatePlayer):
         super().__init__("random")
         self.seed = seed
 
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
+    def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
         """See ``ImmediatePlayer``."""
-        moves, counts = legal_moves(positions)
-        return moves[np.arange(len(moves)), draw_below(self.seed, games, plies, counts)]
+        moves, counts = legal_moves(requests.positions)
+        return moves[np.arange(len(moves)), draw_below(self.seed, requests, counts)]
 
 
 class GreedyPlayer(ImmediatePlayer):
@@ -54,21 +46,15 @@ class GreedyPlayer(ImmediatePlayer):
         super().__init__("greedy")
         self.seed = seed
 
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
+    def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
         """See ``ImmediatePlayer``."""
+        positions = requests.positions
         moves, counts = legal_moves(positions)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
         children = make(np.repeat(positions, counts, axis=0), moves[is_legal])
         worth = np.full(moves.shape, -MATE, np.int32)
         worth[is_legal] = -material_balance(children)
-        choice = draw_best(worth, self.seed, games, plies)
+        choice = draw_best(worth, self.seed, requests)
         return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
 
 
@@ -92,27 +78,18 @@ class MinimaxPlayer(ImmediatePlayer):
             raise ConfigError(f"give plies from 1 to {MAX_DEPTH}, {MINIMAX}2")
         return cls(int(depth), seed)
 
-    def choose(
-        self,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
-        games: NDArray[np.int64],
-        plies: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
+    def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
         """See ``ImmediatePlayer``."""
-        moves, _, scores = minimax(positions, self.depth)
-        choice = draw_best(scores, self.seed, games, plies)
+        moves, _, scores = minimax(requests.positions, self.depth)
+        choice = draw_best(scores, self.seed, requests)
         return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
 
 
-def draw_best(
-    worth: NDArray[np.int32], seed: int, games: NDArray[np.int64], plies: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def draw_best(worth: NDArray[np.int32], seed: int, requests: MoveRequests) -> NDArray[np.int64]:
     """``int32[K, L] -> int64[K]``: where a row is highest, drawn by seed, game and ply where that
     is in more than one place."""
     is_best = worth == worth.max(axis=1, keepdims=True)
-    wanted = draw_below(seed, games, plies, is_best.sum(axis=1, dtype=np.int32))
+    wanted = draw_below(seed, requests, is_best.sum(axis=1, dtype=np.int32))
     choice: NDArray[np.int64] = (is_best.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
     return choice
 

@@ -1,8 +1,8 @@
-"""A player that is a UCI engine: several processes of it, each with a thread that asks it."""
+"""A player that is a UCI engine: several processes of it, each asked by a thread of its own."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from threading import Thread
 from time import perf_counter
 
 import chess
@@ -28,7 +28,6 @@ FORFEITS = {
     EngineFault.ENDED: Forfeit.CRASH,
     EngineFault.ILLEGAL_MOVE: Forfeit.ILLEGAL_MOVE,
 }
-Outbox = SimpleQueue[MoveReplies | BaseException]
 
 
 class UciPlayer:
@@ -43,18 +42,18 @@ class UciPlayer:
         """Start so many processes of ``command``; raises ConfigError where they cannot play."""
         self.name = name
         self.max_games = processes if options.clock else None
-        self._outbox: Outbox = SimpleQueue()
+        self._outbox: SimpleQueue[Future[MoveReplies]] = SimpleQueue()
         self._num_asked = 0
         self.command = find_engine(command)
         """The program and its arguments."""
-        self._threads: list[_EngineThread] = []
+        self._processes: list[_EngineProcess] = []
         try:
             for _ in range(processes):
-                self._threads.append(_EngineThread(self.command, options, self._outbox))
+                self._processes.append(_EngineProcess(self.command, options))
         except BaseException:
             self.close()
             raise
-        self.engine_name = self._threads[0].engine_name
+        self.engine_name = self._processes[0].engine_name
         """What the engine calls itself."""
 
     @property
@@ -66,18 +65,16 @@ class UciPlayer:
         """See ``Player``."""
         self._num_asked += len(requests)
         for row in range(len(requests)):
-            thread = self._threads[int(requests.slots[row]) % len(self._threads)]
-            thread.inbox.put(requests.take(np.array([row])))
+            process = self._processes[int(requests.slots[row]) % len(self._processes)]
+            answer = process.ask(requests.take(np.array([row])))
+            answer.add_done_callback(self._outbox.put)
 
     def replies(self) -> MoveReplies:
         """See ``Player``. Raises ConfigError where an engine does not start again."""
         parts: list[MoveReplies] = []
         try:
             while True:
-                reply = self._outbox.get(block=not parts, timeout=WAIT_S)
-                if isinstance(reply, BaseException):
-                    raise reply
-                parts.append(reply)
+                parts.append(self._outbox.get(block=not parts, timeout=WAIT_S).result())
         except Empty:
             pass
         self._num_asked -= len(parts)
@@ -85,8 +82,8 @@ class UciPlayer:
 
     def close(self) -> None:
         """See ``Player``."""
-        for thread in self._threads:
-            thread.close()
+        for process in self._processes:
+            process.close()
 
 
 @dataclass
@@ -99,39 +96,33 @@ class _GameOnClock:
     """On the engine's clock; None without one."""
 
 
-class _EngineThread:
-    """Answers requests of K = 1 in order, with a process of its own."""
+class _EngineProcess:
+    """Answers requests of K = 1 in order, in a thread, with a process of its own."""
 
-    def __init__(self, command: list[str], options: EngineOptions, outbox: Outbox) -> None:
-        """Start the process, and the thread. Raises ConfigError where the engine cannot play."""
-        self._command, self._options, self._outbox = command, options, outbox
+    def __init__(self, command: list[str], options: EngineOptions) -> None:
+        """Start the process. Raises ConfigError where the engine cannot play."""
+        self._command, self._options = command, options
         self._engine: UciEngine | None = self._start()
         self.engine_name = self._engine.name
         self._games: dict[int, _GameOnClock] = {}
         self._closing = False
-        self.inbox: SimpleQueue[MoveRequests | None] = SimpleQueue()
-        self._thread = Thread(target=self._run, name="vecchess-engine", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, "vecchess-engine")
+
+    def ask(self, request: MoveRequests) -> "Future[MoveReplies]":
+        """Begin to think about ``request`` after those before it."""
+        return self._thread.submit(self._answer, request)
 
     def close(self) -> None:
         """End thread and process; a move that is being thought about is not waited for."""
         self._closing = True
-        self.inbox.put(None)
         if self._engine is not None:
             self._engine.close()
-        self._thread.join()
+        self._thread.shutdown(cancel_futures=True)
         if self._engine is not None:  # the thread was starting it again
             self._engine.close()
 
     def _start(self) -> UciEngine:
         return UciEngine(self._command, self._options.settings)
-
-    def _run(self) -> None:
-        try:
-            while (request := self.inbox.get()) is not None and not self._closing:
-                self._outbox.put(self._answer(request))
-        except BaseException as error:
-            self._outbox.put(error)
 
     def _answer(self, request: MoveRequests) -> MoveReplies:
         game, options = self._game_of(request), self._options

@@ -6,21 +6,20 @@ import pytest
 
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
-from vecchess.uci.apply_options import OptionApplier
+from vecchess.runtime.reporting import no_report
 from vecchess.uci.engine_options import Options
 from vecchess.uci.engine_state import EngineState, tree_config
 
 
 def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
     options, told = Options(UciConfig(hash_mb=16)), list[str]()
-    loader = OptionApplier(options, told.append, lambda line: None)
-    engine = EngineState(lambda line: None)
-    good = loader.load(engine, options.config)
+    engine = EngineState(options, told.append, no_report)
+    good = engine.load(options.config)
     options.set("WeightsFile", str(tmp_path / "missing"))
     options.set("MultiPV", "3")
     failing = options.config
     options.set("SyzygyPath", str(tmp_path))
-    assert loader.load(engine, failing) == good.model_copy(update={"multipv": 3})
+    assert engine.load(failing) == good.model_copy(update={"multipv": 3})
     assert (options.config.net, options.config.multipv) == ("material", 3)
     assert options.config.syzygy == tmp_path, "it was set later, and not tried yet"
     assert len(told) == 1
@@ -28,7 +27,8 @@ def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
 
 
 def test_the_tree_stays_where_nothing_of_it_changes() -> None:
-    engine, config = EngineState(lambda line: None), UciConfig(hash_mb=16)
+    config = UciConfig(hash_mb=16)
+    engine = EngineState(Options(config), no_report, no_report)
     session = engine.session(config)
     assert engine.session(config.model_copy(update={"multipv": 5})) is session
     other = engine.session(config.model_copy(update={"c_puct": 2.0}))
