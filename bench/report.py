@@ -34,8 +34,8 @@ COMMANDS = [
     "bench search --search puct --sims 800 --games 1024 --cores 1 --gpus cpu",
     "bench throughput --net small --gpus cpu --cores 1 --search gumbel --sims 32 --cache-mb 0",
     "bench inference --net small --gpus cpu --cores 1 --slots 256 --seconds 120",
-    "bench inference --net small --gpus cpu --cores 1 --slots 32 --no-peers",
-    "bench inference --net tiny --gpus cpu --cores 1 --slots 256 --no-peers",
+    "bench inference --net small --gpus cpu --cores 1 --slots 32",
+    "bench inference --net tiny --gpus cpu --cores 1 --slots 256",
     "bench inference --net base --gpus cpu --cores 1 --slots 256 --seconds 120",
 ]
 

@@ -22,7 +22,7 @@ from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.play_match import DEFAULT_CONCURRENCY, play_match
 from vecchess.arena.player_protocol import choose_moves
 from vecchess.arena.players.network_player import SearchPlayer
-from vecchess.bench.evaluators import EvaluatorSpec, OpenedEvaluator, open_evaluator
+from vecchess.bench.search import OpenedEvaluator, open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import MatchConfig, TreeConfig, build
@@ -36,8 +36,9 @@ def main() -> int:
     options = _options()
     keep_to_cores(options.cores)
     lanes = min(options.games, DEFAULT_CONCURRENCY)
-    asked = EvaluatorSpec(options.net, lanes, options.gpus, seed=options.seed)
-    judges = [open_evaluator(asked) for _ in range(2)]  # the sides think at the same time
+    judges = [  # two: the sides think at the same time
+        open_evaluator(options.net, lanes, options.gpus, seed=options.seed) for _ in range(2)
+    ]
     trees = zip(_trees(options), judges, strict=True)
     sides = [_side(tree, judge, lanes, options) for tree, judge in trees]
     settings = MatchConfig(

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench.peers.machine_limits import measure_ceilings
 from setting import Setting, answers, device_seconds, feed, new_of, warmed
 from telemetry import Telemetry
 from training import training
 
-from vecchess.bench.machine_limits import measure_ceilings
 from vecchess.chess.planes import history_of
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import candidates
@@ -156,9 +156,8 @@ def allocation(setting: Setting) -> dict[str, Any]:
 
 def inference(setting: Setting) -> dict[str, Any]:
     """``python -m bench.peers inference``."""
-    from bench.peers.open_peers import open_peers
+    from bench.peers.race import run
 
-    from vecchess.bench.inference import run
     from vecchess.config.bench_settings import InferenceBench
 
     if setting.quick:
@@ -168,7 +167,7 @@ def inference(setting: Setting) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         net = _saved(setting.base, folder)
         sizes = {"slots": setting.num_slots, "positions": 2 * setting.num_slots}
-        return run(InferenceBench(net=net, gpus=number, seconds=30.0, **sizes), open_peers)
+        return run(InferenceBench(net=net, gpus=number, seconds=30.0, **sizes))
 
 
 def throughput(setting: Setting) -> dict[str, Any]:

@@ -4,7 +4,10 @@ Run from the root of the repository, as ``python -m bench.peers inference`` or `
 options are those of ``vecchess bench``. spikingjelly comes with ``pip install "vecchess[peers]"``.
 """
 
+from typing import Any
+
 import typer
+from rich.table import Table
 
 from vecchess.config.bench_settings import InferenceBench, TrainingBench
 from vecchess.config.settings import build_from_flags
@@ -12,7 +15,7 @@ from vecchess_cli.commands.bench import INFERENCE, TRAINING, show_facts
 from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, print_json, results
 from vecchess_cli.settings_options import settings_options
-from vecchess_cli.tables.inference_tables import print_inference
+from vecchess_cli.tables.inference_tables import number_table, print_inference
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
@@ -20,13 +23,16 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 @app.command(cls=PanelCommand)
 @settings_options(InferenceBench, INFERENCE)
 def inference(settings: dict[str, object], json: Json = False) -> None:
-    """Measure our engines, the usual libraries and a ReLU network in turns."""
-    from bench.peers.open_peers import open_peers
+    """Measure our engines, the usual libraries and a ReLU network in turns, and early exits."""
+    from bench.peers.race import run
 
-    from vecchess.bench.inference import run
-
-    facts = run(build_from_flags(InferenceBench, settings), open_peers)
-    print_inference(results(json), facts)
+    facts = run(build_from_flags(InferenceBench, settings))
+    console = results(json)
+    print_inference(console, facts)
+    if facts["exit_patterns"]:
+        console.print(_patterns(facts["exit_patterns"]))
+    for line in _lines(facts):
+        console.print(line)
     if json:
         print_json(facts)
 
@@ -41,6 +47,40 @@ def training(settings: dict[str, object], json: Json = False) -> None:
 
     config = build_from_flags(TrainingBench, settings)
     show_facts("training", run(config, {"snntorch": TrainingLoop}), json)
+
+
+def _patterns(rows: list[dict[str, Any]]) -> Table:
+    columns = ("T / mean T", "continuous", "of ideal", "of slots' ideal", "by batches", "of ideal")
+    table = number_table(*columns, title="mean T")
+    for row in rows:
+        table.add_row(
+            f"{row['mean_time_steps']:.2f}",
+            f"{row['ideal']:.2f}",
+            f"{row['speedup']:.2f}",
+            f"{row['share_of_ideal']:.1%}",
+            f"{row['share_of_slots_ideal']:.1%}",
+            f"{row['batch_synchronous_speedup']:.2f}",
+            f"{row['batch_synchronous_share_of_ideal']:.1%}",
+        )
+    return table
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    rates, ceilings = facts["spike_rates"], facts["ceilings"]
+    shares = {row["name"]: row.get("share_of_roofline") for row in facts["backends"]}
+    energy = facts["energy_proxy_nj"]
+    return [
+        "of the roofline: "
+        + ", ".join(f"{name} {share:.1%}" for name, share in shares.items() if share),
+        f"spikes per neuron and step: {sum(rates.values()) / len(rates):.1%} "
+        f"({', '.join(f'{name} {rate:.1%}' for name, rate in rates.items())})",
+        "energy proxy, nJ a position (0.9 pJ an accumulate, 4.6 a multiply-accumulate): "
+        + ", ".join(f"{name} {value:,.0f}" for name, value in energy.items() if value),
+        f"ceilings: int8 {ceilings['int8_ops_per_s'] / 1e9:,.0f} Gop/s, float32 "
+        f"{ceilings['fp32_ops_per_s'] / 1e9:,.0f}, int16 additions "
+        f"{ceilings['int16_adds_per_s'] / 1e9:,.0f}, memory "
+        f"{ceilings['bytes_per_s'] / 1e9:,.1f} GB/s",
+    ]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.bench.agreement import BITS
+from vecchess.bench.inference import BITS
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES
 

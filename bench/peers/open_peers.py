@@ -1,17 +1,17 @@
 """All peers, opened, tuned and compared with our answers; or the reason why one is missing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import torch
 from bench.peers.agreement import Agreement, compare
 from bench.peers.peer import Answer, Peer
 from torch import Tensor, nn
 
-from vecchess.bench.agreement import BITS, reference_answers
-from vecchess.bench.entrants import OtherEntrants
-from vecchess.bench.own_entrants import EntrantSetup
+from vecchess.bench.inference import BITS
+from vecchess.bench.own_entrants import EntrantSetup, reference_answers
 from vecchess.errors import VecchessError
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
@@ -30,8 +30,17 @@ WIRED = 8
 """Positions on which a peer is shown to have our layers."""
 
 
-class OpenedPeers(OtherEntrants):
-    """Peers that answer, how far each agrees with us, and why the others do not run."""
+@dataclass
+class OpenedPeers:
+    """Peers that answer, and why the others do not run."""
+
+    entrants: list[Peer] = field(default_factory=list)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Name -> how far it agrees with us, and how it was run."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Name -> why it does not run."""
+    of_twin: set[str] = field(default_factory=set)
+    """Names of those that compute the ReLU twin."""
 
     def add(self, name: str, opened: Callable[[], tuple[Peer, Agreement]]) -> None:
         """Open a peer, or note in one line why that cannot be."""
@@ -75,7 +84,7 @@ class Questions:
 
 def open_peers(
     setup: EntrantSetup, net: IntegerNet, twin: IntegerNet, requests: Requests
-) -> OtherEntrants:
+) -> OpenedPeers:
     """Every peer of a spiking network, and torch's way of computing its ReLU twin."""
     never, found = ExitRule.never(), OpenedPeers(of_twin={RELU_TORCH})
     spiking, dense = (
@@ -103,7 +112,7 @@ def _compiled(questions: Questions, found: OpenedPeers) -> tuple[Peer, Agreement
     from bench.peers.snntorch_loop import SnntorchLoop
 
     plain = next((peer for peer in found.entrants if peer.name == SNNTORCH), None)
-    if not isinstance(plain, Peer):
+    if plain is None:
         raise VecchessError("the snntorch loop itself does not run here")
     module = SnntorchLoop(questions.net).to(questions.device)
     module.compile(dynamic=False)

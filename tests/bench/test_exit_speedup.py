@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-
-from tests.bench.nets import questions, small_net
-from vecchess.bench.agreement import unanswered
-from vecchess.bench.batching_engines import BatchSynchronous, Continuous, answer_all
-from vecchess.bench.exit_speedup import (
+from bench.peers.exit_speedup import (
     SHARES,
     exit_patterns,
     find_margin,
     measure_margins,
     steps_at,
 )
+
+from tests.bench.nets import questions, small_net
+from vecchess.bench.batching_engines import BatchSynchronous, Continuous
+from vecchess.bench.own_entrants import unanswered
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
@@ -29,7 +29,7 @@ def test_margins_predict_when_positions_leave(kind: type[Continuous | BatchSynch
     margin = find_margin(margins, 2.0)
     rule = ExitRule(min_steps=1, best_move_unchanged=False, policy_margin=margin)
     entrant = kind("x", open_with(rule), unanswered(questions()))
-    answer_all(entrant, questions().num_rows)
+    entrant.answer_all(questions().num_rows)
     steps = entrant.requests.steps[: questions().num_rows]
     assert np.array_equal(steps, steps_at(margins, margin))
 

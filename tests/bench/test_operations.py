@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-
-from tests.bench.nets import questions, small_net, with_bias
-from vecchess.bench.machine_limits import Ceilings
-from vecchess.bench.operations import (
+from bench.peers.machine_limits import Ceilings
+from bench.peers.operations import (
     LayerWork,
     Work,
     count_work,
     dense_energy_proxy,
     energy_proxy,
 )
-from vecchess.bench.roofline import Traffic, count_traffic, least_seconds, membrane_bytes
+from bench.peers.roofline import Traffic, count_traffic, least_seconds, membrane_bytes
+
+from tests.bench.nets import questions, small_net, with_bias
 
 REACHED = 22 * 22
 """Pairs of a square and a neighbour on the board, itself included: (2 + 6 * 3 + 2)^2."""

@@ -1,14 +1,10 @@
 """Our own entrants: ways of feeding positions that may leave the network early.
 
-    Continuous         a settled slot is refilled before the next time step; with a rule without
-                       exits before T, fixed T in slots
-    BatchSynchronous   a batch is advanced until its last position has left, then the next one
-    LayerByLayer       fixed T without slots: each layer does all the steps of its boards at once
-
-Each answers rows of its own in turn, without end.
+Continuous         a settled slot is refilled before the next time step; with a rule without
+                   exits before T, fixed T in slots
+BatchSynchronous   a batch is advanced until its last position has left, then the next one
+LayerByLayer       fixed T without slots: each layer does all the steps of its boards at once
 """
-
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,106 +14,6 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-
-
-class Answering(Protocol):
-    """An entrant that keeps its answers."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def requests(self) -> Requests: ...
-    @property
-    def answered(self) -> NDArray[np.bool_]:
-        """bool[R]: rows that were answered; a backend writes into others."""
-
-    def turn(self) -> Count: ...
-
-
-class Continuous:
-    """``SlotEngine`` with a queue of S rows that never empties.
-
-    Rows are submitted in turn, not when they are answered: otherwise the quick ones would come more
-    often. There are so many copies that no row is submitted again before it has been answered, nor
-    one of the first R before the last of them has.
-    """
-
-    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
-        """Rows 0 .. R - 1 of the entrant are those of ``requests``, R = its number of rows."""
-        # a row waits for T steps at most and then takes T, and a step answers S rows at most
-        needed = (2 * backend.time_steps + 2) * backend.num_slots
-        copies = 1 + -(-needed // requests.num_rows)
-        self.name = name
-        self.requests = Requests._make(np.concatenate([array] * copies) for array in requests)
-        self.answered = np.zeros(self.requests.num_rows, bool)
-        self.engine = SlotEngine(backend, self.requests)
-        self._batches = Batches(self.requests.num_rows)
-        self.engine.submit(self._batches.take(2 * backend.num_slots))
-        self._before = 0, 0
-
-    def turn(self) -> Count:
-        """Time steps until as many positions have left as there are slots."""
-        positions, steps = 0, 0
-        while positions < self.engine.slots.num_slots:
-            rows = self.engine.step()
-            self.engine.submit(self._batches.take(len(rows)))
-            self.answered[rows] = True
-            positions += len(rows)
-            steps += int(self.requests.steps[rows].sum())
-        return Count(positions, steps)
-
-    def start_clock(self) -> None:
-        """Start of the time that ``overhead`` measures."""
-        self._before = self._clock()
-
-    def overhead(self) -> float | None:
-        """Share of the engine time outside kernels; None where the backend has no kernel clock."""
-        whole, kernels = (now - then for now, then in zip(self._clock(), self._before, strict=True))
-        return 1 - kernels / whole if kernels and whole else None
-
-    def _clock(self) -> tuple[int, int]:
-        """Time in the engine and, of that, in kernels, in ns."""
-        return self.engine.counters.device_ns, getattr(self.engine.backend, "kernel_ns", 0)
-
-
-class BatchSynchronous:
-    """The same engine, but a batch is admitted only when all of the last one have left."""
-
-    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
-        """As ``Continuous``."""
-        self.name = name
-        self.requests = requests
-        self.answered = np.zeros(requests.num_rows, bool)
-        self.engine = SlotEngine(backend, requests)
-        self._batches = Batches(requests.num_rows)
-
-    def turn(self) -> Count:
-        """One batch of S."""
-        rows = self._batches.take(self.engine.slots.num_slots)
-        self.engine.submit(rows)
-        while not self.engine.is_idle:
-            self.engine.step()
-        self.answered[rows] = True
-        return Count(len(rows), int(self.requests.steps[rows].sum()))
-
-
-class LayerByLayer:
-    """``LayerwiseCpu``: T steps for each position, all steps of a layer at once."""
-
-    def __init__(self, name: str, engine: LayerwiseCpu, requests: Requests) -> None:
-        """As ``Continuous``."""
-        self.name = name
-        self.requests = requests
-        self.answered = np.zeros(requests.num_rows, bool)
-        self._engine = engine
-        self._batches = Batches(requests.num_rows)
-
-    def turn(self) -> Count:
-        """One batch of as many boards as the engine takes."""
-        rows = self._batches.take(self._engine.num_boards)
-        self._engine.answer(self.requests, rows)
-        self.answered[rows] = True
-        return Count(len(rows), int(self.requests.steps[rows].sum()))
 
 
 class Batches:
@@ -135,7 +31,100 @@ class Batches:
         return rows
 
 
-def answer_all(entrant: Answering, num_rows: int) -> None:
-    """Turn until rows 0 to ``num_rows`` - 1 are answered, which also compiles and fills slots."""
-    while not entrant.answered[:num_rows].all():
-        entrant.turn()
+class OwnEntrant:
+    """An entrant that answers rows of its own in turn, without end, and keeps its answers."""
+
+    def __init__(self, name: str, requests: Requests) -> None:
+        """Rows 0 .. R - 1 are those of ``requests``, R = its number of rows."""
+        self.name = name
+        self.requests = requests
+        self.answered = np.zeros(requests.num_rows, bool)
+        """bool[R]: rows that were answered; a backend writes into others."""
+        self.batches = Batches(requests.num_rows)
+
+    def turn(self) -> Count:
+        """Answer about as many positions as there are slots."""
+        raise NotImplementedError
+
+    def answer_all(self, num_rows: int) -> None:
+        """Turn until the first ``num_rows`` rows are answered: this compiles and fills slots."""
+        while not self.answered[:num_rows].all():
+            self.turn()
+
+    def count(self, rows: NDArray[np.int32]) -> Count:
+        """Note that ``rows`` were answered."""
+        self.answered[rows] = True
+        return Count(len(rows), int(self.requests.steps[rows].sum()))
+
+
+class Continuous(OwnEntrant):
+    """``SlotEngine`` with a queue of S rows that never empties.
+
+    Rows are submitted in turn, not when they are answered: otherwise the quick ones would come more
+    often. There are so many copies that no row is submitted again before it has been answered, nor
+    one of the first R before the last of them has.
+    """
+
+    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
+        # a row waits for T steps at most and then takes T, and a step answers S rows at most
+        needed = (2 * backend.time_steps + 2) * backend.num_slots
+        copies = 1 + -(-needed // requests.num_rows)
+        super().__init__(
+            name, Requests._make(np.concatenate([array] * copies) for array in requests)
+        )
+        self.engine = SlotEngine(backend, self.requests)
+        self.engine.submit(self.batches.take(2 * backend.num_slots))
+        self._before = 0, 0
+
+    def turn(self) -> Count:
+        """Time steps until as many positions have left as there are slots."""
+        positions, steps = 0, 0
+        while positions < self.engine.slots.num_slots:
+            rows = self.engine.step()
+            self.engine.submit(self.batches.take(len(rows)))
+            done = self.count(rows)
+            positions, steps = positions + done.positions, steps + done.steps
+        return Count(positions, steps)
+
+    def start_clock(self) -> None:
+        """Start of the time that ``overhead`` measures."""
+        self._before = self._clock()
+
+    def overhead(self) -> float | None:
+        """Share of the engine time outside kernels; None where the backend has no kernel clock."""
+        whole, kernels = (now - then for now, then in zip(self._clock(), self._before, strict=True))
+        return 1 - kernels / whole if kernels and whole else None
+
+    def _clock(self) -> tuple[int, int]:
+        """Time in the engine and, of that, in kernels, in ns."""
+        return self.engine.counters.device_ns, getattr(self.engine.backend, "kernel_ns", 0)
+
+
+class BatchSynchronous(OwnEntrant):
+    """The same engine, but a batch is admitted only when all of the last one have left."""
+
+    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
+        super().__init__(name, requests)
+        self.engine = SlotEngine(backend, requests)
+
+    def turn(self) -> Count:
+        """One batch of S."""
+        rows = self.batches.take(self.engine.slots.num_slots)
+        self.engine.submit(rows)
+        while not self.engine.is_idle:
+            self.engine.step()
+        return self.count(rows)
+
+
+class LayerByLayer(OwnEntrant):
+    """``LayerwiseCpu``: T steps for each position, all steps of a layer at once."""
+
+    def __init__(self, name: str, engine: LayerwiseCpu, requests: Requests) -> None:
+        super().__init__(name, requests)
+        self._engine = engine
+
+    def turn(self) -> Count:
+        """One batch of as many boards as the engine takes."""
+        rows = self.batches.take(self._engine.num_boards)
+        self._engine.answer(self.requests, rows)
+        return self.count(rows)

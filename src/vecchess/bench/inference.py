@@ -2,49 +2,151 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from vecchess.bench.entrants import Contest, OpenOthers, open_contest
-from vecchess.bench.exit_speedup import exit_patterns
-from vecchess.bench.inference_result import describe
-from vecchess.bench.machine_limits import measure_ceilings
-from vecchess.bench.own_entrants import EntrantSetup
-from vecchess.bench.paired_timing import time_in_turns
+from vecchess.bench.batching_engines import Continuous, OwnEntrant
+from vecchess.bench.own_entrants import (
+    CONTINUOUS,
+    FIXED,
+    RELU_TWIN,
+    EntrantSetup,
+    open_own,
+    open_twin,
+)
+from vecchess.bench.paired_timing import (
+    Laps,
+    core_share,
+    mean_steps,
+    ratio,
+    speed,
+    time_in_turns,
+)
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.config.bench_settings import InferenceBench
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, VecchessError
+from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import GPU_SLOTS, num_cores, parse_gpus
 from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
+from vecchess.snn.create import create_twin
+from vecchess.snn.integer.integer_net import IntegerNet
 
+SCHEMA = 1
 CPU_SLOTS = 256
 ROWS_PER_SLOT = 4
 """Positions a slot, where --positions is 0."""
-PATTERNS_SHARE = 0.4
-"""Share of the time that goes to the exit patterns."""
+TWIN_SEED = 0
+BITS = "bits"
+"""How answers agree of which every accumulator is equal."""
 
 
-def run(config: InferenceBench, open_others: OpenOthers | None = None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Contest:
+    """One network, the positions, and our engines, opened and checked; ``fixed_T`` first."""
+
+    setup: EntrantSetup
+    net: IntegerNet
+    requests: Requests
+    own: list[OwnEntrant]
+    twin: IntegerNet | None
+    """The ReLU network of the same sizes."""
+    no_twin: str
+    """Why it is not among our engines, "" where it is."""
+
+
+def run(config: InferenceBench) -> dict[str, Any]:
     """Compare, in this process and in turns; returns what ``vecchess bench inference`` prints.
 
-    ``open_others`` adds entrants, as ``bench/peers`` does. Raises ``ConfigError`` for settings and
-    ``NetworkError`` for a network that cannot be measured, ``VecchessError`` if one of our engines
-    answers differently from reference.
+    Raises as ``open_contest``.
+    """
+    with open_contest(config) as contest:
+        return describe(contest, time_in_turns(contest.own, config.seconds))
+
+
+@contextmanager
+def open_contest(config: InferenceBench) -> Iterator[Contest]:
+    """Open and check our engines; torch has their threads within the block.
+
+    Raises ``ConfigError`` for settings and ``NetworkError`` for a network that cannot be measured,
+    ``VecchessError`` if one of our engines answers differently from reference.
     """
     keep_to_cores(config.cores)
     threads = config.threads or num_cores()
     setup = _setup(config, threads)
-    num = _num_positions(config, setup)
+    num = config.positions or ROWS_PER_SLOT * setup.slots
+    if num < setup.slots:
+        raise ConfigError(f"--positions {num}: {setup.slots} slots need as many at least")
     net = load_or_create(config.net, config.seed)
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, history_of(net.config.num_planes))
     with _torch_set_up(threads):
-        contest = open_contest(setup, net, questions, config.twin, open_others)
-        laps = time_in_turns(contest.entrants, config.seconds * (1 - PATTERNS_SHARE))
-        result = describe(contest, laps, _ceilings(contest))
-        return result | {"exit_patterns": _patterns(contest, config.seconds * PATTERNS_SHARE)}
+        own, twin, no_twin = open_own(setup, net, questions), None, _no_twin(net, config.twin)
+        if not no_twin:
+            twin = create_twin(net.config, TWIN_SEED)
+            try:
+                own.append(open_twin(setup, twin, questions))
+            except VecchessError as error:
+                no_twin = str(error)
+        yield Contest(setup, net, questions, own, twin, no_twin)
+
+
+def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
+    """Speeds are positions/s, medians over rounds; ratios medians of ratios within a round.
+
+    ``ratios`` are the speed of fixed T divided by that of the twin, null where that did not run,
+    and for ``fixed_T`` the speed of continuous batching with exits divided by it.
+    """
+    setup, net = contest.setup, contest.net
+    rows = [row(one.name, laps) | {"agrees": BITS} for one in contest.own]
+    if contest.no_twin:
+        rows.append(absent(RELU_TWIN, contest.no_twin))
+    (continuous,) = (one for one in contest.own if one.name == CONTINUOUS)
+    assert isinstance(continuous, Continuous)
+    return {
+        "schema": SCHEMA,
+        "device": setup.device,
+        "net": net.config.preset,
+        "sha256": net.sha256,
+        "slots": setup.slots,
+        "threads": setup.threads,
+        "positions": contest.requests.num_rows,
+        "time_steps": net.config.time_steps,
+        "backends": rows,
+        "ratios": {
+            RELU_TWIN: None if contest.no_twin else ratio(laps, FIXED, RELU_TWIN),
+            FIXED: ratio(laps, CONTINUOUS, FIXED),
+        },
+        "engine_overhead": continuous.overhead(),
+        "cores_used": core_share(laps),
+    }
+
+
+def row(name: str, laps: Laps) -> dict[str, Any]:
+    """The row of an entrant that was timed."""
+    return {
+        "name": name,
+        "positions_per_s": speed(laps[name]),
+        "mean_time_steps": mean_steps(laps[name]),
+        "ratio_to_fixed": ratio(laps, name, FIXED),
+        "rounds_positions_per_s": [lap.speed for lap in laps[name]],
+    }
+
+
+def absent(name: str, reason: str) -> dict[str, Any]:
+    """The row of an entrant that does not run."""
+    numbers = ("positions_per_s", "mean_time_steps", "ratio_to_fixed")
+    return {"name": name, **dict.fromkeys(numbers), "reason": reason}
+
+
+def _no_twin(net: IntegerNet, with_twin: bool) -> str:
+    if not with_twin:
+        return "not asked for"
+    if net.config.kind != "residual" or net.config.neuron != "lif":
+        return "only spiking residual networks have a ReLU twin"
+    return ""
 
 
 def _setup(config: InferenceBench, threads: int) -> EntrantSetup:
@@ -64,13 +166,6 @@ def _torch_name(label: str) -> str:
     return f"cuda:{number}"
 
 
-def _num_positions(config: InferenceBench, setup: EntrantSetup) -> int:
-    num = config.positions or ROWS_PER_SLOT * setup.slots
-    if num < setup.slots:
-        raise ConfigError(f"--positions {num}: {setup.slots} slots need as many at least")
-    return num
-
-
 @contextmanager
 def _torch_set_up(threads: int) -> Iterator[None]:
     """Give torch ``threads`` threads and its fastest convolutions, and later what it had before."""
@@ -85,16 +180,3 @@ def _torch_set_up(threads: int) -> Iterator[None]:
     finally:
         torch.set_num_threads(before[0])
         cudnn.benchmark = before[1]
-
-
-def _ceilings(contest: Contest) -> Any:
-    """Measured before the race and again after it."""
-    setup = contest.setup
-    return contest.ceilings.highest(measure_ceilings(setup.device, setup.threads))
-
-
-def _patterns(contest: Contest, seconds: float) -> list[dict[str, Any]]:
-    def open_with(rule: Any) -> Any:
-        return contest.setup.open(contest.net, rule)
-
-    return exit_patterns(contest.requests, open_with, contest.fixed, seconds)

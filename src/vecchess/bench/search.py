@@ -1,22 +1,67 @@
 """``bench search``: speed and memory of searches of many positions, with any evaluator."""
 
 import os
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from vecchess.bench.evaluators import EvaluatorSpec, OpenedEvaluator, open_evaluator
-from vecchess.bench.throughput import keep_to_cores
+from vecchess.bench.throughput import ENDLESS, keep_to_cores
+from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_games
-from vecchess.config import CONSTANT_NET, MATERIAL_NET, TreeConfig
+from vecchess.config import (
+    BUILT_IN_NETS,
+    CONSTANT_NET,
+    MATERIAL_NET,
+    SelfplayConfig,
+    TreeConfig,
+    build,
+)
 from vecchess.config.bench_settings import SearchBench
+from vecchess.errors import ConfigError
+from vecchess.inference.backend import Backend
+from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only, share_out
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree_memory import EDGE_BYTES, NODE_BYTES
+from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.selfplay.worker.setup import open_net, open_network
+from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 
 SCHEMA = 1
 ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class OpenedEvaluator:
+    """A network on its device, or a built-in evaluator, which takes no time."""
+
+    device: str
+    """Label for people."""
+    backend: Backend
+    history: int = 1
+    """Positions of a game that the network sees."""
+
+
+def open_evaluator(net: str, rows: int, gpus: str = "auto", **settings: object) -> OpenedEvaluator:
+    """An evaluator for R = ``rows`` request rows; settings: slots, threads, ... of self-play.
+
+    Raises ConfigError for wrong settings, NetworkError for a network that cannot be used.
+    """
+    config = build(SelfplayConfig, {"net": net, "concurrent_games": rows} | settings)
+    if net in BUILT_IN_NETS:
+        share = Share(config.slots or rows, rows, movers=1, threads=1)
+        return OpenedEvaluator(CPU.label, open_net(config, net, CPU, share)[0])
+    devices = parse_gpus(gpus)
+    if len(devices) > 1:
+        raise ConfigError(f"--gpus {gpus}: a search is measured on one device at a time")
+    see_only(devices[0])
+    network = load_or_create(net, config.seed)
+    config = with_remembered_slots(config, network.config, devices)
+    share = share_out(config, devices, ENDLESS)
+    backend, _ = open_network(config, network, net, devices[0], share)
+    return OpenedEvaluator(devices[0].label, backend, history_of(network.config.num_planes))
 
 
 def run(config: SearchBench) -> dict[str, Any]:
@@ -27,12 +72,12 @@ def run(config: SearchBench) -> dict[str, Any]:
     ConfigError for settings, and NetworkError for a network, that cannot be measured.
     """
     keep_to_cores(config.cores)
-    first = open_evaluator(_spec(config, config.net))
+    first = _open(config, config.net)
     rows = {"": (first, config.cache_mb)}
     if config.cache_mb:
         rows["without_cache"] = (first, 0)
     if config.net == CONSTANT_NET:
-        rows[MATERIAL_NET] = (open_evaluator(_spec(config, MATERIAL_NET)), config.cache_mb)
+        rows[MATERIAL_NET] = (_open(config, MATERIAL_NET), config.cache_mb)
     facts: dict[str, Any] = {
         "schema": SCHEMA,
         "device": first.device,
@@ -51,16 +96,10 @@ def run(config: SearchBench) -> dict[str, Any]:
     return facts
 
 
-def _spec(config: SearchBench, net: str) -> EvaluatorSpec:
-    return EvaluatorSpec(
-        net=net,
-        gpus=config.gpus,
-        backend=config.backend,
-        rows=config.games * config.lanes,
-        slots=config.slots,
-        threads=config.threads,
-        seed=config.seed,
-    )
+def _open(config: SearchBench, net: str) -> OpenedEvaluator:
+    names = ("backend", "slots", "threads", "seed")
+    settings = {name: getattr(config, name) for name in names}
+    return open_evaluator(net, config.games * config.lanes, config.gpus, **settings)
 
 
 def _measure(

@@ -8,8 +8,9 @@ of S, and for slots, which leave the cache between two time steps, their membran
 
 from dataclasses import dataclass
 
-from vecchess.bench.machine_limits import Ceilings
-from vecchess.bench.operations import LayerWork, Work
+from bench.peers.machine_limits import Ceilings
+from bench.peers.operations import LayerWork, Work
+
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.bounds import INT16_LIMIT, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.bench.agreement import unanswered
-from vecchess.bench.batching_engines import BatchSynchronous, Continuous, answer_all
+from vecchess.bench.batching_engines import BatchSynchronous, Continuous
+from vecchess.bench.own_entrants import unanswered
 from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, ratio, step_ratio, time_in_turns
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit_rule import ExitRule
@@ -51,7 +51,7 @@ def measure_margins(questions: Requests, open_with: OpenBackend) -> Margins:
         step = len(rows) + 1
         backend = open_with(ExitRule(min_steps=step, best_move_unchanged=False))
         entrant = BatchSynchronous("margins", backend, unanswered(questions))
-        answer_all(entrant, questions.num_rows)
+        entrant.answer_all(questions.num_rows)
         rows.append(_margin(entrant.requests, step))
         if step == backend.time_steps:
             return np.stack(rows)
@@ -100,7 +100,7 @@ def _pattern(
     continuous = Continuous("continuous", open_with(rule), unanswered(questions))
     synchronous = BatchSynchronous("batch_synchronous", open_with(rule), unanswered(questions))
     for entrant in (continuous, synchronous):
-        answer_all(entrant, questions.num_rows)
+        entrant.answer_all(questions.num_rows)
     laps = time_in_turns((*fixed, continuous, synchronous), seconds)
     return _row(margin, laps, len(margins), fixed[0].name, fixed[-1].name)
 
