@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from tests.monitor.runs import MadeRun
 from vecchess.dash.views.run_reader import RunReader, RunRegistry
 from vecchess.dash.web.asgi_app import make_app
-from vecchess.dash.web.assets import read_assets
+from vecchess.dash.web.assets import PageFiles
 from vecchess.dash.web.event_hub import EventHub
 
 HOST = "http://127.0.0.1:8765"
@@ -38,7 +38,7 @@ def make_site(
     any_host: bool = False,
 ) -> Starlette:
     """The application, with pages of its own in ``folder``."""
-    assets = read_assets(made_pages(folder / "pages"))
+    pages = PageFiles(made_pages(folder / "pages"))
     reader = RunReader(RunRegistry(places))
     hub = EventHub(reader)
-    return make_app(reader, hub, assets, token, any_host)
+    return make_app(reader, hub, pages, token, any_host)

@@ -84,9 +84,19 @@ def faults(page: Page, *rules: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_opens_and_can_be_read_by_all(page: Page, url: str, name: str) -> None:
+def test_every_page_opens_and_can_be_read_by_all_on_phones_too(
+    page: Page, url: str, name: str
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{url}/{PAGES[name]}")
     ready(page)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390, "a phone needs no scrolling sideways"
+    if name == "boards":
+        box = page.locator(".tile").first.bounding_box()
+        assert box is not None
+        assert box["y"] < 240, "the head leaves a phone room for boards"
+    page.set_viewport_size({"width": 1280, "height": 800})
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: make pages")
     page.evaluate(AXE.read_text())  # the policy of the pages lets no script in, but this one
@@ -94,15 +104,6 @@ def test_every_page_opens_and_can_be_read_by_all(page: Page, url: str, name: str
     page.get_by_role("button", name="Dark colours").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     assert faults(page, "color-contrast") == []
-
-
-def test_a_phone_needs_no_scrolling_sideways(page: Page, url: str) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    for path in PAGES.values():
-        page.goto(f"{url}/{path}")
-        ready(page)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 390, path
 
 
 def test_boards_move_by_themselves_and_open_by_the_keyboard(page: Page, url: str) -> None:
@@ -165,14 +166,6 @@ def test_recorded_games_are_listed_filtered_and_opened(page: Page, url: str) -> 
     assert f"White {value}" in shown, "the chart's figure is that of the ply on the board"
 
 
-def test_the_head_leaves_a_phone_room_for_boards(page: Page, url: str) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{url}/{PAGES['boards']}")
-    box = page.locator(".tile").first.bounding_box()
-    assert box is not None
-    assert box["y"] < 240
-
-
 def test_self_play_is_compared_by_time_and_rated_by_a_whole_command(
     page: Page, tmp_path: Path
 ) -> None:
@@ -232,6 +225,7 @@ def test_the_token_opens_the_page_and_leaves_the_address(page: Page, tmp_path: P
         page.goto("about:blank")
 
 
+@pytest.mark.slow
 def test_a_self_play_is_watched_as_it_goes_on(page: Page, tmp_path: Path) -> None:
     run = tmp_path / "real"
     flags = ["--net", "tiny", "--gpus", "cpu", "--games", 10**6, "--concurrent-games", 32]

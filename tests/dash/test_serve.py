@@ -60,7 +60,7 @@ def test_beside_a_run_it_waits_for_the_run_and_ends_with_it(tmp_path: Path) -> N
 
 
 def test_where_there_is_no_run_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "read_assets", dict)
+    monkeypatch.setattr(run, "PageFiles", dict)
     with pytest.raises(ConfigError, match="there is no run in"):
         run.serve([tmp_path, tmp_path / "nothing"], "127.0.0.1", 0, "", print)
 

@@ -16,7 +16,6 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target
 from tests.fuzz.text_targets import FEN_WORDS, PGN, PGN_WORDS
 from tests.monitor.runs import selfplay_run
-from vecchess.dash.play.spike_client import SpikeClient
 
 STATUSES = (200, 304, 307, 400, 401, 403, 404, 405, 408, 413, 415, 503)
 OWN = b"Host: localhost:8765\nContent-Type: application/json\nSec-Fetch-Site: same-origin\nOrigin: http://localhost:8765\n"
@@ -121,7 +120,11 @@ def dashboard(folder: Path, token: str = "") -> Iterator[Read]:
         answers: list[Message] = []
 
         async def receive() -> Message:
-            return said.pop(0) if said else {"type": "http.disconnect"}
+            if said:
+                return said.pop(0)
+            while not answers:  # files are read in a thread
+                await asyncio.sleep(0.001)
+            return {"type": "http.disconnect"}
 
         async def send(message: Message) -> None:
             answers.append(message)
@@ -140,8 +143,8 @@ def dashboard(folder: Path, token: str = "") -> Iterator[Read]:
             assert token.encode() not in body
 
     with (
-        patch("vecchess.dash.play.engine_pool.PlayEngine.start", refuse),
-        patch.object(SpikeClient, "_start", refuse),
+        patch("vecchess.dash.play.service.PlayEngine.start", refuse),
+        patch("vecchess.dash.play.service.SpikeHelper.start", refuse),
     ):
         app = make_site(folder, folder / "run", token=token, any_host=bool(token))
         try:

@@ -14,7 +14,7 @@ import uvicorn
 from vecchess.dash.views.run_reader import RunReader, RunRegistry, safe_name
 from vecchess.dash.web.address import Address, listen
 from vecchess.dash.web.asgi_app import make_app
-from vecchess.dash.web.assets import read_assets
+from vecchess.dash.web.assets import PageFiles
 from vecchess.dash.web.event_hub import MAX_CLIENTS, EventHub
 from vecchess.dash.web.slow_client_timeout import SlowClientTimeout
 from vecchess.errors import ConfigError
@@ -60,14 +60,14 @@ def serve(
     taken, yield the CPU to all other processes, and give the address of the run's boards. Raises
     ConfigError where there is no run, the pages are not built, or the address cannot be used.
     """
-    assets = read_assets()
+    pages = PageFiles()
     registry = RunRegistry(places)
     if not until_eof and not registry.views():
         raise ConfigError(_no_run(places))
     address = _listen_beside(host, port, token) if until_eof else listen(host, port, token)
     reader = RunReader(registry)
     hub = EventHub(reader)
-    app = make_app(reader, hub, assets, address.token, any_host=not address.is_loopback)
+    app = make_app(reader, hub, pages, address.token, any_host=not address.is_loopback)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -17,9 +17,11 @@ from starlette.staticfiles import StaticFiles
 import vecchess.dash
 from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.dash.play.routes import routes
+from vecchess.dash.answers import error_answer
+from vecchess.dash.play.routes import play_routes
 from vecchess.dash.play.service import PlayService
 from vecchess.dash.web.access_control import AccessControl
+from vecchess.errors import VecchessError
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig
@@ -48,14 +50,17 @@ def play_app(service: PlayService, pages: Path | None = None) -> Starlette:
         yield
         await service.close()
 
-    places: list[BaseRoute] = [Mount("/api/play", routes=routes(service))]
+    places: list[BaseRoute] = [Mount("/api/play", routes=play_routes(service))]
     if pages is not None:
         places += [
             Route("/", lambda request: FileResponse(pages / "index.html")),
             Mount("/static", StaticFiles(directory=pages)),
         ]
     guard = Middleware(AccessControl, any_host=True)
-    return Starlette(routes=places, middleware=[guard], lifespan=lifespan)
+    answers = {VecchessError: error_answer}
+    return Starlette(
+        routes=places, middleware=[guard], lifespan=lifespan, exception_handlers=answers
+    )
 
 
 @contextmanager

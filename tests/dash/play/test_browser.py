@@ -172,6 +172,14 @@ def test_black_in_chess960_by_keyboard_and_resignation(browser: Browser, address
         expect(form.get_by_role("alert")).to_have_count(0)
 
 
+def assert_accessible(page: Page) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: make pages")
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
+    assert json.dumps(found["violations"], indent=1) == "[]"
+
+
 def assert_whole(shares: str) -> None:
     """White 40 %, draw 31 %, Black 29 %: named, and 100 in all."""
     found = re.fullmatch(r"White (<?\d+) %, draw (<?\d+) %, Black (<?\d+) %", shares)
@@ -210,12 +218,13 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         expect(cell).to_have_text(f"{100 * heads['shares'][1]:.1f}")
         page.get_by_label("Network").select_option("material")
         expect(page.locator(".spikes")).to_contain_text("has no neurons")
+        assert_accessible(page)
 
 
 @pytest.mark.parametrize(
     ("theme", "width"),
     [
-        ("light", 1400),
+        pytest.param("light", 1400, marks=pytest.mark.slow),
         ("dark", 390),
         pytest.param("dark", 1400, marks=pytest.mark.slow),
         pytest.param("light", 390, marks=pytest.mark.slow),
@@ -224,14 +233,10 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
 def test_it_passes_axe_in_both_themes_and_on_a_phone(
     browser: Browser, address: str, theme: Any, width: int
 ) -> None:
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: make pages")
     size = {"width": width, "height": 844}
     with opened(browser, address, color_scheme=theme, viewport=size) as page:
         page.get_by_role("button", name="Analyse", exact=True).click()
         expect(page.locator(".lines li")).to_have_count(3, timeout=WAIT_MS)
         page.locator(".layers td").first.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
-        assert json.dumps(found["violations"], indent=1) == "[]"
+        assert_accessible(page)

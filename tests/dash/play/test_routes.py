@@ -17,7 +17,7 @@ from tests.dash.play.site import play_app, served, tiny_network
 from vecchess.analysis.parse_position import STARTPOS, position_reached
 from vecchess.analysis.request import request_at
 from vecchess.analysis.spike_trace import SpikeTracer
-from vecchess.dash.play.helper_process import NICENESS
+from vecchess.dash.play.helper_pool import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES
 from vecchess.dash.play.service import MOST_REQUESTS, PlayService
 from vecchess.dash.play.uci_engine import PlayStrength
@@ -59,8 +59,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     service = PlayService(networks)
     with TestClient(play_app(service)) as client:
         yield Table(service, client, nets)
-        running = [*(engine.pid for engine in service.engines.running.values()), service.spikes.pid]
-    for pid in filter(None, running):
+        helpers = [*service.engines.running.values(), *service.spikes.running.values()]
+        pids = [helper.pid for helper in helpers]
+    for pid in pids:
         assert is_gone(pid), "nothing is left running"
 
 
@@ -281,13 +282,13 @@ def test_idle_processes_end_and_hanging_up_stops_an_analysis(table: Table) -> No
     service = PlayService(networks, idle_s=1.0)
     with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
         client.post(f"{address}/api/play/spikes", json={"network": "run/lif"})
-        observer = service.spikes.pid
+        observer = service.spikes.running[""].pid
         asked = {"network": "material", "sims": 20_000, "moves": ["e2e4"]}
         with client.stream("POST", f"{address}/api/play/analyse", json=asked) as answer:
             said = (line for line in answer.iter_lines() if "thinking" in line)
             next(said)
             engine = service.engines.running["material"].pid
-        assert all(pid is not None and is_gone(pid) for pid in (observer, engine))
+        assert all(is_gone(pid) for pid in (observer, engine))
         assert service.engines.running == {}
 
 

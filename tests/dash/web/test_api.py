@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.dash.site import HOST, make_site, small_run
 from tests.monitor.runs import selfplay_run, training_run
 from vecchess.dash.views import run_reader
-from vecchess.dash.web.assets import read_assets
+from vecchess.dash.web.assets import PageFiles
 from vecchess.errors import ConfigError
 
 
@@ -162,7 +162,7 @@ def test_a_run_that_is_watched_twice_is_shown_once(tmp_path: Path) -> None:
 
 def test_pages_that_were_not_built_are_asked_for(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="make pages"):
-        read_assets(tmp_path)
+        PageFiles(tmp_path)
 
 
 def test_a_fresh_run_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

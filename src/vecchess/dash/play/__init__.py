@@ -4,10 +4,8 @@
 - ``parse_requests`` the bodies of requests
 - ``service`` answers requests
 - ``play_game`` a game, its facts, FEN and PGN
-- ``network_list`` networks of the runs
-- ``engine_pool`` engines in use
+- ``helper_pool`` processes in use, started when needed, ended when idle
 - ``uci_engine`` one engine process
-- ``spike_client`` client of the process that traces spikes
+- ``spike_helper`` the process that traces spikes, as the server uses it
 - ``spike_process`` that process
-- ``helper_process`` command, priority and errors of processes
 """

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
+from vecchess.dash.answers import RequestRefused
 from vecchess.dash.play.play_game import MOST_PLIES
-from vecchess.errors import VecchessError
 from vecchess.safe_parse import clip_line
 
 MOST_BYTES = 1 << 16
@@ -19,14 +19,6 @@ MOST_SIMS, MOST_ANALYSIS_SIMS = 1000, 20_000
 
 Text = Annotated[str, Field(max_length=120)]
 Move = Annotated[str, Field(max_length=8)]
-
-
-class RequestRefused(VecchessError):  # noqa: N818  (the name says what happened)
-    """A request that is refused unread; ``status`` is that of HTTP."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class GameRequest(BaseModel):

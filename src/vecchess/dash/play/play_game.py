@@ -15,7 +15,7 @@ from vecchess.chess.pgn import in_lines
 from vecchess.errors import ConfigError
 from vecchess.safe_parse import clip_line
 from vecchess.uci.parse_command import STARTPOS, Position
-from vecchess.uci.uci_board import UciGame, set_up
+from vecchess.uci.uci_board import UciGame, set_up, write_move
 
 MOST_PLIES = 1200
 """Plies of a game at most."""
@@ -39,22 +39,22 @@ def read_game(start: str, moves: Sequence[str]) -> UciGame:
 
 def with_typed(game: UciGame, text: str) -> list[str]:
     """The moves and a typed one, in SAN or UCI; ConfigError where it is not legal."""
-    board, words = game.board, text.strip()
+    board, words, is_960 = game.board, text.strip(), _is_960(game)
     for parse in (board.parse_san, board.parse_uci):
         try:
             move = parse(words)
         except ValueError:
             continue
         if move:
-            return [*uci_moves(game), _uci(game, board, move)]
+            return [*uci_moves(game), write_move(board, move, is_960)]
     raise ConfigError(f'"{words}" is no legal move here; write Nf3, exd5, O-O, e8=Q or g1f3')
 
 
 def uci_moves(game: UciGame) -> list[str]:
     """The moves in UCI: castling as king takes rook where the start position needs that."""
-    board, moves = game.start.copy(), []
+    board, moves, is_960 = game.start.copy(), [], _is_960(game)
     for move in game.moves:
-        moves.append(_uci(game, board, move))
+        moves.append(write_move(board, move, is_960))
         board.push(move)
     return moves
 
@@ -62,8 +62,9 @@ def uci_moves(game: UciGame) -> list[str]:
 def game_facts(game: UciGame) -> dict[str, Any]:
     """The facts of a game that the page shows, as plain values."""
     board, plies = game.start.copy(), [_ply(game.start, None, None)]
+    is_960 = _is_960(game)
     for move in game.moves:
-        uci, san = _uci(game, board, move), board.san(move)
+        uci, san = write_move(board, move, is_960), board.san(move)
         board.push(move)
         plies.append(_ply(board, uci, san))
     return {
@@ -151,7 +152,7 @@ def _targets(board: chess.Board) -> dict[str, list[str]]:
         goals = targets.setdefault(chess.square_name(move.from_square), [])
         names = {chess.square_name(move.to_square)}
         if board.is_castling(move) and not board.has_chess960_castling_rights():
-            names.add(_standard(move).uci()[2:4])
+            names.add(write_move(board, move, chess960=False)[2:4])
         goals += sorted(names - set(goals))
     return targets
 
@@ -162,13 +163,6 @@ def _promotions(board: chess.Board) -> list[str]:
     return sorted(found)
 
 
-def _uci(game: UciGame, board: chess.Board, move: chess.Move) -> str:
-    if board.is_castling(move) and not game.start.has_chess960_castling_rights():
-        return _standard(move).uci()
-    return move.uci()
-
-
-def _standard(move: chess.Move) -> chess.Move:
-    """Castling as a step of two, from king takes rook."""
-    file = 6 if move.to_square > move.from_square else 2
-    return chess.Move(move.from_square, chess.square(file, chess.square_rank(move.from_square)))
+def _is_960(game: UciGame) -> bool:
+    """Whether castling is written as king takes rook."""
+    return game.start.has_chess960_castling_rights()

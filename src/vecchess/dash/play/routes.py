@@ -21,8 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from vecchess.dash.json_response import SafeJSONResponse
-from vecchess.dash.play.helper_process import Busy, HelperFailed
+from vecchess.dash.answers import SafeJSONResponse, error_line
 from vecchess.dash.play.parse_requests import (
     AnalysisRequest,
     GameRequest,
@@ -30,7 +29,6 @@ from vecchess.dash.play.parse_requests import (
     NetworkRequest,
     PgnRequest,
     RequestModel,
-    RequestRefused,
     TextRequest,
     read_request,
 )
@@ -39,55 +37,44 @@ from vecchess.errors import VecchessError
 
 NO_STORE = {"Cache-Control": "no-store"}
 
-Endpoint = Callable[[Request], Awaitable[Response]]
 
+def play_routes(service: PlayService) -> list[Route]:
+    """Routes relative to their mount; the caller closes ``service``, and answers errors."""
 
-def routes(service: PlayService) -> list[Route]:
-    """Routes relative to their mount; the caller closes ``service``."""
-
-    async def offer(request: Request) -> Response:
+    async def offer(_: Request) -> Response:
         return SafeJSONResponse(await service.offer(), headers=NO_STORE)
 
     return [
         Route("/", offer, methods=["GET"]),
-        _post("/position", _json_endpoint(service, GameRequest, service.position)),
-        _post("/read", _json_endpoint(service, TextRequest, service.read)),
-        _post("/pgn", _json_endpoint(service, PgnRequest, service.pgn)),
-        _post("/spikes", _json_endpoint(service, NetworkRequest, service.spike_trace)),
-        _post("/move", _event_endpoint(service, MoveRequest, service.move)),
-        _post("/analyse", _event_endpoint(service, AnalysisRequest, service.analyse)),
+        _answer("/position", service, GameRequest, service.position),
+        _answer("/read", service, TextRequest, service.read),
+        _answer("/pgn", service, PgnRequest, service.pgn),
+        _answer("/spikes", service, NetworkRequest, service.spike_trace),
+        _stream("/move", service, MoveRequest, service.move),
+        _stream("/analyse", service, AnalysisRequest, service.analyse),
     ]
 
 
-def _post(path: str, endpoint: Endpoint) -> Route:
-    return Route(path, endpoint, methods=["POST"])
-
-
-def _json_endpoint(
+def _answer(
+    path: str,
     service: PlayService,
     model: type[RequestModel],
     work: Callable[[RequestModel], Awaitable[dict[str, Any]]],
-) -> Endpoint:
-    """An endpoint with one answer."""
-
+) -> Route:
     async def endpoint(request: Request) -> Response:
-        try:
-            asked = await read_request(request, model)
-            with service.request_slot():
-                return SafeJSONResponse(await work(asked), headers=NO_STORE)
-        except VecchessError as error:
-            return _failure(error)
+        asked = await read_request(request, model)
+        with service.request_slot():
+            return SafeJSONResponse(await work(asked), headers=NO_STORE)
 
-    return endpoint
+    return Route(path, endpoint, methods=["POST"])
 
 
-def _event_endpoint(
+def _stream(
+    path: str,
     service: PlayService,
     model: type[RequestModel],
     work: Callable[[RequestModel], AsyncIterator[dict[str, Any]]],
-) -> Endpoint:
-    """An endpoint with a stream of events."""
-
+) -> Route:
     async def events(asked: RequestModel) -> AsyncIterator[str]:
         try:
             with service.request_slot():
@@ -95,30 +82,14 @@ def _event_endpoint(
                     async for event in answers:
                         yield _event(event)
         except VecchessError as error:
-            yield _event({"error": _line(error)})
+            yield _event({"error": error_line(error)})
 
     async def endpoint(request: Request) -> Response:
-        try:
-            asked = await read_request(request, model)
-        except VecchessError as error:
-            return _failure(error)
-        return StreamingResponse(events(asked), media_type="text/event-stream", headers=NO_STORE)
+        found = events(await read_request(request, model))
+        return StreamingResponse(found, media_type="text/event-stream", headers=NO_STORE)
 
-    return endpoint
+    return Route(path, endpoint, methods=["POST"])
 
 
 def _event(event: dict[str, Any]) -> str:
     return f"data: {json.dumps(event)}\n\n"
-
-
-def _failure(error: VecchessError) -> Response:
-    status = 400
-    if isinstance(error, RequestRefused):
-        status = error.status
-    elif isinstance(error, (Busy, HelperFailed)):
-        status = 503
-    return SafeJSONResponse({"error": _line(error)}, status, headers=NO_STORE)
-
-
-def _line(error: VecchessError) -> str:
-    return " ".join(str(error).split())

@@ -9,8 +9,8 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from vecchess.config import MATERIAL_NET
-from vecchess.dash.play.engine_pool import IDLE_S, EnginePool
-from vecchess.dash.play.helper_process import Busy
+from vecchess.dash.answers import Busy
+from vecchess.dash.play.helper_pool import HelperPool
 from vecchess.dash.play.parse_requests import (
     MOST_ANALYSIS_SIMS,
     AnalysisRequest,
@@ -30,11 +30,13 @@ from vecchess.dash.play.play_game import (
     with_typed,
     write_pgn,
 )
-from vecchess.dash.play.spike_client import SpikeClient
-from vecchess.dash.play.uci_engine import PlayStrength
+from vecchess.dash.play.spike_helper import SpikeHelper
+from vecchess.dash.play.uci_engine import PlayEngine, PlayStrength
 from vecchess.errors import ConfigError
 from vecchess.uci.uci_board import UciGame
 
+IDLE_S = 300.0
+MOST_ENGINES = 2
 MOST_REQUESTS = 16
 """Requests that may be open at a time."""
 SIMS = (0, 16, 64, 256, 1000)
@@ -55,8 +57,9 @@ class PlayService:
         """``idle_s``: seconds after which an unused process is ended."""
         self._networks, self._open = networks, 0
         compiling = asyncio.Lock()
-        self.engines = EnginePool(compiling, idle_s)
-        self.spikes = SpikeClient(compiling, idle_s)
+        self.engines = HelperPool(PlayEngine.start, compiling, idle_s, MOST_ENGINES)
+        """By network: a file's path, or "material"."""
+        self.spikes = HelperPool(SpikeHelper.start, compiling, idle_s)
 
     async def close(self) -> None:
         """End all processes."""
@@ -103,7 +106,8 @@ class PlayService:
         await run_in_threadpool(_game_with_moves, asked)
         if net == MATERIAL_NET:
             return {"line": NO_NEURONS[net], "layers": [], "values": [], "policy": []}
-        seen = await self.spikes.trace(net, asked.start, asked.moves)
+        async with self.spikes.lend("") as helper:
+            seen = await helper.trace(net, asked.start, asked.moves)
         return seen | {"line": NO_NEURONS.get(seen.pop("neuron"), "")}
 
     async def move(self, asked: MoveRequest) -> AsyncIterator[dict[str, Any]]:

@@ -1,25 +1,31 @@
 """A process that traces the spikes of networks: requests on stdin, answers on stdout, in lines.
 
-    {"net": file, "start": FEN or "startpos", "moves": [UCI, ...]}
-    {"seen": {...}} or {"error": "one line"}
+    {"kind": "trace", "net": file, "start": FEN or "startpos", "moves": [UCI, ...]}
+    {"kind": "seen", "seen": {...}} or {"kind": "error", "line": "..."}
 
-It ends with stdin. torch is imported here, so that the server needs none.
+The first line says "ready": then the kernels are compiled. It ends with stdin. torch is imported
+here, so that the server needs none.
 """
 
-import json
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import chess
 import numpy as np
+import torch
 
+from vecchess.analysis.parse_position import STARTPOS, position_reached
+from vecchess.analysis.request import request_at
+from vecchess.analysis.spike_trace import LayerSpikes, SpikeTrace, SpikeTracer
+from vecchess.chess.planes import history_of
+from vecchess.chess.uci_moves import action_to_chess_move
+from vecchess.dash.play.play_game import read_game
 from vecchess.errors import VecchessError
-
-if TYPE_CHECKING:
-    from vecchess.analysis.spike_trace import LayerSpikes, SpikeTrace, SpikeTracer
-    from vecchess.inference.requests import Requests
-    from vecchess.uci.uci_board import UciGame
+from vecchess.inference.requests import Requests
+from vecchess.runtime.json_pipe import decode_message, encode_message
+from vecchess.snn.integer.net_file import load_net
 
 KEPT_NETWORKS = 2
 TOP_MOVES = 5
@@ -28,14 +34,17 @@ DIGITS = 4
 
 def main() -> None:
     """Answer until stdin ends."""
-    for line in sys.stdin:
+    torch.set_num_threads(1)
+    request_at(position_reached(STARTPOS, ["e2e4"]), 1)  # compiles
+    _send("ready")
+    for line in sys.stdin.buffer:
+        request = decode_message(line)
         try:
-            answer: dict[str, Any] = {"seen": observe(**json.loads(line))}
+            _send("seen", seen=observe(request["net"], request["start"], request["moves"]))
         except VecchessError as error:
-            answer = {"error": " ".join(str(error).split())}
+            _send("error", line=" ".join(str(error).split()))
         except MemoryError:
-            answer = {"error": "out of memory"}
-        print(json.dumps(answer), flush=True)
+            _send("error", line="out of memory")
 
 
 def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
@@ -44,11 +53,6 @@ def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
     Squares are the board's own, a1 = 0; values are White's. Raises ConfigError where there is no
     move to choose, NetworkError for a file that is none.
     """
-    from vecchess.analysis.parse_position import position_reached
-    from vecchess.analysis.request import request_at
-    from vecchess.chess.planes import history_of
-    from vecchess.dash.play.play_game import read_game
-
     observer, num_planes, neuron = _observer(net)
     game = read_game(start, moves)
     fen = game.start.shredder_fen(en_passant="fen")
@@ -61,26 +65,18 @@ def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
         "steps": seen.steps,
         "layers": [_layer(layer, game.board.turn) for layer in seen.layers],
         "values": [_value(values, game.board.turn) for values in seen.outlooks.tolist()],
-        "policy": _top_moves(seen, question, game),
+        "policy": _top_moves(seen, question, game.board),
     }
 
 
 @lru_cache(KEPT_NETWORKS)
-def _observer(net: str) -> "tuple[SpikeTracer, int, str]":
+def _observer(net: str) -> tuple[SpikeTracer, int, str]:
     """The network file, its number of input planes and its kind of neuron."""
-    from pathlib import Path
-
-    import torch
-
-    from vecchess.analysis.spike_trace import SpikeTracer
-    from vecchess.snn.integer.net_file import load_net
-
-    torch.set_num_threads(1)
     network = load_net(Path(net))
     return SpikeTracer(network), network.config.num_planes, network.config.neuron
 
 
-def _layer(layer: "LayerSpikes", turn: chess.Color) -> dict[str, Any]:
+def _layer(layer: LayerSpikes, turn: chess.Color) -> dict[str, Any]:
     turned = np.arange(64) ^ (0 if turn else 56)
     return {
         "name": layer.name,
@@ -95,23 +91,21 @@ def _value(outlook: list[float], turn: chess.Color) -> dict[str, float]:
     return {"win": round(win, DIGITS), "draw": round(draw, DIGITS), "loss": round(loss, DIGITS)}
 
 
-def _top_moves(seen: "SpikeTrace", question: "Requests", game: "UciGame") -> list[dict[str, Any]]:
+def _top_moves(seen: SpikeTrace, question: Requests, board: chess.Board) -> list[dict[str, Any]]:
     """The likeliest moves at the time step at which the position exits."""
-    from vecchess.chess.action import actions_to_moves
-    from vecchess.chess.fen import from_board
-    from vecchess.chess.uci_moves import to_chess_move
-
     shares = seen.policies[seen.steps - 1]
-    best = np.argsort(-shares, kind="stable")[:TOP_MOVES]
-    position = from_board(game.board)[None].repeat(len(best), 0)
-    moves = actions_to_moves(position, question.legal[0, best])
     found = []
-    for move, share in zip(moves.tolist(), shares[best].tolist(), strict=True):
-        played = to_chess_move(game.board, move)
-        found.append(
-            {"uci": played.uci(), "san": game.board.san(played), "share": round(share, DIGITS)}
-        )
+    for index in np.argsort(-shares, kind="stable")[:TOP_MOVES].tolist():
+        move = action_to_chess_move(board, int(question.legal[0, index]))
+        assert move is not None
+        share = round(float(shares[index]), DIGITS)
+        found.append({"uci": move.uci(), "san": board.san(move), "share": share})
     return found
+
+
+def _send(kind: str, **values: Any) -> None:
+    sys.stdout.buffer.write(encode_message(kind, **values))
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

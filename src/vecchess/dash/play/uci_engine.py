@@ -1,7 +1,8 @@
 """One engine of the play page: ``vecchess uci`` with a network, in a process of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
@@ -9,7 +10,7 @@ import chess
 import chess.engine
 from chess.engine import INFO_ALL, Limit
 
-from vecchess.dash.play.helper_process import (
+from vecchess.dash.play.helper_pool import (
     HelperFailed,
     lower_priority,
     popen_options,
@@ -56,8 +57,8 @@ class PlayStrength(NamedTuple):
 class PlayEngine:
     """Plays and analyses, one request at a time.
 
-    A request may be cancelled at any time. The engine's command runs in a task of its own, which
-    stops the engine and reads its answer: python-chess cannot be cancelled within a command.
+    A request may be cancelled at any time. A search runs in a task of its own, which stops the
+    engine and reads its answer: python-chess cannot be cancelled within a command.
     """
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: EngineProtocol) -> None:
@@ -110,48 +111,42 @@ class PlayEngine:
 
         Raises HelperFailed.
         """
-        await self._idle()
-        playing = self._begin(_played(self._protocol, board, strength))
-        try:
-            played = await self._within(MOVE_S + GRACE_S, asyncio.shield(playing))
-        finally:
-            playing.cancel()
-        if played.move is None:
+        async with self._search(board, strength.limit, 1, strength.options) as search:
+            move = await self._within(MOVE_S + GRACE_S, asyncio.shield(search.task))
+        if move is None:
             raise HelperFailed("the engine found no move")
-        return played.move, _line(board, played.info) if "wdl" in played.info else None
+        return move, next(iter(search.lines()), None)
 
     async def analyse(self, board: chess.Board, sims: int) -> AsyncIterator[list[dict[str, Any]]]:
         """The best lines so far, a few times a second, and once more at the end.
 
         Closing the iterator stops the search. Raises HelperFailed.
         """
-        await self._idle()
-        search = _Search(board)
-        running = self._begin(search.run(self._protocol, sims))
-        deadline = monotonic() + ANALYSIS_S + GRACE_S
-        try:
-            while not running.done() and monotonic() < deadline:
-                await asyncio.wait({running}, timeout=SHOW_S)
+        async with self._search(board, Limit(nodes=sims, time=ANALYSIS_S), LINES, {}) as search:
+            deadline = monotonic() + ANALYSIS_S + GRACE_S
+            while not search.task.done() and monotonic() < deadline:
+                await asyncio.wait({search.task}, timeout=SHOW_S)
                 if search.has_news:
                     yield search.lines()
-            await self._within(0.0, asyncio.shield(running))
+            await self._within(0.0, asyncio.shield(search.task))
             yield search.lines()
-        finally:
-            search.stop()
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start ``work``, which a cancelled request does not end; the next request waits for it."""
-        self._last = task = asyncio.create_task(work)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return task
-
-    async def _idle(self) -> None:
-        """Wait until the last command has ended."""
+    @asynccontextmanager
+    async def _search(
+        self, board: chess.Board, limit: Limit, num_lines: int, options: Mapping[str, Any]
+    ) -> AsyncIterator["_Search"]:
+        """A search, once the last one has ended; it is stopped at the end of the block."""
         if self._last is not None:
             await asyncio.wait({self._last}, timeout=GRACE_S)
             if not self._last.done():
                 self.kill()
                 raise HelperFailed(SILENT)
+        search = _Search(board, self._protocol, limit, num_lines, options)
+        self._last = search.task
+        try:
+            yield search
+        finally:
+            search.stop()
 
     async def _within(self, seconds: float, work: Awaitable[T]) -> T:
         try:
@@ -161,30 +156,40 @@ class PlayEngine:
             raise HelperFailed(SILENT) from None
         except chess.engine.EngineError as error:
             self.kill()
-            raise HelperFailed(self._why(error)) from None
-
-    def _why(self, error: chess.engine.EngineError) -> str:
-        return f"the engine ended: {self._protocol.reported_error or error}"
+            reason = self._protocol.reported_error or error
+            raise HelperFailed(f"the engine ended: {reason}") from None
 
 
 class _Search:
-    """An analysis, as far as it has come."""
+    """A search, as far as it has come."""
 
-    def __init__(self, board: chess.Board) -> None:
+    def __init__(
+        self,
+        board: chess.Board,
+        protocol: EngineProtocol,
+        limit: Limit,
+        num_lines: int,
+        options: Mapping[str, Any],
+    ) -> None:
         self._board = board
         self._analysis: chess.engine.AnalysisResult | None = None
         self._is_stopped = False
-        self._news = False
+        self.has_news = False
+        """Whether there is a whole report that was not read."""
+        starting = protocol.analysis(
+            board, limit, multipv=num_lines, info=INFO_ALL, options=options
+        )
+        self.task = asyncio.create_task(self._run(starting))
+        """The best move; raises EngineError."""
+        self.task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def run(self, protocol: EngineProtocol, sims: int) -> None:
-        """Search to the end; raises EngineError."""
-        limit = Limit(nodes=sims, time=ANALYSIS_S)
-        analysis = await protocol.analysis(self._board, limit, multipv=LINES, info=INFO_ALL)
-        self._analysis = analysis
+    async def _run(self, starting: Awaitable[chess.engine.AnalysisResult]) -> chess.Move | None:
+        self._analysis = analysis = await starting
         if self._is_stopped:
             analysis.stop()
         while await analysis.next() is not None:
-            self._news = analysis.empty()
+            self.has_news = analysis.empty()
+        return (await analysis.wait()).move
 
     def stop(self) -> None:
         """Let it come to its end soon."""
@@ -192,30 +197,14 @@ class _Search:
         if self._analysis is not None:
             self._analysis.stop()
 
-    @property
-    def has_news(self) -> bool:
-        """Whether there is a whole report that was not read."""
-        return self._news
-
     def lines(self) -> list[dict[str, Any]]:
         """The lines of the newest report, the best first."""
-        self._news = False
+        self.has_news = False
         if self._analysis is None:
             return []
         nodes = self._analysis.info.get("nodes")
         reported = (info for info in self._analysis.multipv if info.get("nodes") == nodes)
         return [_line(self._board, info) for info in reported if "wdl" in info]
-
-
-async def _played(
-    protocol: EngineProtocol, board: chess.Board, strength: PlayStrength
-) -> chess.engine.PlayResult:
-    """The engine's move; where that is cancelled, until the engine has noticed."""
-    try:
-        return await protocol.play(board, strength.limit, info=INFO_ALL, options=strength.options)
-    except asyncio.CancelledError:
-        await protocol.ping()
-        raise
 
 
 def _line(board: chess.Board, info: chess.engine.InfoDict) -> dict[str, Any]:

@@ -77,23 +77,6 @@ class BoardGrid:
         return replace(recorded, worker=game.worker, seat=game.seat, machine=game.machine)
 
 
-class BoardGrids:
-    """The grids of the runs whose boards are shown."""
-
-    def __init__(self) -> None:
-        """No grid yet."""
-        self._grids: dict[str, BoardGrid] = {}
-
-    def grid(self, name: str) -> BoardGrid:
-        """The grid of the run ``name``."""
-        return self._grids.setdefault(name, BoardGrid())
-
-    def drop_others(self, names: set[str]) -> None:
-        """Drop the grids of all runs but ``names``."""
-        for name in self._grids.keys() - names:
-            del self._grids[name]
-
-
 def board(square: GridSquare) -> dict[str, Any]:
     """The facts that a small board shows, as plain values."""
     game = square.game

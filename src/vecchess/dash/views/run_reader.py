@@ -3,12 +3,13 @@
 import asyncio
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from vecchess.dash.views.board_grid import BoardGrids
+from vecchess.dash.views.board_grid import BoardGrid
 from vecchess.errors import ConfigError, DataError
 from vecchess.monitor.run_view import RunView
 from vecchess.store.run_folder import RunFolder
@@ -115,7 +116,8 @@ class RunReader:
     def __init__(self, registry: RunRegistry) -> None:
         """Only the reader's thread uses ``registry`` from now on."""
         self.registry = registry
-        self.grids = BoardGrids()
+        self.grids = defaultdict[str, BoardGrid](BoardGrid)
+        """The boards of the runs whose boards are shown, by name."""
         self._thread = ThreadPoolExecutor(1, "reader")
 
     async def read(self, request: Callable[["RunReader"], Value]) -> Value:

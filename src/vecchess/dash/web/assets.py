@@ -1,13 +1,12 @@
-"""The files of the pages, read once at the start; nothing else is served."""
+"""The files of the built pages; nothing else is served."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from hashlib import sha256
+import os
 from pathlib import Path
+from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 
 from vecchess.errors import ConfigError
 
@@ -19,55 +18,33 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-IMMUTABLE = "public, max-age=31536000, immutable"
-REVALIDATE = "no-cache"
+"""The same everywhere: some systems register other types, which browsers then refuse."""
+HASHED = (".js", ".css")
+"""Their names change with their content."""
 
 
-@dataclass(frozen=True)
-class Asset:
-    """One file of the pages."""
+class PageFiles(StaticFiles):
+    """Serves the files of the pages, for the empty path the page itself."""
 
-    data: bytes
-    media_type: str
-    etag: str
-    cache: str
+    def __init__(self, folder: Path = FOLDER) -> None:
+        """Raises ConfigError where the pages were not built."""
+        if not (folder / "index.html").is_file():
+            raise ConfigError(
+                "the pages are not built: run `make pages` in the sources (it needs npm or pip), "
+                "or install a wheel, which has them; `vecchess watch` needs none"
+            )
+        super().__init__(directory=folder)
 
-    def answer(self, request: Request) -> Response:
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Path and status of a file; no status where there is none."""
+        return super().lookup_path("index.html" if path == "." else path)
+
+    def file_response(self, full_path: Any, *arguments: Any, **settings: Any) -> Response:
         """The file, or 304 where the browser has it already."""
-        headers = {"etag": self.etag, "cache-control": self.cache}
-        if request.headers.get("if-none-match") == self.etag:
-            return Response(status_code=304, headers=headers)
-        return Response(self.data, headers=headers, media_type=self.media_type)
-
-
-def read_assets(folder: Path = FOLDER) -> dict[str, Asset]:
-    """The built pages by file name. Raises ConfigError where they were not built."""
-    if not (folder / "index.html").is_file():
-        raise ConfigError(
-            "the pages are not built: run `make pages` in the sources (it needs npm or pip), "
-            "or install a wheel, which has them; `vecchess watch` needs none"
-        )
-    files = sorted(file for file in folder.iterdir() if file.suffix in TYPES)
-    return {file.name: _asset(file) for file in files}
-
-
-def asset_routes(assets: Mapping[str, Asset]) -> list[Route]:
-    """Routes of the page and of the files that it loads."""
-
-    async def index(request: Request) -> Response:
-        return assets["index.html"].answer(request)
-
-    async def static(request: Request) -> Response:
-        asset = assets.get(request.path_params["name"])
-        if asset is None:
-            return JSONResponse({"error": "there is no such file"}, 404)
-        return asset.answer(request)
-
-    return [Route("/", index), Route("/static/{name}", static)]
-
-
-def _asset(file: Path) -> Asset:
-    data = file.read_bytes()
-    is_hashed = file.suffix in (".js", ".css")
-    etag = f'"{sha256(data).hexdigest()[:24]}"'
-    return Asset(data, TYPES[file.suffix], etag, IMMUTABLE if is_hashed else REVALIDATE)
+        suffix = Path(full_path).suffix
+        if suffix not in TYPES:
+            raise HTTPException(404)
+        answer = super().file_response(full_path, *arguments, **settings)
+        kept = "public, max-age=31536000, immutable" if suffix in HASHED else "no-cache"
+        answer.headers.update({"cache-control": kept, "content-type": TYPES[suffix]})
+        return answer

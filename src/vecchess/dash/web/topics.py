@@ -1,70 +1,55 @@
-"""Topics that a page can subscribe to: named in the address, and events of the same name."""
+"""Topics that a page can subscribe to: named in the address, and events of the same name.
 
-from dataclasses import dataclass
+"runs", "run/NAME", "series/NAME", "boards/NAME/16", "game/NAME/12"
+"""
+
+import re
 from typing import Any
 
 from vecchess.dash.views.game_values import game_view
-from vecchess.dash.views.run_reader import RunReader, safe_name
+from vecchess.dash.views.run_reader import RunReader
 from vecchess.dash.views.run_values import newest, run_details, run_rows
 from vecchess.errors import ConfigError
 
-BOARDS = (16, 32, 64, 128, 256)
-"""Numbers of boards in an event; few choices, so that clients share events."""
+_RUN = r"[\w-](?:[\w.-]*[\w-])?"
+"""A name as ``safe_name`` makes it."""
+_TOPIC = re.compile(
+    # few numbers of boards, so that clients share events
+    rf"runs|(?:run|series)/{_RUN}|boards/{_RUN}/(?:16|32|64|128|256)|game/{_RUN}/\d{{1,15}}",
+    re.ASCII,
+)
 MOST_TOPICS = 8
 """Topics of one page at most."""
 
 
-@dataclass(frozen=True)
-class Topic:
-    """ "runs", "run/NAME", "series/NAME", "boards/NAME/16", "game/NAME/12"."""
-
-    kind: str
-    run: str = ""
-    number: int = 0
-
-    @classmethod
-    def parse(cls, text: str) -> "Topic":
-        """The topic named ``text``. Raises ConfigError where there is none."""
-        kind, *rest = text.split("/")
-        named = bool(rest) and rest[0] != "" and safe_name(rest[0]) == rest[0]
-        if kind == "runs" and not rest:
-            return cls(kind)
-        if kind in ("run", "series") and len(rest) == 1 and named:
-            return cls(kind, rest[0])
-        if kind in ("boards", "game") and len(rest) == 2 and named and is_number(rest[1]):
-            topic = cls(kind, rest[0], int(rest[1]))
-            if kind == "game" or topic.number in BOARDS:
-                return topic
-        raise ConfigError(f"there is no topic {text[:80]!r}")
-
-    @property
-    def text(self) -> str:
-        """The name of the topic."""
-        parts = [self.kind, self.run, str(self.number)]
-        return "/".join(parts[: {"runs": 1, "run": 2, "series": 2}.get(self.kind, 3)])
-
-    def value(self, reader: RunReader) -> Any:
-        """The topic's value now, plain. Raises DataError where run or game is gone."""
-        if self.kind == "runs":
-            return run_rows(reader.registry)
-        view = reader.registry.view(self.run)
-        if self.kind == "run":
-            return run_details(self.run, view)
-        if self.kind == "series":
-            return newest(view.series)
-        if self.kind == "game":
-            return game_view(view, self.number)
-        boards = reader.grids.grid(self.run).boards(view)
-        return {"total": len(boards), "boards": boards[: self.number]}
-
-
-def parse_topics(texts: list[str]) -> tuple[Topic, ...]:
+def parse_topics(texts: list[str]) -> tuple[str, ...]:
     """The topics of a page. Raises ConfigError for none, too many, or an unknown one."""
     if not 0 < len(texts) <= MOST_TOPICS:
         raise ConfigError(f"a page takes 1 to {MOST_TOPICS} topics: ?t=runs, ?t=run/NAME, ...")
-    return tuple(dict.fromkeys(Topic.parse(text) for text in texts))
+    for text in texts:
+        if not _TOPIC.fullmatch(text):
+            raise ConfigError(f"there is no topic {text[:80]!r}")
+    return tuple(dict.fromkeys(texts))
 
 
-def is_number(text: str) -> bool:
-    """Whether ``text`` is a count: digits, and not so many that ``int`` refuses them."""
-    return text.isascii() and text.isdecimal() and len(text) <= 15
+def read_topic(topic: str, reader: RunReader) -> Any:
+    """The topic's value now, plain. Raises DataError where run or game is gone."""
+    kind, *rest = topic.split("/")
+    if kind == "runs":
+        return run_rows(reader.registry)
+    name, view = rest[0], reader.registry.view(rest[0])
+    if kind == "run":
+        return run_details(name, view)
+    if kind == "series":
+        return newest(view.series)
+    if kind == "game":
+        return game_view(view, int(rest[1]))
+    boards = reader.grids[name].boards(view)
+    return {"total": len(boards), "boards": boards[: int(rest[1])]}
+
+
+def keep_grids(topics: list[str], reader: RunReader) -> None:
+    """Drop the grids of runs whose boards are not among ``topics``."""
+    shown = {topic.split("/")[1] for topic in topics if topic.startswith("boards/")}
+    for name in reader.grids.keys() - shown:
+        del reader.grids[name]

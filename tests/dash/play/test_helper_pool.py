@@ -5,9 +5,8 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from vecchess.dash.play.engine_pool import EnginePool
-from vecchess.dash.play.helper_process import Busy, HelperFailed
-from vecchess.dash.play.uci_engine import PlayEngine
+from vecchess.dash.answers import Busy
+from vecchess.dash.play.helper_pool import HelperFailed, HelperPool
 
 
 class Stub:
@@ -23,49 +22,44 @@ class Stub:
         self.kill()
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The networks that engines were started for."""
-    nets: list[str] = []
+def in_loop(
+    work: Callable[[HelperPool[Stub]], Coroutine[None, None, None]], idle_s: float = 60.0
+) -> list[str]:
+    """The networks that engines were started for meanwhile."""
+    started: list[str] = []
 
     async def start(net: str) -> Stub:
-        nets.append(net)
+        started.append(net)
         if net == "broken":
             raise HelperFailed("broken")
         return Stub()
 
-    monkeypatch.setattr(PlayEngine, "start", start)
-    return nets
-
-
-def in_loop(
-    work: Callable[[EnginePool], Coroutine[None, None, None]], idle_s: float = 60.0
-) -> None:
     async def run() -> None:
-        await work(EnginePool(asyncio.Lock(), idle_s))
+        await work(HelperPool(start, asyncio.Lock(), idle_s, 2))
 
     asyncio.run(run())
+    return started
 
 
-async def use(engines: EnginePool, net: str) -> None:
+async def use(engines: HelperPool[Stub], net: str) -> None:
     async with engines.lend(net) as engine:
         assert engine.is_alive
 
 
-def test_an_engine_is_kept(started: list[str]) -> None:
-    async def work(engines: EnginePool) -> None:
+def test_an_engine_is_kept() -> None:
+    async def work(engines: HelperPool[Stub]) -> None:
         for net in ("a", "b", "a", "b"):
             await use(engines, net)
         engines.running["a"].kill()
         assert list(engines.running) == ["b"]
         await use(engines, "a")
 
-    in_loop(work)
+    started = in_loop(work)
     assert started == ["a", "b", "a"], "a dead one is started anew"
 
 
-def test_a_third_network_takes_the_place_of_an_idle_one(started: list[str]) -> None:
-    async def work(engines: EnginePool) -> None:
+def test_a_third_network_takes_the_place_of_an_idle_one() -> None:
+    async def work(engines: HelperPool[Stub]) -> None:
         await use(engines, "a")
         first = engines.running["a"]
         async with engines.lend("b"):
@@ -77,29 +71,29 @@ def test_a_third_network_takes_the_place_of_an_idle_one(started: list[str]) -> N
                     await use(engines, "a")
         await use(engines, "a")
 
-    in_loop(work)
+    started = in_loop(work)
     assert started == ["a", "b", "c", "a"]
 
 
-def test_requests_for_one_network_take_turns(started: list[str]) -> None:
+def test_requests_for_one_network_take_turns() -> None:
     users: list[int] = []
 
-    async def ask(engines: EnginePool) -> None:
+    async def ask(engines: HelperPool[Stub]) -> None:
         async with engines.lend("a"):
             users.append(1)
             assert sum(users) == 1
             await asyncio.sleep(0)
             users.append(-1)
 
-    async def work(engines: EnginePool) -> None:
+    async def work(engines: HelperPool[Stub]) -> None:
         await asyncio.gather(*(ask(engines) for _ in range(5)))
 
-    in_loop(work)
+    started = in_loop(work)
     assert (started, len(users)) == (["a"], 10)
 
 
-def test_a_failed_start_is_tried_again(started: list[str]) -> None:
-    async def work(engines: EnginePool) -> None:
+def test_a_failed_start_is_tried_again() -> None:
+    async def work(engines: HelperPool[Stub]) -> None:
         for _ in range(2):
             with pytest.raises(HelperFailed):
                 await use(engines, "broken")
@@ -107,12 +101,12 @@ def test_a_failed_start_is_tried_again(started: list[str]) -> None:
         await use(engines, "b")
         assert list(engines.running) == ["a", "b"], "it keeps no place"
 
-    in_loop(work)
+    started = in_loop(work)
     assert started == ["broken", "broken", "a", "b"]
 
 
-def test_idle_engines_end_and_so_do_all_at_the_end(started: list[str]) -> None:
-    async def work(engines: EnginePool) -> None:
+def test_idle_engines_end_and_so_do_all_at_the_end() -> None:
+    async def work(engines: HelperPool[Stub]) -> None:
         async with engines.lend("a"):
             await asyncio.sleep(0.05)
             assert list(engines.running) == ["a"], "in use is not idle"
