@@ -7,15 +7,24 @@ options are those of ``vecchess bench``. spikingjelly comes with ``pip install "
 from typing import Any
 
 import typer
-from rich.table import Table
 
 from vecchess.config.bench_settings import InferenceBench, TrainingBench
 from vecchess.config.settings import build_from_flags
 from vecchess_cli.commands.bench import INFERENCE, TRAINING, show_facts
 from vecchess_cli.option_panels import PanelCommand
-from vecchess_cli.output import Json, print_json, results
+from vecchess_cli.output import Json, print_json, print_rows, results
 from vecchess_cli.settings_options import settings_options
-from vecchess_cli.tables.inference_tables import number_table, print_inference
+from vecchess_cli.tables.inference_tables import print_inference
+
+COLUMNS = (
+    "mean T",
+    "T / mean T",
+    "continuous",
+    "of ideal",
+    "of slots' ideal",
+    "by batches",
+    "of ideal",
+)
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
@@ -30,7 +39,7 @@ def inference(settings: dict[str, object], json: Json = False) -> None:
     console = results(json)
     print_inference(console, facts)
     if facts["exit_patterns"]:
-        console.print(_patterns(facts["exit_patterns"]))
+        print_rows(console, "", COLUMNS, _patterns(facts["exit_patterns"]))
     for line in _lines(facts):
         console.print(line)
     if json:
@@ -49,11 +58,9 @@ def training(settings: dict[str, object], json: Json = False) -> None:
     show_facts("training", run(config, {"snntorch": TrainingLoop}), json)
 
 
-def _patterns(rows: list[dict[str, Any]]) -> Table:
-    columns = ("T / mean T", "continuous", "of ideal", "of slots' ideal", "by batches", "of ideal")
-    table = number_table(*columns, title="mean T")
-    for row in rows:
-        table.add_row(
+def _patterns(rows: list[dict[str, Any]]) -> list[list[str]]:
+    return [
+        [
             f"{row['mean_time_steps']:.2f}",
             f"{row['ideal']:.2f}",
             f"{row['speedup']:.2f}",
@@ -61,8 +68,9 @@ def _patterns(rows: list[dict[str, Any]]) -> Table:
             f"{row['share_of_slots_ideal']:.1%}",
             f"{row['batch_synchronous_speedup']:.2f}",
             f"{row['batch_synchronous_share_of_ideal']:.1%}",
-        )
-    return table
+        ]
+        for row in rows
+    ]
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

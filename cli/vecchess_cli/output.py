@@ -2,15 +2,19 @@
 
 import json
 import os
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 PIPE_WIDTH = 200
 """Columns where stdout is no terminal whose width counts."""
+LONG_HEAD = 16
+"""A longer heading of a table may be broken."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
@@ -48,15 +52,31 @@ def print_table(console: "Console", title: str, rows: list[tuple[str, str]]) -> 
     console.print(table)
 
 
-def print_rows(console: "Console", title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A table with a heading for each column, figures to the right."""
+def print_rows(
+    console: "Console",
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence["str | Text"]],
+    words: Collection[str] = (),
+) -> None:
+    """A table with a heading for each column: texts to the left in the first column and in those of
+    ``words``, figures to the right in the others."""
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    table = Table(
+        box=None, pad_edge=False, header_style="dim", title=title or None, title_justify="left"
+    )
     for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left")
+        is_words = index == 0 or column in words
+        table.add_column(
+            Text(column),
+            justify="left" if is_words else "right",
+            no_wrap=not is_words and len(column) <= LONG_HEAD,
+            overflow="fold",
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
 
 

@@ -10,8 +10,7 @@ from bench.peers.snntorch_loop import SnntorchLoop
 from torch import Tensor
 
 from tests.snn.positions import random_positions
-from vecchess.analysis.parse_position import STARTPOS, position_reached
-from vecchess.analysis.request import request_at
+from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.errors import ConfigError

@@ -2,8 +2,11 @@
 
 from functools import cache
 
+from rich.console import Console
+
 from vecchess.arena.match.play_match import MatchProgress
 from vecchess.chess.planes import NUM_PLANES
+from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
 from vecchess.runtime.signals import StopSignals
@@ -20,25 +23,26 @@ def small_net(seed: int) -> IntegerNet:
     return create_sized(SIZES, seed)
 
 
-class Onlooker:
+class Onlooker(EvalProgress):
     """Keeps what it was told."""
 
     def __init__(self) -> None:
+        super().__init__(Console(quiet=True), quiet=True)
         self.begun: list[tuple[str, str]] = []
         self.looks = 0
         self.counted = 0
         """Games of the pairing that is played."""
         self.recalled: list[bool] = []
 
-    def begin(self, pairing: Pairing, number: int, total: int) -> None:
+    def begin_pairing(self, pairing: Pairing, number: int, total: int) -> None:
         self.begun.append((pairing.first.name, pairing.second.name))
         assert 1 <= number <= total
 
-    def update(self, progress: MatchProgress) -> None:
+    def show_match(self, progress: MatchProgress) -> None:
         self.looks += 1
         self.counted = len(progress.counter.games)
 
-    def end(self, result: PairResult, is_recalled: bool) -> None:
+    def end_pairing(self, result: PairResult, is_recalled: bool) -> None:
         self.recalled.append(is_recalled)
 
 
@@ -49,12 +53,12 @@ class Impatient(Onlooker):
         super().__init__()
         self._stop, self._pairings, self._games = stop, pairings, games
 
-    def update(self, progress: MatchProgress) -> None:
-        super().update(progress)
+    def show_match(self, progress: MatchProgress) -> None:
+        super().show_match(progress)
         if self.counted >= self._games:
             self._stop.request_stop("enough")
 
-    def end(self, result: PairResult, is_recalled: bool) -> None:
-        super().end(result, is_recalled)
+    def end_pairing(self, result: PairResult, is_recalled: bool) -> None:
+        super().end_pairing(result, is_recalled)
         if len(self.recalled) >= self._pairings:
             self._stop.request_stop("enough")

@@ -61,6 +61,7 @@ def analyse(
     from vecchess.analysis.parse_position import STARTPOS
     from vecchess.analysis.run_analysis import analyse as library
     from vecchess.config import load_config
+    from vecchess.runtime.signals import OnSignal, StopSignals
     from vecchess_cli.tables.analysis_tables import picture
 
     chosen = load_config(AnalyseConfig, settings, config)
@@ -69,8 +70,9 @@ def analyse(
     def note(line: str) -> None:
         console.print(line, markup=False)
 
-    with _live(console) as on_progress:
-        found, evaluator = library(chosen, position, moves.split(), note, on_progress)
+    on_signal = OnSignal.RAISE  # until the search begins
+    with StopSignals(interrupts=True, on_signal=on_signal) as stop, _live(console) as on_progress:
+        found, evaluator = library(chosen, position, moves.split(), note, on_progress, stop)
     results(json).print(picture(found))
     if json:
         print_json(found.to_dict() | evaluator)

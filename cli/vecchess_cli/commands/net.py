@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, print_json, print_table, results
+from vecchess_cli.output import Json, print_json, print_rows, print_table, results
 
 app = command_group("Make, describe and check network files.")
 File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
@@ -84,18 +84,13 @@ def check(file: File, json: Json = False) -> None:
     if json:
         print_json(report.to_dict())
     else:
-        _show_bounds(report)
+        rows = [
+            [one.layer, one.quantity, f"{one.bound:,}", f"{one.bound / one.limit:.1%}"]
+            for one in report.bounds
+        ]
+        columns = ["layer", "quantity", "at most", "of the exact range"]
+        print_rows(results(), "", columns, rows, words=["quantity"])
         results().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
-
-
-def _show_bounds(report: Any) -> None:
-    from rich.table import Table
-
-    table = Table("layer", "quantity", "at most", "of the exact range", box=None, pad_edge=False)
-    for bound in report.bounds:
-        share = f"{bound.bound / bound.limit:.1%}"
-        table.add_row(bound.layer, bound.quantity, f"{bound.bound:,}", share)
-    results().print(table)
 
 
 def _show_calibration(rule: dict[str, Any] | None, calibration: dict[str, Any]) -> None:

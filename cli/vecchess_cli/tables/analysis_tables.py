@@ -6,6 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from vecchess.runtime.signals import stopped_text
+
 if TYPE_CHECKING:
     from vecchess.analysis.analysis_result import Analysis
     from vecchess.search.principal_variations import Line
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 ENDINGS = {
     "proof": "the outcome is proven",
     "seconds": "the time limit was reached",
-    "SIGINT": "stopped with Ctrl-C",
 }
 
 
@@ -71,6 +72,6 @@ def figures(found: "Analysis") -> str:
     ]
     if found.unexpanded:
         words.append(f"no room in the tree for {found.unexpanded:,} more: raise --tree-mb")
-    if found.stopped_by in ENDINGS:
-        words.append(ENDINGS[found.stopped_by])
+    if found.stopped_by not in ("", "simulations"):
+        words.append(ENDINGS.get(found.stopped_by) or stopped_text(found.stopped_by))
     return ", ".join(words)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
+from vecchess_cli.output import print_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +17,18 @@ def print_inference(console: "Console", facts: dict[str, Any]) -> None:
         f"{facts['net']}, T = {facts['time_steps']}, {facts['slots']} slots, {facts['device']}, "
         f"{facts['threads']} threads, {facts['positions']} positions of random games"
     )
-    console.print(_backends(facts["backends"]))
+    rows = [
+        [
+            row["name"],
+            f"{row['positions_per_s']:,.0f}",
+            f"{row['mean_time_steps']:.2f}",
+            f"{row['ratio_to_fixed']:.2f}",
+            "to the bit" if row["agrees"] == "bits" else f"best move {row['best_move']:.0%}",
+        ]
+        for row in facts["backends"]
+        if row["positions_per_s"] is not None
+    ]
+    print_rows(console, "", ["", "positions/s", "mean T", "x fixed_T", "agrees"], rows)
     for note, names in _notes(facts["backends"]).items():
         console.print(f"{', '.join(names)}: {note}")
     if facts["engine_overhead"] is not None:
@@ -29,20 +40,6 @@ def print_inference(console: "Console", facts: dict[str, Any]) -> None:
         )
 
 
-def _backends(rows: list[dict[str, Any]]) -> Table:
-    table = number_table("positions/s", "mean T", "x fixed_T", "agrees")
-    for row in rows:
-        if row["positions_per_s"] is not None:
-            table.add_row(
-                row["name"],
-                f"{row['positions_per_s']:,.0f}",
-                f"{row['mean_time_steps']:.2f}",
-                f"{row['ratio_to_fixed']:.2f}",
-                "to the bit" if row["agrees"] == "bits" else f"best move {row['best_move']:.0%}",
-            )
-    return table
-
-
 def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Remark -> names of the entrants it holds for."""
     notes: dict[str, list[str]] = {}
@@ -50,11 +47,3 @@ def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
         if note := row.get("reason") or row.get("note"):
             notes.setdefault(note, []).append(row["name"])
     return notes
-
-
-def number_table(*columns: str, title: str = "") -> Table:
-    """A name, then numbers to the right."""
-    table = Table(title, box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table

@@ -1,6 +1,6 @@
 """The analysis of single positions.
 
-- ``parse_position``, ``request`` the position with its game; as a request to a network
+- ``parse_position`` the position with its game; as a request to a network
 - ``open_evaluator`` the network, or a built-in evaluator, on its device
 - ``run_analysis``, ``search_progress`` the search of a position, and its observer
 - ``analysis_result`` lines with the names of their moves, and figures of the search

@@ -7,7 +7,7 @@ from vecchess.search.principal_variations import Line, WdlEstimate
 
 SCHEMA = 1
 ENDS = ("simulations", "proof", "seconds", "SIGINT")
-"""Why a search ended: all simulations done, the result proven, the time limit, or Ctrl-C."""
+"""Why a search ended: all simulations done, the result proven, the time limit, or a signal."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,23 @@
 """The evaluator of positions: a network, or a built-in one."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from vecchess.chess.planes import history_of
-from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, AnalyseConfig, SelfplayConfig, build
+from vecchess.config import (
+    BUILT_IN_NETS,
+    CONSTANT_NET,
+    AnalyseConfig,
+    SelfplayConfig,
+    UciConfig,
+    build,
+)
 from vecchess.inference.backend import Backend
+from vecchess.jit import cache_dir
 from vecchess.runtime.devices import CPU, Share, num_cores, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import load_or_create
@@ -49,3 +60,20 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
         report_line(f"evaluating with a new, untrained network ({name}) on {device.label}")
     history = history_of(network.config.num_planes)
     return PositionEvaluator(backend, history, {"net": name, "sha256": sha256})
+
+
+@contextmanager
+def compiling(
+    program: str, config: AnalyseConfig | UciConfig, report_line: ReportLine
+) -> Iterator[None]:
+    """Kernels that ``program`` needs are compiled in the block, where that was not done before;
+    ``report_line`` gets lines about it."""
+    kind = config.net if config.net in BUILT_IN_NETS else config.backend
+    mark, start = cache_dir("search") / f"{program}-{kind}.compiled", monotonic()
+    is_first = not mark.exists()
+    if is_first:
+        report_line("compiling the search and its network (once per version) ...")
+    yield
+    if is_first:
+        report_line(f"compiled in {monotonic() - start:.1f} s, kept in {mark.parent}")
+        mark.touch()

@@ -1,4 +1,4 @@
-"""The position to analyse, with the game that led to it."""
+"""The position to analyse, with the game that led to it; as a request to a network."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,14 +6,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.history import Pasts, no_past, push_positions
 from vecchess.chess.make import make
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, Termination, terminations
 from vecchess.chess.uci_moves import uci_to_move
 from vecchess.errors import ConfigError
+from vecchess.inference.requests import Requests
 
 STARTPOS = "startpos"
 
@@ -62,6 +66,23 @@ def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[n
         words = over.name.replace("_", " ").lower()
         raise ConfigError(f"there is nothing to search, the game is over: {words}")
     return position, keys, past
+
+
+def request_at(place: PlacedPosition, history: int) -> Requests:
+    """R = 1 row: the request for a network that sees ``history`` positions.
+
+    Raises ConfigError where the position has no legal move.
+    """
+    moves, num_moves = legal_moves(place.position)
+    count = int(num_moves[0])
+    if count == 0:
+        raise ConfigError("a network cannot evaluate a position without a legal move")
+    planes = encode_planes(place.position, place.repetitions, place.past, history)
+    requests = Requests.empty(1, planes.shape[1])
+    requests.planes[:] = planes
+    requests.num_legal[0] = count
+    requests.legal[0, :count] = moves_to_actions(moves[0, :count])
+    return requests
 
 
 def _note(position: Positions, keys: NDArray[np.uint64]) -> int:

@@ -1,18 +1,17 @@
 """The observer of a search: reports the result so far, and ends the search when it is time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import monotonic
 
-import chess
 import numpy as np
 
 from vecchess.analysis.analysis_result import Analysis, Variation
-from vecchess.chess.action import actions_to_moves
-from vecchess.chess.fen import to_board, to_fens
-from vecchess.chess.make import make
+from vecchess.chess.fen import to_fens
+from vecchess.chess.pgn import start_board
 from vecchess.chess.position import Positions
-from vecchess.chess.uci_moves import move_to_uci
+from vecchess.chess.uci_moves import action_to_chess_move
 from vecchess.config import AnalyseConfig
+from vecchess.runtime.signals import StopSignals
 from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.principal_variations import (
     NO_ACTION,
@@ -38,16 +37,16 @@ class AnalysisObserver:
         search: BatchSearch,
         positions: Positions,
         on_progress: OnProgress | None,
+        stop: StopSignals,
     ) -> None:
-        """The clock starts now."""
+        """The clock starts now; a reason of ``stop`` ends the search."""
         self._config, self._search, self._on_progress = config, search, on_progress
-        self._position = positions[0]
+        self._stop = stop
         self._fen = to_fens(positions, config.chess960)[0]
-        board = to_board(positions[0])
-        self._chess960 = config.chess960 or board.has_chess960_castling_rights()
+        self._board = start_board(positions[0], config.chess960)
         self._start = monotonic()
         self._next = self._start
-        self.ended_by = ""
+        self._ended_by = ""
         self.found: Analysis | None = None
 
     def watch(self, search: BatchSearch) -> bool:
@@ -58,9 +57,9 @@ class AnalysisObserver:
         if self._on_progress is not None and now >= self._next:
             self._on_progress(self._analysis(NO_ACTION))
             self._next = monotonic() + UPDATE_S
-        if not self.ended_by and 0 < self._config.seconds <= now - self._start:
-            self.ended_by = "seconds"
-        return self.ended_by != ""
+        is_late = 0 < self._config.seconds <= now - self._start
+        self._ended_by = self._stop.reason or ("seconds" if is_late else "")
+        return self._ended_by != ""
 
     def finished(self, search: BatchSearch, results: SearchResults) -> None:
         """Called at the end of the search."""
@@ -72,14 +71,14 @@ class AnalysisObserver:
         if forest.root(0)["state"] & PROVEN:
             return "proof"
         has_them_all = root_visits(forest, 0) >= self._config.tree.sims
-        return "simulations" if has_them_all else self.ended_by
+        return "simulations" if has_them_all else self._ended_by
 
     def _analysis(self, action: int, stopped_by: str = "") -> Analysis:
         """The result so far; ``action`` is the search's decision, or NO_ACTION."""
         seconds = monotonic() - self._start
         forest, counters = self._search.forest, self._search.forest.counters()
         lines = best_lines(forest, 0, self._config.multipv, action)
-        variations = [self._variation(line, line.actions) for line in lines]
+        variations = [self._variation(line) for line in lines]
         answers = self._search.engine.counters.steps
         asked = int(answers.sum())
         best = variations[0]
@@ -101,15 +100,12 @@ class AnalysisObserver:
             stopped_by=stopped_by,
         )
 
-    def _variation(self, line: Line, actions: Sequence[int]) -> Variation:
+    def _variation(self, line: Line) -> Variation:
         """A line with the names of its moves."""
-        position, board = self._position[None], to_board(self._position)
-        moves: list[str] = []
-        names: list[str] = []
-        for action in actions:
-            move = actions_to_moves(position, [action])
-            moves.append(move_to_uci(position[0], int(move[0]), self._chess960))
-            takes_rook = move_to_uci(position[0], int(move[0]), chess960=True)
-            names.append(board.san_and_push(chess.Move.from_uci(takes_rook)))
-            position = make(position, move)
+        board, moves, names = self._board.copy(), list[str](), list[str]()
+        for action in line.actions:
+            move = action_to_chess_move(board, action)
+            assert move is not None
+            moves.append(move.uci())
+            names.append(board.san_and_push(move))
         return Variation(line, tuple(moves), tuple(names))

@@ -11,11 +11,12 @@ from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint
+from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pairing import Pairing
 from vecchess.evaluate.participant import Participant, network_spelling
 from vecchess.evaluate.result_cache import ResultCache
-from vecchess.evaluate.run_eval import PairingObserver, identify_all, play_pairings
+from vecchess.evaluate.run_eval import identify_all, play_pairings
 from vecchess.runtime.signals import StopSignals
 
 DISTANCES = (1, 2, 4)
@@ -81,7 +82,7 @@ def rate_history(
     against: Sequence[str],
     config: MatchConfig,
     cache: ResultCache,
-    observer: PairingObserver,
+    observer: EvalProgress,
     stop: StopSignals | None = None,
 ) -> RatingHistory:
     """Rate networks by games against those 1, 2 and 4 before them, and against ``against``.

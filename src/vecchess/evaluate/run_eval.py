@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import combinations, pairwise
-from typing import Protocol
 
 from vecchess.arena.match.match_openings import match_openings
 from vecchess.arena.match.play_match import MatchProgress, NoPairFinished, play_match
 from vecchess.arena.match.run_match import open_players
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
+from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.pairing import Pairing
@@ -18,28 +18,12 @@ from vecchess.evaluate.result_cache import ResultCache
 from vecchess.runtime.signals import OnSignal, Stopped, StopSignals
 
 
-class PairingObserver(Protocol):
-    """Gets the progress of an evaluation."""
-
-    def begin(self, pairing: Pairing, number: int, total: int) -> None:
-        """A pairing is next, the ``number``-th, from 1, of ``total``."""
-        ...
-
-    def update(self, progress: MatchProgress) -> None:
-        """How far its match has come, several times a second."""
-        ...
-
-    def end(self, result: PairResult, is_recalled: bool) -> None:
-        """The result; ``is_recalled`` where it was played before."""
-        ...
-
-
 def evaluate(
     rated: Sequence[str],
     against: Sequence[str],
     config: MatchConfig,
     cache: ResultCache,
-    observer: PairingObserver,
+    observer: EvalProgress,
     stop: StopSignals | None = None,
 ) -> EvaluationReport:
     """Play the ``rated`` players against each other and the opponents, all by their spellings.
@@ -82,7 +66,7 @@ def play_pairings(
     pairings: Sequence[Pairing],
     seed: int,
     cache: ResultCache,
-    observer: PairingObserver,
+    observer: EvalProgress,
     stop: StopSignals,
 ) -> list[PairResult]:
     """The results of ``pairings``, in their order; fewer once ``stop`` has a reason.
@@ -96,7 +80,7 @@ def play_pairings(
     for number, pairing in enumerate(pairings, 1):
         if stop.reason:
             break
-        observer.begin(pairing, number, len(pairings))
+        observer.begin_pairing(pairing, number, len(pairings))
         result = cache.recall(pairing)
         is_recalled = result is not None
         if result is None:
@@ -105,17 +89,17 @@ def play_pairings(
                 break
             cache.keep(pairing, result)
         results.append(result)
-        observer.end(result, is_recalled)
+        observer.end_pairing(result, is_recalled)
     return results
 
 
 def _play(
-    pairing: Pairing, seed: int, observer: PairingObserver, stop: StopSignals
+    pairing: Pairing, seed: int, observer: EvalProgress, stop: StopSignals
 ) -> PairResult | None:
     """The result of one match; None where it was stopped before a pair of games was over."""
 
     def must_stop(progress: MatchProgress) -> bool:
-        observer.update(progress)
+        observer.show_match(progress)
         return bool(stop.reason)
 
     texts = [pairing.first.spelling, pairing.second.spelling]

@@ -1,33 +1,12 @@
 """Recorded games as CSV, for statistics: a row a game, or a row a ply. Python's csv module.
 
-A row a game:
-
-    game, plies, result, termination   number, moves made, 1-0 or 1/2-1/2 or 0-1, reason of the end
-    start_fen, chess960                the start position; 1 where castling is Chess960's
-    seed                               of the run
-    networks                           that chose the moves: a sha256, or more with spaces between
-    judged, searched, full_searches    plies with a value, with a search, with a full search
-    mean_steps                         time steps of the network, over positions it was asked about
-    mean_visits                        simulations, over searches
-    total_steps                        time steps for all answers, those inside searches among them
-    playthrough, .._would_resign       1 where resigning was forbidden; where a side would have
-    fingerprint                        hash of all answers of the network, 16 hexadecimal digits
-
-A row a ply, with the position before it:
-
-    game, ply, fen, move               ply 0 is the first; the move as UCI writes it
-    network                            that chose it
-    win, draw, score                   of the mover, 0 to 1; score is win + draw / 2
-    probability                        with which the move was drawn
-    steps, visits, full_search         of the network for the position, of the search, 1 if in full
-    search_steps                       time steps of the network for all answers of the search
-
 A missing value leaves its cell empty. Numbers are plain, with a point.
 """
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import chess
 import numpy as np
@@ -50,16 +29,6 @@ Cell = str | int | float
 Row = dict[str, Cell]
 EMPTY = ""
 
-GAME_COLUMNS = (
-    *("game", "start_fen", "chess960", "seed", "networks", "result", "termination", "plies"),
-    *("judged", "searched", "full_searches", "mean_steps", "mean_visits", "total_steps"),
-    *("playthrough", "white_would_resign", "black_would_resign", "fingerprint"),
-)
-PLY_COLUMNS = (
-    *("game", "ply", "fen", "move", "network", "win", "draw", "score", "probability"),
-    *("steps", "visits", "full_search", "search_steps"),
-)
-
 
 def export_csv(
     source: ExportSource,
@@ -74,9 +43,10 @@ def export_csv(
     replaced whole or not at all.
     """
     rows_of: Callable[[RecordedGame], Iterator[Row]] = ply_rows if plies else game_rows
+    columns: dict[str, Any] = PLY_COLUMNS if plies else GAME_COLUMNS
     num_games = num_rows = 0
     with text_file(out) as file:
-        writer = csv.DictWriter(file, PLY_COLUMNS if plies else GAME_COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
         writer.writeheader()
         for game in source.games(on_exported):
             rows = list(rows_of(game))
@@ -87,54 +57,13 @@ def export_csv(
 
 def game_rows(game: RecordedGame) -> Iterator[Row]:
     """The one row of a game, see ``GAME_COLUMNS``."""
-    steps, visits = game.column("steps"), game.column("visits")
-    resign = int(game.records.resign[game.index])
-    fingerprint = int(game.records.fingerprint[game.index])
-    yield {
-        "game": game.number,
-        "start_fen": game.start_board().fen(en_passant="legal"),
-        "chess960": int(game.chess960),
-        "seed": EMPTY if game.seed is None else game.seed,
-        "networks": " ".join(game.nets),
-        "result": RESULTS[game.result],
-        "termination": game.termination.name.lower(),
-        "plies": game.num_plies,
-        "judged": int(game.evaluated.sum()),
-        "searched": int((visits > 0).sum()),
-        "full_searches": int((game.column("full") > 0).sum()),
-        "mean_steps": _mean(steps),
-        "mean_visits": _mean(visits),
-        "total_steps": int(np.where(visits > 0, game.column("thought"), steps).sum()),
-        "playthrough": int(resign & PLAYTHROUGH > 0),
-        "white_would_resign": int(resign & WHITE_WOULD_RESIGN > 0),
-        "black_would_resign": int(resign & BLACK_WOULD_RESIGN > 0),
-        "fingerprint": EMPTY if fingerprint == NO_FINGERPRINT else f"{fingerprint:016x}",
-    }
+    yield {name: cell(game) for name, cell in GAME_COLUMNS.items()}
 
 
 def ply_rows(game: RecordedGame) -> Iterator[Row]:
     """A row for each ply of a game, see ``PLY_COLUMNS``."""
-    records, nets = game.records, _networks(game)
-    for ply in range(game.num_plies):
-        place = game.plies.start + ply
-        position, move = game.positions[ply], int(game.moves[ply])
-        win, draw = int(records.win[place]), int(records.draw[place])
-        evaluated = bool(game.evaluated[ply])
-        yield {
-            "game": game.number,
-            "ply": ply,
-            "fen": _fen(to_board(position, game.chess960)),
-            "move": move_to_uci(position, move, game.chess960),
-            "network": nets[ply],
-            "win": round(win / VALUE_UNIT, 4) if evaluated else EMPTY,
-            "draw": round(draw / VALUE_UNIT, 4) if evaluated else EMPTY,
-            "score": round((win + draw / 2) / VALUE_UNIT, 4) if evaluated else EMPTY,
-            "probability": float(f"{records.prob[place]:.4g}"),
-            "steps": int(records.steps[place]),
-            "visits": int(records.visits[place]),
-            "full_search": int(records.full[place]),
-            "search_steps": int(records.thought[place]),
-        }
+    for cells in zip(*(column(game) for column in PLY_COLUMNS.values()), strict=True):
+        yield dict(zip(PLY_COLUMNS, cells, strict=True))
 
 
 def _fen(board: chess.Board) -> str:
@@ -147,9 +76,92 @@ def _mean(column: np.ndarray) -> Cell:
     return round(float(counted.mean()), 4) if len(counted) else EMPTY
 
 
+def _total_steps(game: RecordedGame) -> int:
+    visits, steps = game.column("visits"), game.column("steps")
+    return int(np.where(visits > 0, game.column("thought"), steps).sum())
+
+
+def _fingerprint(game: RecordedGame) -> str:
+    fingerprint = int(game.records.fingerprint[game.index])
+    return EMPTY if fingerprint == NO_FINGERPRINT else f"{fingerprint:016x}"
+
+
+def _resigns(flag: int) -> Callable[[RecordedGame], Cell]:
+    return lambda game: int(game.records.resign[game.index] & flag > 0)
+
+
+GAME_COLUMNS: dict[str, Callable[[RecordedGame], Cell]] = {
+    "game": lambda game: game.number,
+    "start_fen": lambda game: _fen(game.start_board()),
+    "chess960": lambda game: int(game.chess960),  # 1 where castling is Chess960's
+    "seed": lambda game: EMPTY if game.seed is None else game.seed,  # of the run
+    # that chose the moves: a sha256, or more with spaces between
+    "networks": lambda game: " ".join(game.nets),
+    "result": lambda game: RESULTS[game.result],
+    "termination": lambda game: game.termination.name.lower(),
+    "plies": lambda game: game.num_plies,
+    # plies with a value, with a search, with a full search
+    "judged": lambda game: int(game.evaluated.sum()),
+    "searched": lambda game: int((game.column("visits") > 0).sum()),
+    "full_searches": lambda game: int((game.column("full") > 0).sum()),
+    # time steps of the network, over positions it was asked about; simulations, over searches
+    "mean_steps": lambda game: _mean(game.column("steps")),
+    "mean_visits": lambda game: _mean(game.column("visits")),
+    # time steps for all answers, those inside searches among them
+    "total_steps": _total_steps,
+    # 1 where resigning was forbidden; where a side would have
+    "playthrough": _resigns(PLAYTHROUGH),
+    "white_would_resign": _resigns(WHITE_WOULD_RESIGN),
+    "black_would_resign": _resigns(BLACK_WOULD_RESIGN),
+    # hash of all answers of the network, 16 hexadecimal digits
+    "fingerprint": _fingerprint,
+}
+
+
+def _moves(game: RecordedGame) -> list[str]:
+    pairs = zip(game.positions, game.moves.tolist(), strict=True)
+    return [move_to_uci(position, move, game.chess960) for position, move in pairs]
+
+
 def _networks(game: RecordedGame) -> list[str]:
     """The network, or other source, of each move."""
     spans = slice(*game.records.span_offsets[game.index : game.index + 2])
     firsts = game.records.span_ply[spans]
     which = np.searchsorted(firsts, np.arange(game.num_plies), side="right") - 1
     return [game.nets[span] for span in which]
+
+
+def _points(win_weight: float, draw_weight: float) -> Callable[[RecordedGame], list[Cell]]:
+    """A share of wins and draws, 0 to 1, where the position was evaluated."""
+
+    def column(game: RecordedGame) -> list[Cell]:
+        points = win_weight * game.column("win") + draw_weight * game.column("draw")
+        pairs = zip(points.tolist(), game.evaluated, strict=True)
+        return [round(value / VALUE_UNIT, 4) if known else EMPTY for value, known in pairs]
+
+    return column
+
+
+def _recorded(name: str) -> Callable[[RecordedGame], list[Cell]]:
+    return lambda game: game.column(name).tolist()
+
+
+PLY_COLUMNS: dict[str, Callable[[RecordedGame], Iterable[Cell]]] = {
+    "game": lambda game: [game.number] * game.num_plies,
+    "ply": lambda game: range(game.num_plies),
+    "fen": lambda game: [_fen(to_board(row, game.chess960)) for row in game.positions],
+    "move": _moves,  # as UCI writes it
+    "network": _networks,
+    # of the mover; score is win + draw / 2
+    "win": _points(1, 0),
+    "draw": _points(0, 1),
+    "score": _points(1, 0.5),
+    # with which the move was drawn
+    "probability": lambda game: [float(f"{value:.4g}") for value in game.column("prob")],
+    # time steps of the network for the position; simulations; 1 where searched in full
+    "steps": _recorded("steps"),
+    "visits": _recorded("visits"),
+    "full_search": _recorded("full"),
+    # time steps of the network for all answers of the search
+    "search_steps": _recorded("thought"),
+}

@@ -55,79 +55,73 @@ class OnnxGraph:
 _TAPS = [(rank, file) for rank in range(3) for file in range(3)]
 
 
-class OnnxLayers:
-    """The layers of ``net`` as parts of ``graph``. Boards are [B, 8, 8, channels]."""
+class OnnxLayers(OnnxGraph):
+    """The layers of ``net`` as operators of the graph. Boards are [B, 8, 8, channels]."""
 
-    def __init__(self, net: IntegerNet, graph: OnnxGraph) -> None:
+    def __init__(self, net: IntegerNet) -> None:
+        super().__init__()
         self._net = net
-        self._graph = graph
         self._threshold = float(1 << net.config.grid_bits)
 
     def currents(self, name: str, inputs: str) -> str:
         """[..., O] of [..., K]: sums of weights, on the grid, and the bias."""
-        graph, layer, config = self._graph, self._net.layers[name], self._net.config
+        layer, config = self._net.layers[name], self._net.config
         bits = input_bits(config, name)
-        weight = graph.constant(f"{name}.weight", layer.weight.T)
+        weight = self.constant(f"{name}.weight", layer.weight.T)
         scale = np.exp2(config.grid_bits - bits - layer.shift.astype(np.float32))
         bias = layer.bias.astype(np.float32) * np.float32(
             1 << config.grid_bits - config.weight_bits
         )
-        sums = graph.add("MatMul", inputs, graph.floats(weight))
-        sums = graph.add("Mul", sums, graph.constant(f"{name}.scale", scale.astype(np.float32)))
+        sums = self.add("MatMul", inputs, self.floats(weight))
+        sums = self.add("Mul", sums, self.constant(f"{name}.scale", scale.astype(np.float32)))
         if bits:
-            sums = graph.add("Floor", sums)
-        return graph.add("Add", sums, graph.constant(f"{name}.bias", bias))
+            sums = self.add("Floor", sums)
+        return self.add("Add", sums, self.constant(f"{name}.bias", bias))
 
     def patches(self, boards: str) -> str:
         """[B, 8, 8, 9 * C] of [B, 8, 8, C], tap by tap; squares off the board are 0."""
-        graph = self._graph
-        padded = graph.add("Pad", boards, graph.integers(0, 1, 1, 0, 0, 1, 1, 0))
+        padded = self.add("Pad", boards, self.integers(0, 1, 1, 0, 0, 1, 1, 0))
         taps = [
-            graph.add(
+            self.add(
                 "Slice",
                 padded,
-                graph.integers(rank, file),
-                graph.integers(rank + 8, file + 8),
-                graph.integers(1, 2),
+                self.integers(rank, file),
+                self.integers(rank + 8, file + 8),
+                self.integers(1, 2),
             )
             for rank, file in _TAPS
         ]
-        return graph.add("Concat", *taps, axis=3)
+        return self.add("Concat", *taps, axis=3)
 
     def lif(self, current: str, membrane: str | None) -> tuple[str, str | None]:
         """Spikes, and the membrane after them; None before the first step. The activations of a
         non-spiking twin have no membrane."""
-        graph = self._graph
         if self._net.config.neuron == "relu":
             return self._activation(current), None
-        one, two = graph.number(self._threshold), graph.number(2 * self._threshold)
+        one, two = self.number(self._threshold), self.number(2 * self._threshold)
         charged, limit = current, one
         if membrane is not None:
-            halved = graph.add("Floor", graph.add("Mul", membrane, graph.number(0.5)))
-            charged = graph.add("Add", halved, current)
-            limit = graph.add("Where", graph.add("Greater", membrane, one), two, one)
-        spikes = graph.floats(graph.add("Greater", charged, limit))
-        return spikes, graph.add("Sub", charged, graph.add("Mul", spikes, one))
+            halved = self.add("Floor", self.add("Mul", membrane, self.number(0.5)))
+            charged = self.add("Add", halved, current)
+            limit = self.add("Where", self.add("Greater", membrane, one), two, one)
+        spikes = self.floats(self.add("Greater", charged, limit))
+        return spikes, self.add("Sub", charged, self.add("Mul", spikes, one))
 
     def _activation(self, current: str) -> str:
         """Whole numbers of 2^-6, at most 127 of them."""
-        graph = self._graph
-        unit = graph.number(2.0 ** (ACTIVATION_BITS - self._net.config.grid_bits))
-        whole = graph.add("Floor", graph.add("Mul", graph.add("Relu", current), unit))
-        return graph.add("Min", whole, graph.number(float(ACTIVATION_LIMIT)))
+        unit = self.number(2.0 ** (ACTIVATION_BITS - self._net.config.grid_bits))
+        whole = self.add("Floor", self.add("Mul", self.add("Relu", current), unit))
+        return self.add("Min", whole, self.number(float(ACTIVATION_LIMIT)))
 
     def spikes_on_board(self, spikes: str) -> str:
         """[B, C]: spikes of each channel, over all squares."""
-        graph = self._graph
-        return graph.add("ReduceSum", spikes, graph.integers(1, 2), keepdims=0)
+        return self.add("ReduceSum", spikes, self.integers(1, 2), keepdims=0)
 
     def by_square(self, boards: str, channels: int) -> str:
         """[B, 64 * channels]."""
-        graph = self._graph
-        return graph.add("Reshape", boards, graph.integers(-1, NUM_SQUARES * channels))
+        return self.add("Reshape", boards, self.integers(-1, NUM_SQUARES * channels))
 
     def by_channel(self, boards: str, channels: int) -> str:
         """[B, channels * 64]: the order of action codes."""
-        graph = self._graph
-        turned = graph.add("Transpose", boards, perm=[0, 3, 1, 2])
-        return graph.add("Reshape", turned, graph.integers(-1, NUM_SQUARES * channels))
+        turned = self.add("Transpose", boards, perm=[0, 3, 1, 2])
+        return self.add("Reshape", turned, self.integers(-1, NUM_SQUARES * channels))

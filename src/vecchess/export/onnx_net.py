@@ -9,8 +9,6 @@ A logit is an accumulator / T * its scale, which the file's metadata has, with o
 network.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -18,7 +16,7 @@ from onnx import TensorProto, helper
 from vecchess import __version__
 from vecchess.chess.planes import history_of
 from vecchess.errors import ConfigError
-from vecchess.export.onnx_layers import OnnxGraph, OnnxLayers
+from vecchess.export.onnx_layers import OnnxLayers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -44,11 +42,11 @@ def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
     tower = _Tower(net)
     tower.run(steps)
     graph = helper.make_graph(
-        tower.graph.nodes,
+        tower.nodes,
         f"vecchess {net.sha256[:12]}",
         [_value_info("planes", _input_shape(net, steps))],
         [_value_info("policy", ["B", NUM_ACTIONS]), _value_info("value", ["B", NUM_OUTCOMES])],
-        list(tower.graph.constants.values()),
+        list(tower.constants.values()),
     )
     model = helper.make_model(
         graph,
@@ -62,66 +60,62 @@ def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
     return model
 
 
-@dataclass
-class _Tower:
+class _Tower(OnnxLayers):
     """Builds the graph one time step after the other, as ``SpikingNet.advance`` computes them."""
 
-    net: IntegerNet
-    graph: OnnxGraph = field(default_factory=OnnxGraph)
-    membranes: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.layers = OnnxLayers(self.net, self.graph)
+    def __init__(self, net: IntegerNet) -> None:
+        super().__init__(net)
+        self._membranes: dict[str, str] = {}
 
     def run(self, num_steps: int) -> None:
         """All steps, down to the outputs."""
-        rate_coded = self.net.config.is_rate_coded
+        rate_coded = self._net.config.is_rate_coded
         current = "" if rate_coded else self._current("planes")
         policies, values = [], []
         for step in range(num_steps):
             if rate_coded:
-                now = self.graph.constant(f"step_{step}", np.array(step, np.int64))
-                current = self._current(self.graph.add("Gather", "planes", now, axis=0))
+                now = self.constant(f"step_{step}", np.array(step, np.int64))
+                current = self._current(self.add("Gather", "planes", now, axis=0))
             policy, value = self._heads(self._tower(current))
             policies.append(policy)
             values.append(value)
-        self.graph.add("Sum", *policies, name="policy")
-        self.graph.add("Sum", *values, name="value")
+        self.add("Sum", *policies, name="policy")
+        self.add("Sum", *values, name="value")
 
     def _current(self, planes: str) -> str:
         """The current of [B, P, 8, 8]."""
-        boards = self.graph.add("Transpose", planes, perm=[0, 2, 3, 1])
-        return self.layers.currents("stem", self.layers.patches(boards))
+        boards = self.add("Transpose", planes, perm=[0, 2, 3, 1])
+        return self.currents("stem", self.patches(boards))
 
     def _tower(self, current: str) -> str:
         """The input current of the heads' neurons."""
-        hidden = hidden_layers(self.net.config)
+        hidden = hidden_layers(self._net.config)
         buffers = [current, current]
         for index, layer in enumerate(hidden):
             source, target = index % 2, 1 - index % 2
-            patches = self.layers.patches(self._spikes(layer.name, buffers[source]))
-            current = self.layers.currents(layer.name, patches)
+            patches = self.patches(self._spikes(layer.name, buffers[source]))
+            current = self.currents(layer.name, patches)
             if layer.adds:
-                current = self.graph.add("Add", buffers[target], current)
+                current = self.add("Add", buffers[target], current)
             buffers[target] = current
         return buffers[len(hidden) % 2]
 
     def _heads(self, current: str) -> tuple[str, str]:
         """Contributions of one step to the accumulators of policy and value."""
-        layers, spikes = self.layers, self._spikes("heads", current)
-        if self.net.config.kind == "plain":
-            pooled = layers.spikes_on_board(spikes)
-            return layers.currents("policy", pooled), layers.currents("value.outcome", pooled)
-        policy = layers.by_channel(layers.currents("policy", spikes), NUM_MOVE_PLANES)
-        fired = self._spikes("value.outcome", layers.currents("value.squeeze", spikes))
-        squares = layers.by_square(fired, self.net.config.value_channels)
-        return policy, layers.currents("value.outcome", squares)
+        spikes = self._spikes("heads", current)
+        if self._net.config.kind == "plain":
+            pooled = self.spikes_on_board(spikes)
+            return self.currents("policy", pooled), self.currents("value.outcome", pooled)
+        policy = self.by_channel(self.currents("policy", spikes), NUM_MOVE_PLANES)
+        fired = self._spikes("value.outcome", self.currents("value.squeeze", spikes))
+        squares = self.by_square(fired, self._net.config.value_channels)
+        return policy, self.currents("value.outcome", squares)
 
     def _spikes(self, name: str, current: str) -> str:
         """Spikes of the neurons whose output layer ``name`` reads."""
-        spikes, after = self.layers.lif(current, self.membranes.get(name))
+        spikes, after = self.lif(current, self._membranes.get(name))
         if after is not None:
-            self.membranes[name] = after
+            self._membranes[name] = after
         return spikes
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import chess
 
-from vecchess.analysis.open_evaluator import PositionEvaluator, open_evaluator
+from vecchess.analysis.open_evaluator import PositionEvaluator, compiling, open_evaluator
 from vecchess.chess.fen import from_board
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError, VecchessError
-from vecchess.jit import cache_dir
 from vecchess.runtime.devices import CPU, parse_gpus
 from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
@@ -34,7 +33,6 @@ _TREE_FIELDS = (
 )  # fmt: skip
 _NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes")
 OPENED = (*_NETWORK_FIELDS, "hash_mb", "syzygy")
-MARK = "uci-{}.compiled"
 WARM_SIMS, WARM_LANES = 200, 2
 
 
@@ -85,29 +83,23 @@ class EngineState:
 
         All kernels are then compiled, or loaded from the cache, and the speed is known.
         """
-        kind = config.net if config.net in BUILT_IN_NETS else config.backend
-        mark, start = cache_dir("search") / MARK.format(kind), monotonic()
-        if not mark.exists():
-            self._note("compiling the search and its network (once per version) ...")
         plain = config.model_copy(update={"limit_strength": False})
-        session = self.session(plain)
-        for moves in ((), ("e2e4", "c7c5")):
-            game = set_up(Position(moves=moves))
-            self.set_up(game)
-            session.begin(WARM_SIMS, WARM_LANES)
-            snapshot = SearchSnapshot(session, game, plain, monotonic(), self.speed)
-            while not session.is_over:
-                session.advance(session.compute())
-            snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, strength=None)))
-            self.speed = snapshot.speed
-        session.decide()
+        with compiling("uci", config, self._note):
+            session = self.session(plain)
+            for moves in ((), ("e2e4", "c7c5")):
+                game = set_up(Position(moves=moves))
+                self.set_up(game)
+                session.begin(WARM_SIMS, WARM_LANES)
+                snapshot = SearchSnapshot(session, game, plain, monotonic(), self.speed)
+                while not session.is_over:
+                    session.advance(session.compute())
+                snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, strength=None)))
+                self.speed = snapshot.speed
+            session.decide()
         self.clear()
         self.is_warm = True
         gc.collect()
         gc.freeze()  # a full collection over what numba and torch made takes 0.1 s, on the clock
-        if not mark.exists():
-            self._note(f"compiled in {monotonic() - start:.1f} s, kept in {cache_dir('search')}")
-            mark.touch()
 
     def open(self, config: UciConfig) -> None:
         """Have network, cache and tablebases ready: those there are, where settings are the same.

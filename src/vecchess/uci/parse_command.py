@@ -3,8 +3,10 @@
 Nothing here raises: what cannot be read is named in ``errors`` and left out, as engines do.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 STARTPOS = "startpos"
 MOST = 1 << 53
@@ -51,15 +53,12 @@ class SetOption:
 _NUMBERS = {
     "movestogo": "moves_to_go",
     "movetime": "movetime_ms",
-    "depth": "depth",
-    "nodes": "nodes",
-    "mate": "mate",
-    "perft": "perft",
+    **dict.fromkeys(("wtime", "btime", "winc", "binc", "depth", "nodes", "mate", "perft")),
 }
-_CLOCKS = ("wtime", "btime", "winc", "binc")
+"""Word of ``go`` -> field of ``Go``, where it has another name."""
 _FLAGS = ("infinite", "ponder")
 _SEARCH_MOVES = "searchmoves"
-_WORDS = {*_NUMBERS, *_CLOCKS, *_FLAGS, _SEARCH_MOVES}
+_WORDS = {*_NUMBERS, *_FLAGS, _SEARCH_MOVES}
 
 
 def split(line: str) -> tuple[str, list[str]]:
@@ -90,51 +89,27 @@ def parse_set_option(words: Sequence[str]) -> SetOption | None:
 
 def parse_go(words: Sequence[str]) -> Go:
     """``go`` from the words after it."""
-    go, errors = Go(), []
-    rest = iter(words)
-    word = next(rest, None)
-    while word is not None:
-        following: str | None = None
+    given: dict[str, Any] = {}
+    moves, errors, rest = list[str](), list[str](), deque(words)
+    while rest:
+        word = rest.popleft()
         if word == _SEARCH_MOVES:
-            moves, following = _moves(rest)
-            go = replace(go, search_moves=go.search_moves + moves)
+            while rest and rest[0] not in _WORDS:
+                moves.append(rest.popleft())
         elif word in _FLAGS:
-            go = replace(go, **{word: True})  # type: ignore[arg-type]
-        elif word in _WORDS:
-            given = next(rest, "")
-            number = _number(given)
+            given[word] = True
+        elif word in _NUMBERS:
+            text = rest.popleft() if rest and rest[0] not in _WORDS else ""
+            number = _number(text)
             if number is None:
-                errors.append(f'go: {word} takes a number, not "{given}"; it is left out')
-                following = given if given in _WORDS else None
+                errors.append(f'go: {word} takes a number, not "{text}"; it is left out')
             else:
-                go = _with_number(go, word, number)
+                given[_NUMBERS[word] or word] = number
         else:
             errors.append(f'go: "{word}" is unknown and left out')
-        word = following or next(rest, None)
-    return replace(go, errors=tuple(errors))
-
-
-def _moves(rest: Iterator[str]) -> tuple[tuple[str, ...], str | None]:
-    """The words up to the next keyword of ``go``, and that one."""
-    moves: list[str] = []
-    for word in rest:
-        if word in _WORDS:
-            return tuple(moves), word
-        moves.append(word)
-    return tuple(moves), None
-
-
-def _with_number(go: Go, word: str, number: int) -> Go:
-    if word in _NUMBERS:
-        return replace(go, **{_NUMBERS[word]: number})  # type: ignore[arg-type]
-    side = int(word.startswith("b"))
-    if word.endswith("time"):
-        times = list(go.time_ms)
-        times[side] = number
-        return replace(go, time_ms=(times[0], times[1]))
-    increments = list(go.increment_ms)
-    increments[side] = max(0, number)
-    return replace(go, increment_ms=(increments[0], increments[1]))
+    times = (given.pop("wtime", None), given.pop("btime", None))
+    increments = (max(0, given.pop("winc", 0)), max(0, given.pop("binc", 0)))
+    return Go(times, increments, search_moves=tuple(moves), errors=tuple(errors), **given)
 
 
 def _number(text: str) -> int | None:

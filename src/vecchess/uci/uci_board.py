@@ -123,11 +123,7 @@ def diagram(game: UciGame, key: int, chess960: bool) -> list[str]:
 
 
 def _continues(asked: Position, before: Position) -> bool:
-    return asked.fen == before.fen and _is_prefix(before.moves, asked.moves)
-
-
-def _is_prefix(short: Sequence[str], long: Sequence[str]) -> bool:
-    return tuple(long[: len(short)]) == tuple(short)
+    return asked.fen == before.fen and asked.moves[: len(before.moves)] == before.moves
 
 
 def _start(fen: str) -> chess.Board:

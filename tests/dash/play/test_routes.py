@@ -14,8 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.dash.play.site import play_app, served, tiny_network
-from vecchess.analysis.parse_position import STARTPOS, position_reached
-from vecchess.analysis.request import request_at
+from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.dash.play.helper_pool import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES

@@ -16,8 +16,7 @@ import chess
 import numpy as np
 import torch
 
-from vecchess.analysis.parse_position import STARTPOS, position_reached
-from vecchess.analysis.request import request_at
+from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import LayerSpikes, SpikeTrace, SpikeTracer
 from vecchess.chess.planes import history_of
 from vecchess.chess.uci_moves import action_to_chess_move
