@@ -73,7 +73,7 @@ def lone_mover(server: SelfplayServer) -> Mover:
     num_games = len(server.movers[0].rows)
     requests = Requests.empty(num_games, server.requests.planes.shape[1])
     requests.steps[:] = 1
-    return Mover(server.movers[0].rules, CONSTANT_NET, requests, 0, num_games, server.pool)
+    return Mover(server.movers[0].rules, CONSTANT_NET, requests, server.pool)
 
 
 def play_alone(mover: Mover, seconds: float) -> float:

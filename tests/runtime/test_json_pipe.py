@@ -4,7 +4,7 @@ from multiprocessing import Pipe
 
 import pytest
 
-from vecchess.runtime.json_pipe import JsonPipe, LineDecoder, decode_message, encode_message
+from vecchess.runtime.json_pipe import JsonPipe, decode_message
 
 pytestmark = pytest.mark.plain
 
@@ -28,15 +28,6 @@ def test_a_peer_that_sends_something_else_counts_as_gone(data: bytes) -> None:
     pipe = JsonPipe(one, most_bytes=100)
     other.send_bytes(data)
     assert pipe.receive() is None
-
-
-def test_lines_are_joined_from_pieces() -> None:
-    decoder = LineDecoder(most_bytes=40)
-    data = encode_message("out", line="a") + encode_message("ended", code=-9)
-    found = [message for byte in data for message in decoder.feed(bytes([byte]))]
-    assert found == [{"kind": "out", "line": "a"}, {"kind": "ended", "code": -9}]
-    with pytest.raises(ValueError, match="40"):
-        decoder.feed(b"x" * 41)
 
 
 def test_a_message_needs_a_kind() -> None:

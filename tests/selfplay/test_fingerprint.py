@@ -13,7 +13,6 @@ from vecchess.inference.requests import Requests
 from vecchess.jit import inline
 from vecchess.search.tree.layout import EdgeRecord, ForestRecord, NodeRecord
 from vecchess.selfplay.games import fingerprint
-from vecchess.selfplay.games.game_table import RequestSlice
 from vecchess.selfplay.games.ply_log import num_tags
 
 
@@ -57,7 +56,7 @@ def answered(seed: int, count: int) -> Requests:
 
 
 def of_row(requests: Requests, row: int, state: int = fingerprint.START) -> int:
-    return int(fold(np.uint64(state), RequestSlice.part(requests, 0, requests.num_rows), row))
+    return int(fold(np.uint64(state), requests, row))
 
 
 @pytest.mark.parametrize("count", [1, 2, 31, 64, 218])

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests.kernels import exposed
+from vecchess.selfplay.games import paged_log
 from vecchess.selfplay.games import target_log as target_logs
 from vecchess.selfplay.games.paged_log import NO_PAGE, PagedLog
 from vecchess.selfplay.games.target_log import (
@@ -23,8 +25,8 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 pytestmark = pytest.mark.plain
 
 append_word = exposed(target_logs.append_word)
-take_words = exposed(target_logs.take_words)
-free_words = exposed(target_logs.free_words)
+take_items = exposed(paged_log.take_items)
+free_items = exposed(paged_log.free_items)
 GAMES = 4
 
 
@@ -33,21 +35,18 @@ class Logged:
     """A game in the log, and what it should hold."""
 
     words: list[int] = field(default_factory=list)
-    first: int = NO_PAGE
-    last: int = NO_PAGE
+    chains: NDArray[np.int32] = field(default_factory=lambda: np.full((1, 2), NO_PAGE, np.int32))
 
     def append(self, log: PagedLog, words: list[int]) -> None:
         for word in words:
-            self.first, self.last = append_word(
-                log.pages, self.first, self.last, len(self.words), np.uint32(word)
-            )
+            append_word(log.pages, self.chains, 0, len(self.words), np.uint32(word))
             self.words.append(word)
 
     def take(self, log: PagedLog) -> list[int]:
-        out = np.zeros(len(self.words) + 2, np.uint32)
-        take_words(log.pages, self.first, self.last, len(self.words), out, 1)
+        out = np.zeros((len(self.words) + 2, 1), np.uint32)
+        take_items(log.pages, self.chains, 0, len(self.words), out, 1)
         assert out[0] == out[-1] == 0
-        return out[1:-1].tolist()
+        return out[1:-1, 0].tolist()
 
     @property
     def num_pages(self) -> int:
@@ -86,7 +85,7 @@ def test_interleaved_games_against_lists(steps: list[tuple[int, str, int]]) -> N
         if action == "end":
             assert game.take(log) == game.words
         else:
-            free_words(log.pages, game.first, game.last, len(game.words))
+            free_items(log.pages, game.chains, 0, len(game.words))
         games[index] = Logged()
         assert_no_page_is_lost(log, games)
     for game in games:

@@ -21,7 +21,7 @@ from vecchess.jit import cache_dir
 from vecchess.runtime.devices import CPU, Share, num_cores, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import load_or_create
-from vecchess.selfplay.worker.setup import open_net, open_network
+from vecchess.selfplay.worker.setup import open_network
 from vecchess.snn.create import SIZES_SUFFIX
 
 
@@ -47,7 +47,7 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
     settings = build(SelfplayConfig, known)
     share = Share(slots, games=1, movers=1, threads=config.threads or num_cores())
     if built_in:
-        backend, _ = open_net(settings, name, device, share, report_line)
+        backend, _ = open_network(settings, None, name, device, share, report_line)
         what = "seeing mates and draws only" if name == CONSTANT_NET else "counting material only"
         report_line(f"{what}; --net names a network")
         return PositionEvaluator(backend, 1, {"net": name, "sha256": None})

@@ -26,7 +26,7 @@ from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only, share_out
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree_memory import EDGE_BYTES, NODE_BYTES
 from vecchess.selfplay.worker.networks import load_or_create
-from vecchess.selfplay.worker.setup import open_net, open_network
+from vecchess.selfplay.worker.setup import open_network
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 
 SCHEMA = 1
@@ -52,7 +52,7 @@ def open_evaluator(net: str, rows: int, gpus: str = "auto", **settings: object) 
     config = build(SelfplayConfig, {"net": net, "concurrent_games": rows} | settings)
     if net in BUILT_IN_NETS:
         share = Share(config.slots or rows, rows, movers=1, threads=1)
-        return OpenedEvaluator(CPU.label, open_net(config, net, CPU, share)[0])
+        return OpenedEvaluator(CPU.label, open_network(config, None, net, CPU, share)[0])
     devices = parse_gpus(gpus)
     if len(devices) > 1:
         raise ConfigError(f"--gpus {gpus}: a search is measured on one device at a time")

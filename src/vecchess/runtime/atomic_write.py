@@ -5,7 +5,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.errors import VecchessError, write_error
+from vecchess.errors import DataError, VecchessError, write_error
+from vecchess.safe_parse import open_regular
 
 PARTIAL_PREFIX = ".partial-"
 """Prefix of files that are being written; one that a lost writer left is never read."""
@@ -64,6 +65,19 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
         return size + len(line)
     except OSError as error:
         raise path_write_error(path, error) from None
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of an untrusted file with their ends; one that is being written is left out.
+
+    Raises DataError where the file cannot be read.
+    """
+    try:
+        with open_regular(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
 
 
 def truncate_partial_line(path: Path) -> None:

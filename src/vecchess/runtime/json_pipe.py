@@ -1,7 +1,7 @@
 """Messages between processes: JSON objects with a "kind", one on a line.
 
-The same lines go through a multiprocessing connection (``JsonPipe``), a socket (``LineDecoder``) or
-the standard streams of a helper process (``encode_message``, ``decode_message``).
+The same lines go through a multiprocessing connection (``JsonPipe``) or the standard streams of a
+helper process (``encode_message``, ``decode_message``).
 """
 
 import json
@@ -29,29 +29,6 @@ def decode_message(line: bytes | str, most_bytes: int = MOST_BYTES) -> Message:
     if not isinstance(message.get("kind"), str):
         raise ValueError('a message needs a "kind"')
     return message
-
-
-class LineDecoder:
-    """Joins pieces of a byte stream to messages."""
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """``most_bytes``: longest line that is accepted; may be changed later."""
-        self.most_bytes = most_bytes
-        self._rest = bytearray()
-
-    def feed(self, data: bytes) -> list[Message]:
-        """The messages that end within ``data``; the rest is kept.
-
-        Raises ValueError for a line that is no message or too long.
-        """
-        *lines, rest = data.split(b"\n")
-        if lines:
-            lines[0] = bytes(self._rest) + lines[0]
-            self._rest.clear()
-        self._rest += rest
-        if len(self._rest) > self.most_bytes:
-            raise ValueError(f"a line has more than {self.most_bytes} bytes")
-        return [decode_message(line, self.most_bytes) for line in lines]
 
 
 class JsonPipe:

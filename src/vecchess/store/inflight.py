@@ -20,7 +20,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
-from vecchess.store.shard import read_lengths, read_shard_and_columns, shard_bytes
+from vecchess.store.shard import GameOutcomes, read_outcomes, read_shard_and_columns, shard_bytes
 
 Numbers = NDArray[np.int64]
 MORE_COLUMNS = {"low_turns": np.dtype(np.uint8), "level_plies": np.dtype(np.uint8)}
@@ -113,8 +113,8 @@ class InflightFolder:
         self._numbers, self._lengths = {}, {}
         for path in self._files(alive):
             with suppress(FileUnreadable):
-                for numbers, lengths in _beginnings_in(path):
-                    self._numbers[path.name], self._lengths[path.name] = numbers, lengths
+                for games in _beginnings_in(path):
+                    self._numbers[path.name], self._lengths[path.name] = games.numbers, games.plies
 
     def files_with(self, ids: IdSet) -> list[str]:
         """Names of the files with games out of ``ids``."""
@@ -140,7 +140,7 @@ class InflightFolder:
         """
         for path in self._files(alive):
             with suppress(OSError, FileUnreadable):
-                if not any(is_needed(numbers) for numbers, _ in _beginnings_in(path)):
+                if not any(is_needed(games.numbers) for games in _beginnings_in(path)):
                     self._numbers.pop(path.name, None)
                     self._lengths.pop(path.name, None)
                     path.unlink()
@@ -174,13 +174,12 @@ def _wanted(saved: SavedGames, ids: IdSet, net: str) -> SavedGames:
     return saved.take(np.flatnonzero(is_ours & ids.contains(records.numbers)))
 
 
-def _beginnings_in(path: Path) -> Iterator[tuple[Numbers, Numbers]]:
-    """The numbers of a file's games, and their plies; nothing where it is damaged or
-    partial."""
+def _beginnings_in(path: Path) -> Iterator[GameOutcomes]:
+    """The games of a file; nothing where it is damaged or partial."""
     if path.name.startswith(PARTIAL_PREFIX):
         return
     try:
-        yield read_lengths(path)
+        yield read_outcomes(path)
     except FileUnreadable:
         raise
     except DataError:

@@ -22,8 +22,9 @@ from vecchess.runtime.atomic_write import (
     append_line,
     path_write_error,
     truncate_partial_line,
+    whole_lines,
 )
-from vecchess.safe_parse import clip_line, open_regular, parse_json_object
+from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.records import SCHEMA
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
@@ -126,13 +127,7 @@ class Manifest:
         """The whole lines; a torn last one is skipped, for it may be being written."""
         if not self.path.exists():
             return
-        try:
-            with open_regular(self.path) as file:
-                data = file.read()
-        except OSError as error:
-            raise DataError(f"cannot read {self.path}: {error.strerror}") from None
-        whole = data[: data.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
+        for number, line in enumerate(whole_lines(self.path), 1):
             try:
                 yield ShardEntry.from_dict(parse_json_object(line))
             except (ValueError, KeyError, TypeError) as error:

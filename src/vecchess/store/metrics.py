@@ -22,9 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import DataError
-from vecchess.runtime.atomic_write import append_line, path_write_error, write_atomically
+from vecchess.runtime.atomic_write import (
+    append_line,
+    path_write_error,
+    whole_lines,
+    write_atomically,
+)
 from vecchess.runtime.reporting import ReportLine
-from vecchess.safe_parse import open_regular, parse_json_object
+from vecchess.safe_parse import parse_json_object
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
@@ -121,14 +126,11 @@ class MetricsLog:
         self._most_bytes = max(self._most_bytes, len(kept) * 5 // 4)
 
     def _cut(self, after: tuple[int, int] | None) -> None:
-        try:
-            data = self.path.read_bytes() if self.path.exists() else b""
-        except OSError as error:
-            raise DataError(f"cannot read {self.path}: {error.strerror}") from None
-        whole = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
-        kept = b"".join(line for line in whole if after is None or not _is_later(line, after))
-        if kept != data:
-            write_atomically(self.path, kept)
+        if self.path.exists():
+            lines = whole_lines(self.path)
+            kept = b"".join(line for line in lines if after is None or not _is_later(line, after))
+            if len(kept) != self.path.stat().st_size:
+                write_atomically(self.path, kept)
 
 
 class TensorboardFile:
@@ -185,12 +187,7 @@ def read_metrics(run_path: Path) -> list[dict[str, Any]]:
     """The whole lines of a run's log; raises DataError where one is damaged."""
     path = run_path / METRICS_FILE
     try:
-        with open_regular(path) as file:
-            data = file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        return [parse_json_object(line) for line in whole.splitlines()]
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+        return [parse_json_object(line) for line in whole_lines(path)]
     except ValueError as error:
         raise DataError(f"{path} is damaged: {error}") from None
 

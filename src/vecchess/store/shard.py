@@ -135,16 +135,6 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
     return numbers
 
 
-def read_lengths(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """int64[G], int64[G]: the numbers of a shard's games and how many plies each has. Raises
-    DataError."""
-    numbers, offsets = _some_columns(path, "numbers", "offsets")
-    lengths = np.diff(offsets)
-    if len(lengths) != len(numbers) or lengths.min(initial=0) < 0:
-        raise DataError(f"{path} is not a readable shard: its lengths do not fit its games")
-    return numbers, lengths
-
-
 @dataclass(frozen=True)
 class GameOutcomes:
     """How G games ended, without their moves: one entry a game in each column."""

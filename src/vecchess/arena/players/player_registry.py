@@ -35,7 +35,7 @@ from vecchess.inference.backend import Backend
 from vecchess.runtime.devices import CPU, Device, Share, see_only
 from vecchess.runtime.plugin import is_plugin, load_plugin
 from vecchess.selfplay.worker.networks import load_or_create
-from vecchess.selfplay.worker.setup import open_net, open_network
+from vecchess.selfplay.worker.setup import open_network
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
@@ -195,7 +195,7 @@ def _backend(
         SelfplayConfig, {"net": net, "backend": resources.backend, "exits": options.exits}
     )
     if net in BUILT_IN_NETS:
-        return open_net(config, net, CPU, share)[0], 1
+        return open_network(config, None, net, CPU, share)[0], 1
     see_only(resources.device)
     network = _with_steps(load_or_create(net, seed), options.T)
     backend, _ = open_network(config, network, net, resources.device, share)

@@ -15,7 +15,7 @@ from vecchess.store.records import GameRecords, concatenate
 class LoggedGames(NamedTuple):
     """n games; a kernel fills one with room to spare.
 
-    logged: uint16[plies, 3] (``ply_log``), words: uint32[W] (``target_log``), and for each game
+    logged: uint16[plies, 3] (``ply_log``), words: uint32[W, 1] (``target_log``), and for each game
     number: int64[n] its id, start: int32[n] row of ``Rules.starts``, plies: int32[n], num_words:
     int32[n], result: int8[n] White's, termination: uint8[n], resign: uint8[n], fingerprint:
     uint64[n].
@@ -37,7 +37,7 @@ class LoggedGames(NamedTuple):
         """Room for so many games of so many plies in all, and words of their searches."""
         return cls(
             logged=np.zeros((num_plies, PLY_WORDS), np.uint16),
-            words=np.zeros(num_words, np.uint32),
+            words=np.zeros((num_words, 1), np.uint32),
             number=np.zeros(num_games, np.int64),
             start=np.zeros(num_games, np.int32),
             plies=np.zeros(num_games, np.int32),
@@ -99,7 +99,7 @@ def to_records(games: LoggedGames, rules: Rules, net_sha: str) -> GameRecords:
         for counts in (games.plies, games.num_words)
     )
     columns: dict[str, Any] = unpack_plies(games.logged, rules.most_steps)
-    columns |= unpack_targets(games.words, word_offsets, offsets)
+    columns |= unpack_targets(games.words[:, 0], word_offsets, offsets)
     num_games = len(games.number)
     return GameRecords(
         numbers=games.number,

@@ -25,21 +25,9 @@ from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline, part
 from vecchess.rng import random_below, random_u64
 from vecchess.selfplay.games.fingerprint import START
-from vecchess.selfplay.games.game_table import (
-    RESTART_FINGERPRINT,
-    RESTART_LEVEL_PLIES,
-    RESTART_LOW_TURNS,
-    RESTART_PLY,
-    RESTART_RESIGN,
-    RESTART_TARGET_WORDS,
-    VACANT,
-)
-from vecchess.selfplay.games.ply_log import (
-    append_ply,
-    free_plies,
-    pack_ply,
-    take_plies,
-)
+from vecchess.selfplay.games.game_table import VACANT
+from vecchess.selfplay.games.paged_log import free_items, take_items
+from vecchess.selfplay.games.ply_log import append_ply, pack_ply
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
@@ -105,9 +93,7 @@ def resign_or_adjudicate(games: Any, rules: Any, game: Any, win: Any, draw: Any)
 @inline
 def play_move(tables: Any, games: Any, log: Any, game: Any, action: Any, word: Any) -> None:
     """Log a ply (``word``) and make its move; keep the position if the network sees the past."""
-    first, last = append_ply(log, games.pages[game, 0], games.pages[game, 1], games.ply[game], word)
-    games.pages[game, 0] = first
-    games.pages[game, 1] = last
+    append_ply(log, games.pages, game, games.ply[game], word)
     games.ply[game] += 1
     position = board_of(games, game)
     if games.past.shape[1] > 0:
@@ -210,8 +196,7 @@ def record_end(
     finished.termination[done] = code
     finished.resign[done] = games.resign[game]
     finished.fingerprint[done] = max(games.fingerprint[game], np.uint64(NO_FINGERPRINT + 1))
-    first, last = games.pages[game, 0], games.pages[game, 1]
-    take_plies(log, first, last, plies, finished.logged, cursor[PLIES_DONE])
+    take_items(log, games.pages, game, plies, finished.logged, cursor[PLIES_DONE])
     cursor[GAMES_DONE] += 1
     cursor[PLIES_DONE] += plies
 
@@ -238,23 +223,18 @@ def start_next_game(tables, games, requests, rules, log, supply, moves, game, cu
             code = write_request(tables, games, requests, rules, game, moves)
         if code == ONGOING:
             return True
-        free_opening(games, log, game)
+        free_items(log, games.pages, game, games.ply[game])  # the opening ended the game
         attempt += 1
-
-
-@inline
-def free_opening(games: Any, log: Any, game: Any) -> None:
-    """Free the log pages of an opening that ended the game."""
-    free_plies(log, games.pages[game, 0], games.pages[game, 1], games.ply[game])
 
 
 @inline
 def save_restart_point(games: Any, game: Any) -> None:
     """Save the state that the rest of the game follows from: it can be played again from here."""
-    turns = np.int64(games.low_turns[game, 0]) | np.int64(games.low_turns[game, 1]) << 8
-    games.restart[game, RESTART_PLY] = games.ply[game]
-    games.restart[game, RESTART_TARGET_WORDS] = games.target_words[game]
-    games.restart[game, RESTART_FINGERPRINT] = np.int64(games.fingerprint[game])
-    games.restart[game, RESTART_RESIGN] = games.resign[game]
-    games.restart[game, RESTART_LOW_TURNS] = turns
-    games.restart[game, RESTART_LEVEL_PLIES] = games.level_plies[game]
+    point = games.restart
+    point.ply[game] = games.ply[game]
+    point.resign[game] = games.resign[game]
+    point.low_turns[game, 0] = games.low_turns[game, 0]
+    point.low_turns[game, 1] = games.low_turns[game, 1]
+    point.level_plies[game] = games.level_plies[game]
+    point.fingerprint[game] = games.fingerprint[game]
+    point.target_words[game] = games.target_words[game]

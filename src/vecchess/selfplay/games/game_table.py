@@ -1,6 +1,6 @@
-"""Arrays of one mover: its games in progress, its requests, and the rules of the games."""
+"""Arrays of one mover: its games in progress, and the rules of the games."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from vecchess.chess.history import MOST_POSITIONS, Pasts
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import GameConfig, TreeConfig, parse_temperature
-from vecchess.inference.requests import Requests
 from vecchess.search.kernels.sampling import LOG2_E
 from vecchess.selfplay.games.paged_log import NO_PAGE
 from vecchess.selfplay.games.ply_log import num_tags
@@ -17,12 +16,20 @@ from vecchess.store.records import VALUE_UNIT
 
 VACANT = -1
 """``number`` of a row without a game."""
-(
-    RESTART_PLY, RESTART_TARGET_WORDS, RESTART_FINGERPRINT, RESTART_RESIGN, RESTART_LOW_TURNS,
-    RESTART_LEVEL_PLIES,
-) = range(6)  # fmt: skip
-"""Columns of ``restart``: values of the table then. Turns are White's, and Black's times 256."""
-RESTART_WORDS = 6
+
+
+class RestartPoints(NamedTuple):
+    """State of G games where each last stood with no tree: from there it can be played again.
+
+    The columns are those of ``GameTable``.
+    """
+
+    ply: NDArray[np.int32]
+    resign: NDArray[np.uint8]
+    low_turns: NDArray[np.uint8]
+    level_plies: NDArray[np.uint8]
+    fingerprint: NDArray[np.uint64]
+    target_words: NDArray[np.int32]
 
 
 class GameTable(NamedTuple):
@@ -35,8 +42,7 @@ class GameTable(NamedTuple):
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
     colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
     fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
-    target_words: int32[G] of the log of searches. Where moves are searched, restart: int64[G, 6]
-    is where each game last stood with no tree (``RESTART_*``): from there it can be played again.
+    target_words: int32[G] of the log of searches, restart: used where moves are searched.
     """
 
     position: NDArray[np.uint64]
@@ -52,46 +58,36 @@ class GameTable(NamedTuple):
     fingerprint: NDArray[np.uint64]
     target_pages: NDArray[np.int32]
     target_words: NDArray[np.int32]
-    restart: NDArray[np.int64]
+    restart: RestartPoints
 
     @classmethod
     def vacant(cls, num_games: int, history: int = 1) -> "GameTable":
         """G = ``num_games`` vacant rows, for a network that sees ``history`` positions."""
         rows_of_past = MOST_POSITIONS if history > 1 else 0
+        columns: dict[str, Any] = {
+            "ply": np.zeros(num_games, np.int32),
+            "resign": np.zeros(num_games, np.uint8),
+            "low_turns": np.zeros((num_games, 2), np.uint8),
+            "level_plies": np.zeros(num_games, np.uint8),
+            "fingerprint": np.zeros(num_games, np.uint64),
+            "target_words": np.zeros(num_games, np.int32),
+        }
         return cls(
             position=np.zeros((num_games, POSITION_WORDS), np.uint64),
             keys=np.zeros((num_games, KEY_HISTORY), np.uint64),
             past=np.zeros((num_games, rows_of_past, POSITION_WORDS), np.uint64),
             number=np.full(num_games, VACANT, np.int64),
             start=np.zeros(num_games, np.int32),
-            ply=np.zeros(num_games, np.int32),
             pages=np.full((num_games, 2), NO_PAGE, np.int32),
-            resign=np.zeros(num_games, np.uint8),
-            low_turns=np.zeros((num_games, 2), np.uint8),
-            level_plies=np.zeros(num_games, np.uint8),
-            fingerprint=np.zeros(num_games, np.uint64),
             target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
-            target_words=np.zeros(num_games, np.int32),
-            restart=np.zeros((num_games, RESTART_WORDS), np.int64),
+            restart=RestartPoints(**{name: array.copy() for name, array in columns.items()}),
+            **columns,
         )
 
-
-class RequestSlice(NamedTuple):
-    """One mover's part of ``Requests``: the rows from ``first`` on, one a game."""
-
-    first: int
-    planes: NDArray[np.uint64]
-    legal: NDArray[np.uint16]
-    num_legal: NDArray[np.uint8]
-    policy: NDArray[np.int32]
-    wdl: NDArray[np.int32]
-    steps: NDArray[np.uint8]
-
-    @classmethod
-    def part(cls, requests: Requests, first: int, num_games: int) -> "RequestSlice":
-        """Views of the rows first .. first + num_games."""
-        rows = slice(first, first + num_games)
-        return cls(first, *requests.part(rows))
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(array.nbytes for array in (*self[:-1], *self.restart))
 
 
 class Rules(NamedTuple):

@@ -22,7 +22,7 @@ from vecchess.selfplay.games.game_kernel import (
     SUPPLIED,
     WORDS_DONE,
 )
-from vecchess.selfplay.games.game_table import VACANT, GameTable, RequestSlice, Rules, rescaled
+from vecchess.selfplay.games.game_table import VACANT, GameTable, RestartPoints, Rules, rescaled
 from vecchess.selfplay.games.ply_log import PAGE_PLIES, ply_log
 from vecchess.selfplay.games.policy_kernel import play_rows
 from vecchess.selfplay.games.resume import log_pages_of, set_up_saved
@@ -42,7 +42,7 @@ FINISHED_GAMES = 64
 
 
 class Mover:
-    """Plays the games in rows first_row .. first_row + num_games. One thread at a time.
+    """Plays games, one in each row of its part of the requests. One thread at a time.
 
     Draws moves from the network's policy; ``search_mover.SearchMover`` searches them.
     """
@@ -52,21 +52,21 @@ class Mover:
         rules: Rules,
         net_sha: str,
         requests: Requests,
-        first_row: int,
-        num_games: int,
         pool: GameIdPool,
     ) -> None:
         """All rows are vacant until ``play`` is called with them.
 
-        The planes of ``requests`` decide how many positions of a game the network sees.
+        Row i of ``requests`` is that of game i. Its planes decide how many positions of a game the
+        network sees.
         """
+        num_games = requests.num_rows
         self.games = GameTable.vacant(num_games, history_of(requests.planes.shape[1]))
-        self.rows = np.arange(first_row, first_row + num_games, dtype=np.int32)
+        self.rows = np.arange(num_games, dtype=np.int32)
         self.busy_ns = 0
         self.plies = 0
         self.rules = rules
         self.net_sha = net_sha
-        self._requests = RequestSlice.part(requests, first_row, num_games)
+        self._requests = requests
         self._pool = pool
         self._log = ply_log()
         room = min(FINISHED_GAMES, num_games)
@@ -84,7 +84,8 @@ class Mover:
     @property
     def nbytes(self) -> int:
         """Bytes held for the games: table, log, room for finished ones."""
-        return sum(array.nbytes for array in (*self.games, *self._room)) + self._log.nbytes
+        room = sum(array.nbytes for array in self._room)
+        return self.games.nbytes + room + self._log.nbytes
 
     def search_counters(self) -> dict[str, int]:
         """Sums of the searches' counters since the start; empty without search."""
@@ -140,7 +141,12 @@ class Mover:
         No call of ``play`` may run.
         """
         rows = np.flatnonzero(self.games.number != VACANT)
-        return self._saved(rows) if len(rows) else None
+        if not len(rows):
+            return None
+        point = self._resumable
+        plies, words, resign = point.ply[rows], point.target_words[rows], point.resign[rows]
+        records = self._beginnings(rows, plies, words, resign, point.fingerprint[rows])
+        return SavedGames(records, point.low_turns[rows], point.level_plies[rows])
 
     def _advance(self, rows: Rows) -> tuple[Rows, Rows]:
         """Play on in ``rows`` as ``play`` does: (rows with a new request, rows left vacant)."""
@@ -152,7 +158,7 @@ class Mover:
         num_ready = int(cursor[READY])
         if num_ready == len(rows):
             return ready, rows[:0]
-        return ready[:num_ready], rows[self.games.number[rows - self._requests.first] == VACANT]
+        return ready[:num_ready], rows[self.games.number[rows] == VACANT]
 
     def _run_batch(self, rows: Rows, ready: Rows, cursor: NDArray[np.int64]) -> None:
         """Call the kernel for some of the rows that are left, with ids and log pages for them."""
@@ -199,7 +205,7 @@ class Mover:
 
         Returns the rows to be played on, and those with a new request already.
         """
-        vacant = rows[self.games.number[rows - self._requests.first] == VACANT]
+        vacant = rows[self.games.number[rows] == VACANT]
         saved = self._pool.take_saved(len(vacant)) if len(vacant) else None
         if saved is None:
             return rows, rows[:0]
@@ -215,16 +221,10 @@ class Mover:
         """What ``_resume`` returns, when ``saved`` games are set up in the rows ``resumed``."""
         return others, resumed
 
-    def _saved(self, rows: NDArray[np.int64]) -> SavedGames:
-        """The games in ``rows`` of the table."""
-        games = self.games
-        words, resign = games.target_words[rows], games.resign[rows]
-        fingerprint = games.fingerprint[rows]
-        return SavedGames(
-            self._beginnings(rows, games.ply[rows], words, resign, fingerprint),
-            games.low_turns[rows],
-            games.level_plies[rows],
-        )
+    @property
+    def _resumable(self) -> GameTable | RestartPoints:
+        """Where the games in progress can be resumed."""
+        return self.games
 
     def _beginnings(
         self,
@@ -253,4 +253,4 @@ class Mover:
         self, rows: NDArray[np.int64], num_words: NDArray[np.int32]
     ) -> NDArray[np.uint32]:
         """The first words of the searches of the games in ``rows``, so many of each."""
-        return np.empty(0, np.uint32)
+        return np.empty((0, 1), np.uint32)

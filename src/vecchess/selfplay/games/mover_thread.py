@@ -39,7 +39,7 @@ class MoverThread:
 
     def __init__(self, mover: Mover, index: int, outbox: Outbox) -> None:
         """A thread that is not started; all rows of ``mover`` are vacant."""
-        self.mover = mover
+        self.mover, self.index = mover, index
         self.vacant = mover.rows
         """Rows without a game, which wait for one."""
         self.num_pending = 0

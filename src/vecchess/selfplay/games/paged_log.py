@@ -16,8 +16,9 @@ NO_PAGE = -1
 class Pages(NamedTuple):
     """The arrays kernels work on.
 
-    items: [pages, items a page, ...] of any kind. following: int32[pages], the next page of the
-    same game, or of the list of free pages. free: int64[2], the first free page and how many.
+    items: [pages, items a page, numbers an item] of any kind. following: int32[pages], the next
+    page of the same game, or of the list of free pages. free: int64[2], the first free page and
+    how many.
     """
 
     items: NDArray[Any]
@@ -28,10 +29,10 @@ class Pages(NamedTuple):
 class PagedLog:
     """The pages of one mover's games; grows when they run short."""
 
-    def __init__(self, page_shape: tuple[int, ...], dtype: type[np.generic]) -> None:
-        """A log without pages, each of ``page_shape``."""
+    def __init__(self, page_items: int, width: int, dtype: type[np.generic]) -> None:
+        """A log without pages; an item is ``width`` numbers."""
         self.pages = Pages(
-            items=np.zeros((0, *page_shape), dtype),
+            items=np.zeros((0, page_items, width), dtype),
             following=np.zeros(0, np.int32),
             free=np.array([NO_PAGE, 0], np.int64),
         )
@@ -60,7 +61,7 @@ class PagedLog:
         items, following, _ = self.pages
         size, page = items.shape[1], firsts.astype(np.int64)
         left, at = counts.astype(np.int64), np.cumsum(counts, dtype=np.int64) - counts
-        gathered = np.empty((int(counts.sum()), *items.shape[2:]), items.dtype)
+        gathered = np.empty((int(counts.sum()), items.shape[2]), items.dtype)
         within = np.arange(size)
         while len(live := np.flatnonzero(left > 0)):
             left, at, page = left[live], at[live], page[live]
@@ -75,27 +76,44 @@ class PagedLog:
         return sum(array.nbytes for array in self.pages)
 
 
-@inline
-def add_page(log: Any, first: Any, last: Any, is_empty: Any) -> Any:
-    """Chain one more page to a game with pages ``first`` .. ``last``; returns both.
-
-    ``is_empty``: the game has no page yet. The caller has reserved one.
-    """
-    page = np.int32(log.free[0])
-    log.free[0] = log.following[page]
-    log.free[1] -= 1
-    log.following[page] = NO_PAGE
-    if is_empty:
-        first = page
-    else:
-        log.following[last] = page
-    return first, page
+# ``chains``: int32[G, 2], the first and last page of each game; without meaning where it has none.
 
 
 @inline
-def free_pages(log: Any, first: Any, last: Any, num_pages: Any) -> None:
-    """Give the ``num_pages`` pages ``first`` .. ``last`` of a game back."""
-    if num_pages > 0:
-        log.following[last] = log.free[0]
-        log.free[0] = first
-        log.free[1] += num_pages
+def next_place(log: Any, chains: Any, game: Any, count: Any) -> Any:
+    """(page, place in it) of item number ``count`` of a game. The caller has reserved a page."""
+    place = count % log.items.shape[1]
+    if place == 0:
+        page = np.int32(log.free[0])
+        log.free[0] = log.following[page]
+        log.free[1] -= 1
+        log.following[page] = NO_PAGE
+        if count == 0:
+            chains[game, 0] = page
+        else:
+            log.following[chains[game, 1]] = page
+        chains[game, 1] = page
+    return chains[game, 1], place
+
+
+@inline
+def take_items(log: Any, chains: Any, game: Any, count: Any, out: Any, at: Any) -> None:
+    """Copy a game's ``count`` items to ``out[at:]`` and give its pages back."""
+    page, size = chains[game, 0], log.items.shape[1]
+    for index in range(count):
+        place = index % size
+        if index and place == 0:
+            page = log.following[page]
+        for number in range(log.items.shape[2]):
+            out[at + index, number] = log.items[page, place, number]
+    free_items(log, chains, game, count)
+
+
+@inline
+def free_items(log: Any, chains: Any, game: Any, count: Any) -> None:
+    """Give the pages of a game's ``count`` items back."""
+    if count > 0:
+        size = log.items.shape[1]
+        log.following[chains[game, 1]] = log.free[0]
+        log.free[0] = chains[game, 0]
+        log.free[1] += (count + size - 1) // size

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
-from vecchess.selfplay.games.paged_log import PagedLog, add_page, free_pages
+from vecchess.selfplay.games.paged_log import PagedLog, next_place
 from vecchess.shapes import NUM_ACTIONS
 from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT
 
@@ -34,7 +34,7 @@ _NUM_VALUES = (VALUE_UNIT + 1) * (VALUE_UNIT + 2) // 2
 
 def ply_log() -> PagedLog:
     """A log of plies without pages: uint16[pages, 16, 3]."""
-    return PagedLog((PAGE_PLIES, PLY_WORDS), np.uint16)
+    return PagedLog(PAGE_PLIES, PLY_WORDS, np.uint16)
 
 
 def num_tags(most_steps: int) -> int:
@@ -89,34 +89,9 @@ def _unpack(plies, most_steps, columns):  # type: ignore[no-untyped-def]
 
 
 @inline
-def append_ply(log: Any, first: Any, last: Any, ply: Any, word: Any) -> Any:
-    """Log ``word`` as ply number ``ply`` of a game with pages ``first`` .. ``last``.
-
-    Returns (first, last). The caller has reserved a page.
-    """
-    place = ply % PAGE_PLIES
-    if place == 0:
-        first, last = add_page(log, first, last, ply == 0)
-    log.items[last, place, 0] = _U16(word)
-    log.items[last, place, 1] = _U16(word >> _U64(16))
-    log.items[last, place, 2] = _U16(word >> _U64(32))
-    return first, last
-
-
-@inline
-def take_plies(log: Any, first: Any, last: Any, count: Any, out: Any, at: Any) -> None:
-    """Copy a game's ``count`` plies to ``out[at:]`` (uint16[.., 3]) and give its pages back."""
-    page = first
-    for ply in range(count):
-        place = ply % PAGE_PLIES
-        if ply and place == 0:
-            page = log.following[page]
-        for word in range(PLY_WORDS):
-            out[at + ply, word] = log.items[page, place, word]
-    free_plies(log, first, last, count)
-
-
-@inline
-def free_plies(log: Any, first: Any, last: Any, count: Any) -> None:
-    """Give the pages ``first`` .. ``last`` of a game of ``count`` plies back."""
-    free_pages(log, first, last, (count + PAGE_PLIES - 1) // PAGE_PLIES)
+def append_ply(log: Any, chains: Any, game: Any, ply: Any, word: Any) -> None:
+    """Log ``word`` as ply number ``ply`` of a game. The caller has reserved a page."""
+    page, place = next_place(log, chains, game, ply)
+    log.items[page, place, 0] = _U16(word)
+    log.items[page, place, 1] = _U16(word >> _U64(16))
+    log.items[page, place, 2] = _U16(word >> _U64(32))

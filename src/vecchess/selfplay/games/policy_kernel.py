@@ -46,7 +46,7 @@ def play_rows(tables, games, requests, rules, log, finished, supply, scratch, ro
             return
         row = rows[cursor[CONSUMED]]
         cursor[CONSUMED] += 1
-        game = np.int64(row - requests.first)
+        game = np.int64(row)
         if _play_row(tables, games, requests, rules, log, finished, supply, scratch, game, cursor):
             ready[cursor[READY]] = row
             cursor[READY] += 1

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bitboards import tables
+from vecchess.inference.requests import Requests
 from vecchess.jit import inline, kernel
 from vecchess.selfplay.games.game_kernel import (
     CURSOR_WORDS,
@@ -16,9 +17,9 @@ from vecchess.selfplay.games.game_kernel import (
     take_next_id,
     write_request,
 )
-from vecchess.selfplay.games.game_table import VACANT, GameTable, RequestSlice, Rules
-from vecchess.selfplay.games.paged_log import NO_PAGE, Pages
-from vecchess.selfplay.games.ply_log import PAGE_PLIES, free_plies, pack_ply
+from vecchess.selfplay.games.game_table import VACANT, GameTable, Rules
+from vecchess.selfplay.games.paged_log import Pages, free_items
+from vecchess.selfplay.games.ply_log import PAGE_PLIES, pack_ply
 from vecchess.store.inflight import SavedGames
 
 
@@ -57,7 +58,7 @@ def set_up_saved(
     saved: SavedGames,
     rows: NDArray[np.int32],
     games: GameTable,
-    requests: RequestSlice,
+    requests: Requests,
     rules: Rules,
     log: Pages,
     moves: NDArray[np.uint16],
@@ -84,7 +85,7 @@ def resume_rows(  # type: ignore[no-untyped-def]
     ``cursor``: see ``game_kernel``; it is overwritten.
     """
     for index in range(len(rows)):
-        game = np.int64(rows[index] - requests.first)
+        game = np.int64(rows[index])
         is_set_up[index] = _resume_game(
             tables, games, requests, rules, log, moves, saved, game, index, cursor
         )
@@ -99,8 +100,6 @@ def _resume_game(
     cursor[SUPPLIED] = index
     take_next_id(games, rules, saved.number, game, cursor)
     set_up_board(games, rules, game)
-    games.pages[game, 0] = NO_PAGE
-    games.pages[game, 1] = NO_PAGE
     ply, end = saved.offsets[index], saved.offsets[index + 1]
     fits = _is_its_start(games, rules, saved, game, index)
     while fits:
@@ -117,7 +116,7 @@ def _resume_game(
             play_move(tables, games, log, game, action, word)
             ply += 1
     if not fits:
-        free_plies(log, games.pages[game, 0], games.pages[game, 1], games.ply[game])
+        free_items(log, games.pages, game, games.ply[game])
         games.number[game] = VACANT
         return False
     games.resign[game] = saved.resign[index]

@@ -41,13 +41,9 @@ from vecchess.selfplay.games.game_kernel import (
     write_request,
 )
 from vecchess.selfplay.games.game_table import VACANT
+from vecchess.selfplay.games.paged_log import take_items
 from vecchess.selfplay.games.ply_log import PAGE_PLIES, pack_ply
-from vecchess.selfplay.games.target_log import (
-    MOST_PAGES,
-    MOST_WORDS,
-    append_word,
-    take_words,
-)
+from vecchess.selfplay.games.target_log import MOST_PAGES, MOST_WORDS, append_word
 from vecchess.store.records import VALUE_UNIT
 
 FULL_DRAW = 1 << 41
@@ -68,7 +64,7 @@ def play_decisions(  # type: ignore[no-untyped-def]
     forest = ForestRecord(forest)
     while cursor[CONSUMED] < len(rows):
         row = rows[cursor[CONSUMED]]
-        game = np.int64(row - requests.first)
+        game = np.int64(row)
         if _lacks_room(games, rules, logs, finished, supply, game, cursor):
             return
         cursor[CONSUMED] += 1
@@ -211,12 +207,7 @@ def _log_search(games: Any, targets: Any, forest: Any, game: Any, decision: Any)
 
 @inline
 def _log_word(games: Any, targets: Any, game: Any, word: Any) -> None:
-    first, last = append_word(
-        targets, games.target_pages[game, 0], games.target_pages[game, 1],
-        games.target_words[game], np.uint32(word),
-    )  # fmt: skip
-    games.target_pages[game, 0] = first
-    games.target_pages[game, 1] = last
+    append_word(targets, games.target_pages, game, games.target_words[game], word)
     games.target_words[game] += 1
 
 
@@ -228,10 +219,7 @@ def _finish(
     """Copy a finished game to ``finished`` with its searches, and free its tree."""
     words = games.target_words[game]
     finished.num_words[cursor[GAMES_DONE]] = words
-    take_words(
-        targets, games.target_pages[game, 0], games.target_pages[game, 1], words,
-        finished.words, cursor[WORDS_DONE],
-    )  # fmt: skip
+    take_items(targets, games.target_pages, game, words, finished.words, cursor[WORDS_DONE])
     cursor[WORDS_DONE] += words
     games.target_words[game] = 0
     record_end(games, log, finished, game, code, outcome, cursor)

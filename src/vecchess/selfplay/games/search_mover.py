@@ -14,16 +14,7 @@ from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.layout import NO_NODE
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
-from vecchess.selfplay.games.game_table import (
-    RESTART_FINGERPRINT,
-    RESTART_LEVEL_PLIES,
-    RESTART_LOW_TURNS,
-    RESTART_PLY,
-    RESTART_RESIGN,
-    RESTART_TARGET_WORDS,
-    VACANT,
-    Rules,
-)
+from vecchess.selfplay.games.game_table import VACANT, RestartPoints, Rules
 from vecchess.selfplay.games.mover import Mover, Rows
 from vecchess.selfplay.games.ply_log import PAGE_PLIES
 from vecchess.selfplay.games.search_kernel import play_decisions, resume_searches
@@ -45,8 +36,6 @@ class SearchMover(Mover):
         rules: Rules,
         net_sha: str,
         requests: Requests,
-        first_row: int,
-        num_games: int,
         pool: GameIdPool,
         config: TreeConfig,
         plan: ForestPlan,
@@ -56,14 +45,12 @@ class SearchMover(Mover):
 
         ``cache`` is shared by the movers of a process.
         """
-        super().__init__(rules, net_sha, requests, first_row, num_games, pool)
+        super().__init__(rules, net_sha, requests, pool)
         self._tablebase = Tablebase(config.syzygy) if config.syzygy else None
         if self._tablebase:
             plan = replace(plan, tablebase_men=self._tablebase.most_men)
-        rows = slice(first_row, first_row + num_games)
-        own = requests.part(rows)
         boards = (self.games.position, self.games.keys, self.games.past)
-        self.forest = Forest(config, plan, *boards, own, cache)
+        self.forest = Forest(config, plan, *boards, requests, cache)
         self._targets = target_log()
         self._cache = cache
 
@@ -98,26 +85,26 @@ class SearchMover(Mover):
 
     def _advance(self, rows: Rows) -> tuple[Rows, Rows]:
         """Search, play decided moves and search again, until all rows wait for answers."""
-        vacant = self.games.number[rows - self._requests.first] == VACANT
+        vacant = self.games.number[rows] == VACANT
         searching, playing, gone = rows[~vacant], rows[vacant], [rows[:0]]
         while len(playing := np.concatenate([playing, self._search(searching)])):
             searching, left = super()._advance(playing)
             gone.append(left)
             playing = rows[:0]
-        return self.forest.take_requests() + self._requests.first, np.concatenate(gone)
+        return self.forest.take_requests(), np.concatenate(gone)
 
     def _search(self, rows: Rows) -> Rows:
         """Continue searches, with tablebase probes; returns the rows with a decision, or with a
         probe result of the game's position."""
-        first, decided = self._requests.first, [rows[:0]]
+        decided = [rows[:0]]
         while True:
-            decided.append((self.forest.search(rows - first) + first).astype(np.int32))
+            decided.append(self.forest.search(rows).astype(np.int32))
             known = self.forest.probe_tablebase(self._tablebase)
             if not len(known):
                 return np.concatenate(decided)
             is_game = self.forest.lanes["leaf"][known] == NO_NODE
-            decided.append(known[is_game] + first)
-            rows = known[~is_game] + first
+            decided.append(known[is_game])
+            rows = known[~is_game]
 
     def _start_resumed(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
         """Begin a search for each resumed game, unless it waits for a tablebase."""
@@ -131,25 +118,15 @@ class SearchMover(Mover):
             self.forest.address,
             words,
             offsets,
-            (resumed - self._requests.first).astype(np.int64),
+            resumed.astype(np.int64),
             searching,
         )
         return np.concatenate([others, resumed[searching]]), resumed[:0]
 
-    def _saved(self, rows: NDArray[np.int64]) -> SavedGames:
-        """The games at their restart points: trees are not saved."""
-        anchors = self.games.restart[rows]
-        plies, words = (
-            anchors[:, at].astype(np.int32) for at in (RESTART_PLY, RESTART_TARGET_WORDS)
-        )
-        resign = anchors[:, RESTART_RESIGN].astype(np.uint8)
-        fingerprint = anchors[:, RESTART_FINGERPRINT].view(np.uint64)
-        turns = anchors[:, RESTART_LOW_TURNS, None] >> np.array([0, 8])
-        return SavedGames(
-            self._beginnings(rows, plies, words, resign, fingerprint),
-            (turns & 0xFF).astype(np.uint8),
-            anchors[:, RESTART_LEVEL_PLIES].astype(np.uint8),
-        )
+    @property
+    def _resumable(self) -> RestartPoints:
+        """The last points without a tree: trees are not saved."""
+        return self.games.restart
 
     def _logged_words(
         self, rows: NDArray[np.int64], num_words: NDArray[np.int32]

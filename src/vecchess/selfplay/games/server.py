@@ -26,8 +26,8 @@ from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords, concatenate
 
 IDLE_WAIT_S = 0.02
-MakeMover = Callable[[Requests, int, int, GameIdPool], Mover]
-"""Makes the mover of the rows first .. first + num: ``(requests, first, num, pool)``."""
+MakeMover = Callable[[Requests, GameIdPool], Mover]
+"""Makes the mover of a part of the requests; its rows are numbered from 0."""
 
 
 class SelfplayServer:
@@ -54,7 +54,7 @@ class SelfplayServer:
         self._outbox: Outbox = SimpleQueue()
         self._bounds = np.linspace(0, num_games, num_movers + 1).astype(np.int32)
         self.movers = [
-            make_mover(self.requests, first, end - first, pool)
+            make_mover(self.requests.part(slice(first, end)), pool)
             for first, end in pairwise(self._bounds.tolist())
         ]
         self._threads = [
@@ -100,7 +100,7 @@ class SelfplayServer:
                 wait = False
                 if isinstance(output, BaseException):
                     raise output
-                self.engine.submit(output.ready)
+                self.engine.submit(output.ready + self._bounds[output.thread.index])
                 self._finished += output.finished
                 output.thread.take_in(output)
         except Empty:
@@ -112,7 +112,7 @@ class SelfplayServer:
         for index, thread in enumerate(self._threads):
             own = rows[owner == index]
             if len(own):
-                thread.send(own)
+                thread.send(own - self._bounds[index])
 
     @property
     def is_idle(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
-from vecchess.selfplay.games.paged_log import PagedLog, add_page, free_pages
+from vecchess.selfplay.games.paged_log import PagedLog, next_place
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.records import GameRecords, empty_search_columns
 
@@ -30,39 +30,15 @@ MOST_PAGES = -(-MOST_WORDS // PAGE_WORDS)
 
 
 def target_log() -> PagedLog:
-    """A log of searches without pages: uint32[pages, 64]."""
-    return PagedLog((PAGE_WORDS,), np.uint32)
+    """A log of searches without pages: uint32[pages, 64, 1]."""
+    return PagedLog(PAGE_WORDS, 1, np.uint32)
 
 
 @inline
-def append_word(log: Any, first: Any, last: Any, length: Any, word: Any) -> Any:
-    """Log ``word`` as word number ``length`` of a game with pages ``first`` .. ``last``.
-
-    Returns (first, last). The caller has reserved a page.
-    """
-    place = length % PAGE_WORDS
-    if place == 0:
-        first, last = add_page(log, first, last, length == 0)
-    log.items[last, place] = np.uint32(word)
-    return first, last
-
-
-@inline
-def take_words(log: Any, first: Any, last: Any, length: Any, out: Any, at: Any) -> None:
-    """Copy a game's ``length`` words to ``out[at:]`` (uint32) and give its pages back."""
-    page = first
-    for index in range(length):
-        place = index % PAGE_WORDS
-        if index and place == 0:
-            page = log.following[page]
-        out[at + index] = log.items[page, place]
-    free_words(log, first, last, length)
-
-
-@inline
-def free_words(log: Any, first: Any, last: Any, length: Any) -> None:
-    """Give the pages ``first`` .. ``last`` of a game of ``length`` words back."""
-    free_pages(log, first, last, (length + PAGE_WORDS - 1) // PAGE_WORDS)
+def append_word(log: Any, chains: Any, game: Any, count: Any, word: Any) -> None:
+    """Log ``word`` as word number ``count`` of a game. The caller has reserved a page."""
+    page, place = next_place(log, chains, game, count)
+    log.items[page, place, 0] = np.uint32(word)
 
 
 def unpack_targets(

@@ -1,7 +1,7 @@
 """Writes the state of self-play to ``status.json``, and its throughput to the run's metrics."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Self
 
@@ -99,7 +99,6 @@ class ThroughputLog:
         """Opened with the first line: importing TensorBoard takes half a second."""
         self._run, self._report_line = run, report_line
         self._log: MetricsLog | None = None
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         """Nothing happens yet."""
@@ -107,7 +106,8 @@ class ThroughputLog:
 
     def __exit__(self, *_: object) -> None:
         """Close what was opened."""
-        self._stack.close()
+        if self._log is not None:
+            self._log.close()
 
     def write(self, throughput: dict[str, Any]) -> None:
         """Write a line, or drop it if the disk is full; TensorBoard counts its steps in games.
@@ -116,7 +116,6 @@ class ThroughputLog:
         """
         with suppress(DiskFull):
             if self._log is None:
-                log = MetricsLog(self._run.path, report_line=self._report_line)
-                self._log = self._stack.enter_context(closing(log))
+                self._log = MetricsLog(self._run.path, report_line=self._report_line)
             self._log.write(THROUGHPUT, iteration=0, step=0, samples=0, values=throughput)
             self._log.plot(THROUGHPUT, throughput["games"], throughput)

@@ -13,6 +13,8 @@ from vecchess.runtime.json_pipe import Message
 WINDOW_S = 5.0
 """Recent figures are taken over about so many seconds."""
 STARVED_BELOW = 0.5
+SUMMED = {"plies_per_s", "games_per_s", "evals_per_s", "sims_per_s", "games_mb"}
+"""Figures of several workers that add up."""
 
 
 @dataclass(frozen=True)
@@ -91,28 +93,22 @@ def throughput_between(first: Message, last: Message, seconds: float) -> Through
 
 
 def combined_throughput(loads: list[Throughput]) -> Throughput:
-    """Rates add up, shares and times are averaged; the longest wait counts."""
+    """Rates and memory add up, shares and times are averaged; the longest wait counts."""
     if not loads:
         return Throughput()
-
-    def mean(name: str) -> float:
-        return float(np.mean([getattr(load, name) for load in loads]))
-
-    evals = sum(load.evals_per_s for load in loads)
+    columns = {name: [getattr(load, name) for load in loads] for name in vars(loads[0])}
+    evals = sum(columns["evals_per_s"])
     steps = sum(load.mean_time_steps * load.evals_per_s for load in loads)
+    combined = {
+        name: sum(values) if name in SUMMED else float(np.mean(values))
+        for name, values in columns.items()
+    }
     return Throughput(
-        plies_per_s=sum(load.plies_per_s for load in loads),
-        games_per_s=sum(load.games_per_s for load in loads),
-        evals_per_s=evals,
-        sims_per_s=sum(load.sims_per_s for load in loads),
-        cache_hit_rate=mean("cache_hit_rate"),
-        mean_time_steps=steps / evals if evals else 0.0,
-        batch_fill=mean("batch_fill"),
-        full_batches=mean("full_batches"),
-        device_busy=mean("device_busy"),
-        mover_busy=mean("mover_busy"),
-        queue_age_p99_ms=max(load.queue_age_p99_ms for load in loads),
-        games_mb=sum(load.games_mb for load in loads),
+        **combined
+        | {
+            "mean_time_steps": steps / evals if evals else 0.0,
+            "queue_age_p99_ms": max(columns["queue_age_p99_ms"]),
+        }
     )
 
 

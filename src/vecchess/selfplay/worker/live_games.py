@@ -6,6 +6,7 @@ may be recorded only half a minute later. Errors of the disk are ignored: the fi
 """
 
 from collections import deque
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -30,7 +31,8 @@ class LiveGames:
 
     def __init__(self, folder: Path, worker: int) -> None:
         """Files lie in ``folder``, which is made where it is missing."""
-        self._file = LatestFile(folder / f"{worker:03d}.npz", _encode, durably=False)
+        encode = partial(shard_bytes, compressed=False)
+        self._file = LatestFile(folder / f"{worker:03d}.npz", encode, durably=False)
         self._shown: NDArray[np.int64] = np.empty(0, np.int64)
         self._ended: deque[tuple[float, GameRecords]] = deque()
         self._next_update = 0.0
@@ -69,7 +71,3 @@ class LiveGames:
         """Show nothing from now on."""
         self._file.put(None)
         self._file.close(CLOSE_WAIT_S)
-
-
-def _encode(games: GameRecords) -> bytes:
-    return shard_bytes(games, compressed=False)

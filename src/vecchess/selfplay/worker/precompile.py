@@ -35,7 +35,7 @@ from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import build_server, open_net
+from vecchess.selfplay.worker.setup import build_server, open_network
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
@@ -145,12 +145,12 @@ def _play_two(server: SelfplayServer) -> None:
 
 def _compile_backend(config: SelfplayConfig, net: str) -> None:
     """Ask the network about the start position, on the processor."""
-    built_in = net in BUILT_IN_NETS
-    num_planes = NUM_PLANES if built_in else load_net(Path(net)).config.num_planes
+    network = None if net in BUILT_IN_NETS else load_net(Path(net))
+    num_planes = NUM_PLANES if network is None else network.config.num_planes
     requests = Requests.empty(1, num_planes)
     requests.planes[:] = encode_planes(start_positions(1), history=history_of(num_planes))
     requests.num_legal[:] = 2
-    engine = SlotEngine(open_net(config, net, CPU, _SHARE)[0], requests)
+    engine = SlotEngine(open_network(config, network, net, CPU, _SHARE)[0], requests)
     engine.submit(np.zeros(1, np.int32))
     while not engine.is_idle:
         engine.step()

@@ -11,7 +11,6 @@ from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.requests import Requests
 from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
@@ -46,10 +45,7 @@ def build_server(
     DeviceError where the device fails.
     """
     network = None if net in BUILT_IN_NETS else load_net(Path(net))
-    if network is None:
-        backend, sha256 = open_net(config, net, device, share, report_line)
-    else:
-        backend, sha256 = open_network(config, network, net, device, share, report_line)
+    backend, sha256 = open_network(config, network, net, device, share, report_line)
     make_mover = mover_factory(config, backend, sha256, share)
     num_planes = NUM_PLANES if network is None else network.config.num_planes
     games, movers = share.games, share.movers
@@ -72,11 +68,7 @@ def mover_factory(config: SelfplayConfig, backend: Backend, sha256: str, share: 
     limits = TreeLimits.of(tree)
     plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
-
-    def make(requests: Requests, first: int, num_games: int, numbers: GameIdPool) -> Mover:
-        return SearchMover(rules, sha256, requests, first, num_games, numbers, tree, plan, cache)
-
-    return make
+    return partial(SearchMover, rules, sha256, config=tree, plan=plan, cache=cache)
 
 
 def check_search(tree: TreeConfig, share: Share, num_workers: int) -> None:
@@ -95,45 +87,33 @@ def check_search(tree: TreeConfig, share: Share, num_workers: int) -> None:
         Tablebase(tree.syzygy)
 
 
-def open_net(
-    config: SelfplayConfig,
-    net: str,
-    device: Device,
-    share: Share,
-    report_line: ReportLine = no_report,
-) -> tuple[Backend, str]:
-    """The backend that computes ``net``, and the network's sha256, or name. Raises as above.
-
-    ``report_line`` gets a line when the backend is not the one to be expected, or has fewer slots.
-    """
-    if net not in BUILT_IN_NETS:
-        return open_network(config, load_net(Path(net)), net, device, share, report_line)
-
-    def open_with(slots: int) -> Backend:
-        return open_backend(config.backend, net, slots, None, device.name, share.threads)
-
-    return open_what_fits(open_with, share.slots, report_line), net
-
-
 def open_network(
     config: SelfplayConfig,
-    network: IntegerNet,
+    network: IntegerNet | None,
     name: str,
     device: Device,
     share: Share,
     report_line: ReportLine = no_report,
 ) -> tuple[Backend, str]:
-    """The same for a network in memory, which messages call ``name``."""
-    require_playable(network, name)
-    rule = exit_rule_of(config, network)
-    choice = choose_backend(config.backend, network.config, device.name)
-    if choice.reason:
-        report_line(choice.reason)
+    """The backend that computes ``network`` (None: the built-in one called ``name``), and its
+    sha256, or name. Messages call it ``name``. Raises as above.
+
+    ``report_line`` gets a line when the backend is not the one to be expected, or has fewer slots.
+    """
+    rule, kind, weights = None, config.backend, name if network is None else network
+    if network is not None:
+        require_playable(network, name)
+        rule = exit_rule_of(config, network)
+        choice = choose_backend(config.backend, network.config, device.name)
+        kind = choice.name
+        if choice.reason:
+            report_line(choice.reason)
 
     def open_with(slots: int) -> Backend:
-        return open_backend(choice.name, network, slots, rule, device.name, share.threads)
+        return open_backend(kind, weights, slots, rule, device.name, share.threads)
 
-    return open_what_fits(open_with, share.slots, report_line), network.sha256
+    backend = open_what_fits(open_with, share.slots, report_line)
+    return backend, name if network is None else network.sha256
 
 
 def exit_rule_of(config: SelfplayConfig, network: IntegerNet) -> ExitRule:
