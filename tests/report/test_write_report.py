@@ -29,10 +29,9 @@ from vecchess.errors import ConfigError
 from vecchess.monitor.charts import Chart, Curve
 from vecchess.monitor.run_view import RunView
 from vecchess.report.compare_runs import common_charts
-from vecchess.report.examples import NUM_NEWEST, examples, movetext
+from vecchess.report.examples import NUM_NEWEST, examples
 from vecchess.report.facts import differences, facts
-from vecchess.report.svg import bar_chart, heat_map, line_chart
-from vecchess.report.write_report import page_of, write_report
+from vecchess.report.write_report import page_of, templates, write_report
 from vecchess.store.records import GameRecords
 
 EVIL = "<script>alert(1)</script>&\"'"
@@ -178,7 +177,7 @@ def test_examples_are_different_games_and_told_in_san(tmp_path: Path) -> None:
     made.record(searched())
     found = examples(RunView(tmp_path))
     assert len({one.game.number for one in found}) == len(found) >= 2
-    text = movetext(found[0].game)
+    text = found[0].movetext()
     assert text.startswith(f"1. {found[0].game.sans[0]} {found[0].game.sans[1]} 2. ")
     assert text.endswith(" 1/2-1/2")
 
@@ -254,16 +253,22 @@ def test_text_can_be_read_in_every_scheme() -> None:
 
 
 def test_charts_are_drawn_whatever_they_hold() -> None:
+    drawing = templates().get_template("charts.html").module
     one = Curve("one", [(1.0, 5.0)], [(4.0, 6.0)])
     flat = Curve("flat", [(0.0, -2.0), (5.0, -2.0)])
     for curves in ([one], [flat], [one, flat]):
-        drawn = line_chart(Chart("elo", "Elo", "iterations", "", curves))
+        drawn = drawing.line_chart(Chart("elo", "Elo", "iterations", "", curves))
         Page(drawn)
         assert "nan" not in drawn
         assert "inf" not in drawn
-    assert "one <b>5</b> at 1" in line_chart(Chart("elo", "Elo", "iterations", "", [one, flat]))
-    assert bar_chart("lengths", [("0", 0), ("32", 3)], "plies").count("<rect") == 2
-    assert heat_map("map", [("a", [0.1, None]), ("b", [0.0, 0.2])], "update").count("<rect") == 3
+    assert "one <b>5</b> at 1" in drawing.line_chart(
+        Chart("elo", "Elo", "iterations", "", [one, flat])
+    )
+    assert drawing.bar_chart("lengths", [("0", 0), ("32", 3)], "plies").count("<rect") == 2
+    assert (
+        drawing.heat_map("map", [("a", [0.1, None]), ("b", [0.0, 0.2])], "update").count("<rect")
+        == 3
+    )
 
 
 def test_odd_bytes_are_question_marks(tmp_path: Path) -> None:

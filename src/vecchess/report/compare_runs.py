@@ -1,26 +1,35 @@
 """Several runs side by side: facts in a table, curves in common charts."""
 
 from collections.abc import Sequence
-from html import escape
 
 from vecchess.monitor.charts import Chart, Curve, charts
 from vecchess.monitor.run_view import RunView
 from vecchess.report.facts import differences, facts
-from vecchess.report.svg import NUM_COLOURS, line_chart
+from vecchess.report.svg import NUM_COLOURS
 
 COMPARED = ("loss", "top1", "spikes", "score", "elo", "speed", "steps", "length", "results")
 FIRST_CURVE = {"results": "draws"}
 """The curve to compare where it is not the first."""
 
 
-def comparison_html(views: Sequence[RunView], names: Sequence[str]) -> str:
-    """The first part of a report on several runs."""
-    drawn = "".join(line_chart(chart) for chart in common_charts(views, names))
-    grid = f'<div class="grid">{drawn}</div>' if drawn else ""
-    return (
-        f"<main id='comparison'><h1>{len(views)} runs</h1>"
-        f"<section><h2>Side by side</h2>{_table(views, names)}{grid}</section></main>"
-    )
+class RunComparison:
+    """The first part of a report on several runs: settings where any two differ, and charts."""
+
+    def __init__(self, views: Sequence[RunView], names: Sequence[str]) -> None:
+        """The runs ``views``, by their ``names``."""
+        self.charts = common_charts(views, names)
+        columns = [dict(facts(view)) for view in views]
+        changed = [dict(differences(view.config)) for view in views]
+        settings = dict.fromkeys(name for column in changed for name in column)
+        self.rows = [
+            (name, [column.get(name, "") for column in columns])
+            for name in dict.fromkeys(name for column in columns for name in column)
+        ]
+        """(name, value of each run)."""
+        for name in settings:
+            values = [column.get(name, "default") for column in changed]
+            if len(set(values)) > 1:
+                self.rows.append((f"setting {name}", values))
 
 
 def common_charts(views: Sequence[RunView], names: Sequence[str]) -> list[Chart]:
@@ -61,28 +70,3 @@ def _title(chart: Chart, what: str) -> str:
 
 def _parts(group: list[tuple[Chart, Curve]]) -> list[list[tuple[Chart, Curve]]]:
     return [group[first : first + NUM_COLOURS] for first in range(0, len(group), NUM_COLOURS)]
-
-
-def _table(views: Sequence[RunView], names: Sequence[str]) -> str:
-    """A column a run; settings where any two differ."""
-    columns = [dict(facts(view)) for view in views]
-    changed = [dict(differences(view.config)) for view in views]
-    rows = [*dict.fromkeys(name for column in columns for name in column)]
-    settings = [*dict.fromkeys(name for column in changed for name in column)]
-    differing = [s for s in settings if len({column.get(s) for column in changed}) > 1]
-    head = "".join(
-        f'<th><a href="#run-{place}">{escape(name)}</a></th>' for place, name in enumerate(names)
-    )
-    body = [_row(name, [column.get(name, "") for column in columns]) for name in rows]
-    body += [
-        _row(f"setting {name}", [c.get(name, "default") for c in changed]) for name in differing
-    ]
-    return (
-        f"<div class='wide'><table class='compare'><thead><tr><th></th>{head}</tr></thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-
-
-def _row(name: str, values: Sequence[str]) -> str:
-    cells = "".join(f"<td>{escape(value)}</td>" for value in values)
-    return f"<tr><th>{escape(name)}</th>{cells}</tr>"

@@ -1,7 +1,6 @@
 """A few games worth a look: the shortest mate, a large turn, the longest draw."""
 
 from dataclasses import dataclass
-from html import escape
 
 import chess
 import chess.svg
@@ -13,7 +12,6 @@ from vecchess.errors import DataError
 from vecchess.monitor.charts import Chart, Curve
 from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_view import RunView
-from vecchess.report.svg import line_chart
 
 NUM_NEWEST = 64
 """The largest turn is searched among this many games: all of their values have to be read."""
@@ -32,6 +30,29 @@ class Example:
 
     title: str
     game: DecodedGame
+
+    def diagrams(self) -> list[tuple[str, str]]:
+        """The board before the largest turn, and at the end."""
+        plies = len(self.game.ucis)
+        found = [diagram(self.game, plies, "the end")]
+        turning = max(_turns(self.game), default=(0.0, 0))[1]
+        if 0 < turning < plies - 1:
+            found.insert(0, diagram(self.game, turning, "before the largest turn"))
+        return found
+
+    def course(self) -> Chart | None:
+        """White's expected score by ply; None where no position was evaluated."""
+        scores = enumerate(self.game.white_score)
+        points = [(float(ply), score) for ply, score in scores if score is not None]
+        if len(points) < 2:
+            return None
+        return Chart("score", "expected score", "plies", "share", [Curve("White", points)])
+
+    def movetext(self) -> str:
+        """Its moves in SAN with their numbers, and the result."""
+        board = chess.Board(self.game.start_fen, chess960=self.game.chess960)
+        moves = board.variation_san(map(chess.Move.from_uci, self.game.ucis))
+        return f"{moves} {self.game.result}"
 
 
 def examples(view: RunView) -> list[Example]:
@@ -62,44 +83,15 @@ def examples(view: RunView) -> list[Example]:
     return list(found.values())
 
 
-def example_html(example: Example) -> str:
-    """The largest turn and the end as diagrams, the value over the game, the moves."""
-    game = example.game
-    ply = _turning_ply(game)
-    boards = [diagram(game, len(game.ucis), "the end")]
-    if 0 < ply < len(game.ucis) - 1:
-        boards.insert(0, diagram(game, ply, "before the largest turn"))
-    return (
-        f"<article><h3>{escape(example.title)}: game {game.number}</h3>"
-        f"<p>{escape(game.result)}, {escape(game.termination.replace('_', ' '))} after "
-        f"{len(game.ucis)} plies</p>"
-        f'<div class="boards">{"".join(boards)}{_course(game)}</div>'
-        f"<details><summary>moves</summary><p>{escape(movetext(game))}</p></details></article>"
-    )
-
-
-def diagram(game: DecodedGame, plies: int, words: str) -> str:
-    """The board after so many plies, the last move marked."""
+def diagram(game: DecodedGame, plies: int, words: str) -> tuple[str, str]:
+    """The board after so many plies as SVG, the last move marked, and its caption."""
     board = chess.Board(game.start_fen, chess960=game.chess960)
-    move = None
     for uci in game.ucis[:plies]:
-        move = board.parse_uci(uci)
-        board.push(move)
+        board.push_uci(uci)
+    move = board.peek() if plies else None
     check = board.king(board.turn) if board.is_check() else None
     drawn = chess.svg.board(board, lastmove=move, check=check, colors=COLOURS)
-    name = f"{words}, after ply {plies}"
-    return f"<figure>{drawn}<figcaption>{escape(name)}</figcaption></figure>"
-
-
-def movetext(game: DecodedGame) -> str:
-    """Its moves in SAN with their numbers."""
-    board = chess.Board(game.start_fen, chess960=game.chess960)
-    full, is_white = board.fullmove_number, board.turn
-    words = [] if is_white or not game.sans else [f"{full}..."]
-    for san in game.sans:
-        words.append(f"{full}. {san}" if is_white else san)
-        full, is_white = full + (not is_white), not is_white
-    return " ".join([*words, game.result])
+    return drawn, f"{words}, after ply {plies}"
 
 
 def _read(view: RunView, number: int) -> DecodedGame | None:
@@ -132,16 +124,3 @@ def _turns(game: DecodedGame) -> list[tuple[float, int]]:
 
 def _turn(game: DecodedGame) -> float:
     return max(_turns(game), default=(0.0, 0))[0]
-
-
-def _turning_ply(game: DecodedGame) -> int:
-    return max(_turns(game), default=(0.0, 0))[1]
-
-
-def _course(game: DecodedGame) -> str:
-    """White's expected score by ply; "" where no position was evaluated."""
-    points = [(float(p), s) for p, s in enumerate(game.white_score) if s is not None]
-    if len(points) < 2:
-        return ""
-    curve = Curve("White", points)
-    return line_chart(Chart("score", "expected score", "plies", "share", [curve]))

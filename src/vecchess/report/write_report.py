@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from html import escape
 from importlib.resources import files
 from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from vecchess import __version__
 from vecchess.errors import ConfigError
 from vecchess.export.atomic_output import text_file
 from vecchess.monitor.run_view import RunView
-from vecchess.report.compare_runs import comparison_html
-from vecchess.report.parts import run_html
+from vecchess.monitor.timestamps import format_time
+from vecchess.report.compare_runs import RunComparison
+from vecchess.report.run_section import RunSection
+from vecchess.report.svg import DRAWING
+from vecchess.store.stats import LENGTH_BIN
 
 REPORT_NAME = "report.html"
 
@@ -35,18 +39,34 @@ def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
 def page_of(views: Sequence[RunView]) -> str:
     """The report as one page."""
     names = _names(views)
-    parts = [comparison_html(views, names)] if len(views) > 1 else []
-    parts += [run_html(view, f"run-{place}") for place, view in enumerate(views)]
-    title = " and ".join(names) if len(names) < 3 else f"{len(names)} runs"
-    style = files("vecchess.report").joinpath("report.css").read_text()
-    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}: vecchess report</title><style>{style}</style></head><body>"
-        f"{''.join(parts)}<footer>vecchess {__version__}, {now}</footer></body></html>\n"
+        templates()
+        .get_template("report.html")
+        .render(
+            names=names,
+            title=" and ".join(names) if len(names) < 3 else f"{len(names)} runs",
+            style=files("vecchess.report").joinpath("report.css").read_text(),
+            comparison=RunComparison(views, names) if len(views) > 1 else None,
+            runs=[RunSection(view) for view in views],
+            version=__version__,
+            now=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        )
     )
+
+
+def templates() -> Environment:
+    """The page and the macros of its charts. Text from a run is escaped."""
+    found = Environment(
+        loader=PackageLoader("vecchess.report", ""),
+        autoescape=True,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    found.globals |= DRAWING | {"LENGTH_BIN": LENGTH_BIN}
+    found.filters["words"] = lambda name: name.replace("_", " ")
+    found.filters["date"] = lambda unix: format_time(unix, "%Y-%m-%d %H:%M:%S", UTC)
+    return found
 
 
 def _names(views: Sequence[RunView]) -> list[str]:
