@@ -28,8 +28,8 @@ class PanelCommand(TyperCommand):
                 last.append(record)
             else:
                 panels.setdefault(panel, []).append(record)
-        is_plain = set(panels) == {"Arguments"}
-        panels["Options" if is_plain else LAST_PANEL] = last
+        is_plain = set(panels) <= {"Arguments", "Options"}
+        panels.setdefault("Options" if is_plain else LAST_PANEL, []).extend(last)
         for title, records in panels.items():
             if records:
                 with formatter.section(title):

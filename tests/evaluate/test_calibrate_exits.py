@@ -47,7 +47,7 @@ def folder(tmp_path: Path, network: IntegerNet, games: GameRecords) -> Path:
 
 def run(folder: Path, net: str = "net.safetensors", **changes: object) -> dict:
     plan = replace(CalibrationPlan(games=(folder / "games.npz",)), **changes)
-    return calibrate(folder / net, plan, Console(file=StringIO()), "cpu")
+    return calibrate(folder / net, plan, Console(file=StringIO()), {"gpus": "cpu"})
 
 
 def test_rule_and_measurements_are_stored_in_place(folder: Path, network: IntegerNet) -> None:
@@ -176,7 +176,7 @@ def test_games_are_played_where_none_are_given(folder: Path, network: IntegerNet
         folder / "net.safetensors",
         CalibrationPlan(play=2, positions=300),
         Console(file=said),
-        "cpu",
+        {"gpus": "cpu"},
     )
     assert "playing 2" in said.getvalue()
     assert "rough" in said.getvalue()

@@ -111,7 +111,7 @@ def test_networks_that_did_not_play_are_not_on_the_curve() -> None:
 
 
 def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) -> None:
-    own = [participant(f"run-s{1000 * number:09d}") for number in range(400)]
+    own = [participant(f"run-s{1000 * number:09d}") for number in range(100)]
     rungs = [participant(name) for name in ("random", "greedy", "minimax:2")]
     pairs = [(p.first.name, p.second.name) for p in schedule(own, rungs, CONFIG)]
     results = [result(*pair, (number % 4, 2, 5, 3, 2)) for number, pair in enumerate(pairs)]
@@ -121,9 +121,9 @@ def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) ->
     file = tmp_path / HISTORY
     file.parent.mkdir()
     write_report(file, RatingHistory(tmp_path, tuple(kept), found).to_dict())
-    assert len(RunView(tmp_path).elo()) == 400
-    assert read_evaluation(file).num_rated == 400
-    assert file.stat().st_size < MOST_REPORT_BYTES // 4
+    assert len(RunView(tmp_path).elo()) == 100
+    assert read_evaluation(file).num_rated == 100
+    assert file.stat().st_size / 100 < MOST_REPORT_BYTES / 1600, "it has room for 1,600 networks"
 
 
 @pytest.mark.parametrize("samples", [True, False])

@@ -12,7 +12,6 @@ from vecchess.errors import DataError
 from vecchess.export.lc0_format import (
     CASTLING_PLANE,
     CLASSICAL,
-    NUM_MOVES,
     PLANES_PER_POSITION,
     RECORD,
     VERSION,
@@ -20,6 +19,7 @@ from vecchess.export.lc0_format import (
 )
 from vecchess.export.lc0_planes import reversed_in_bytes
 
+NUM_MOVES = 1858
 _KINDS = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)
 _THEIR_PAWNS = 6
 _MOST_BYTES = 4096 * RECORD.itemsize

@@ -1,6 +1,6 @@
 """Recorded games played again: the same bits by any means, and every forgery is found out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from tests.store.games import made_up
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError, DataError, NetworkError, VecchessError
 from vecchess.evaluate.calibrate_exits import play_here
-from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
 from vecchess.selfplay.worker.networks import store_net
@@ -25,12 +24,12 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
-CPU = ReplaySettings("cpu")
+CPU = {"gpus": "cpu"}
 GAMES = 24
 
 
 def verify(
-    run: RunFolder, count: int = 1000, means: ReplaySettings = CPU, seed: int = 0
+    run: RunFolder, count: int = 1000, means: Mapping[str, Any] = CPU, seed: int = 0
 ) -> dict[str, Any]:
     return verify_games(run.path, count, seed, means, pytest.fail, lambda tally: None)
 
@@ -43,8 +42,8 @@ def replayed(run: RunFolder, number: int) -> dict[str, Any]:
 def test_the_same_games_by_other_means(tmp_path: Path, settings: dict[str, Any]) -> None:
     run = run_of(tmp_path / "run", settings, GAMES, shards=3)
     for means in (
-        ReplaySettings("cpu", slots=3, movers=2, threads=2),
-        ReplaySettings("cpu", slots=50, movers=5),
+        {"gpus": "cpu", "slots": 3, "movers": 2, "threads": 2},
+        {"gpus": "cpu", "slots": 50, "movers": 5},
     ):
         facts = verify(run, means=means)
         assert (facts["games"], facts["identical"], facts["hashes_unknown"]) == (GAMES, GAMES, 0)
@@ -55,7 +54,7 @@ def test_the_same_games_by_other_means(tmp_path: Path, settings: dict[str, Any])
 def test_the_same_games_by_the_reference(tmp_path: Path, settings: dict[str, Any]) -> None:
     short = settings | {"game": {"max_plies": 6}}
     run = run_of(tmp_path / "run", short, 4)
-    assert verify(run, means=ReplaySettings("cpu", backend="reference"))["identical"] == 4
+    assert verify(run, means={"gpus": "cpu", "backend": "reference"})["identical"] == 4
 
 
 def test_built_in_networks(tmp_path: Path) -> None:
@@ -320,5 +319,5 @@ def test_a_damaged_shard_is_left_out(
 )
 def test_whole_games_by_the_hundred(tmp_path: Path, settings: dict[str, Any], count: int) -> None:
     run = run_of(tmp_path / "run", settings, count, shards=7)
-    facts = verify(run, count, ReplaySettings("cpu", slots=37, movers=3, threads=2))
+    facts = verify(run, count, {"gpus": "cpu", "slots": 37, "movers": 3, "threads": 2})
     assert (facts["games"], facts["identical"]) == (count, count)

@@ -11,7 +11,6 @@ from tests.selfplay.test_supervisor import Notes, digest_of
 from tests.selfplay.test_swap_network import network
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.errors import WorkerDied
-from vecchess.replay.replayer import ReplaySettings
 from vecchess.replay.run_replay import verify_games
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor.supervisor import Supervisor
@@ -118,7 +117,7 @@ def test_wrong_answers_are_found_by_playing_again(tmp_path: Path, undisturbed: G
     run, notes, _ = played(tmp_path, f"{FAKE}?wrong_every=50")
     assert notes.deaths == []
     found = verify_games(
-        run.path, NUM_GAMES, 0, ReplaySettings("cpu"), lambda line: None, lambda tally: None
+        run.path, NUM_GAMES, 0, {"gpus": "cpu"}, lambda line: None, lambda tally: None
     )
     differing = {difference["game"] for difference in found["differences"]}
     assert len(differing) > 5

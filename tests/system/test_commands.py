@@ -6,6 +6,7 @@ import pytest
 
 from tests.system.commands import inside, last_json
 from vecchess import self_test
+from vecchess.inference.tune import slot_search
 from vecchess.jit import cache_dir
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
@@ -63,7 +64,10 @@ def test_calibrate(net: Path, tmp_path: Path) -> None:
     assert "rule: " in shown
 
 
-def test_tune_decides_the_slots_of_runs_but_no_game(tmp_path: Path) -> None:
+def test_tune_decides_the_slots_of_runs_but_no_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_search, "WINDOW_S", 0.02)
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": NUMBA_CACHE}
     limits = ["--memory-gb", 0.012, "--latency-ms", 100_000]
     facts = last_json(inside("tune", "tiny", "--gpus", "cpu", *limits, "--json", env=env))
@@ -93,7 +97,7 @@ def test_variables_are_settings_and_the_preset_is_the_network_of_a_new_file(
 
 @pytest.mark.parametrize("name", ["constant", "tiny"])
 def test_bench_throughput(name: str) -> None:
-    size = ["--slots", 16, "--concurrent-games", 32, "--seconds", 0.5]
+    size = ["--slots", 16, "--concurrent-games", 32, "--seconds", 0.2]
     facts = last_json(
         inside("bench", "throughput", "--net", name, "--gpus", "cpu", *size, "--json")
     )

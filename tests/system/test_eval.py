@@ -54,7 +54,7 @@ def test_the_history_of_a_run_is_rated_and_drawn(tmp_path: Path) -> None:
 def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", NUMBA_CACHE)
-    settings = ["--against", "random", "--against", "minimax:4", "--games", 400]
+    settings = ["--against", "random", "--against", "minimax:4", "--games", 100]
     process = start("eval", "greedy", *settings, "--json")
     assert process.stderr is not None
     line = process.stderr.readline()

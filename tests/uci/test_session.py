@@ -372,9 +372,9 @@ def test_a_network_gives_the_same_signature_with_any_threads() -> None:
     found = set()
     for threads in (1, 2):
         with Talk(net="tiny", gpus="cpu", threads=threads) as talk:
-            found |= {signature(talk, 20), signature(talk, 20)}
+            found |= {signature(talk, 6), signature(talk, 6)}
             talk.send("setoption name EarlyExit value false")
-            other = signature(talk, 20)
+            other = signature(talk, 6)
             assert "Network tiny, 4 time steps" in talk.ask("eval", until="Final")
-            assert other == signature(talk, 20)
+            assert other == signature(talk, 6)
     assert len(found) == 1

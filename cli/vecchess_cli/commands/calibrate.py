@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vecchess.config import SelfplayConfig
 from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, print_rows, results
-from vecchess_cli.shared_options import Backend, Device
+from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+OPTIONS = "games play positions max_cross_entropy max_value_error out gpus backend json"
 COLUMNS = {
     "steps": "mean_time_steps",
     "nats": "cross_entropy",
@@ -25,7 +27,9 @@ COLUMNS = {
 after all T steps; share of best moves equal to those at T; divergence from the policy at T."""
 
 
+@settings_options(SelfplayConfig, {"Options": OPTIONS})
 def calibrate(
+    settings: dict[str, Any],
     net: Annotated[Path, typer.Argument(help="A network file (.safetensors).")],
     games: Annotated[
         list[Path] | None,
@@ -42,8 +46,6 @@ def calibrate(
     out: Annotated[
         Path | None, typer.Option(help="File to write.", show_default="the network's own")
     ] = None,
-    gpus: Device = "auto",
-    backend: Backend = "auto",
     json: Json = False,
 ) -> None:
     """Choose when a position may leave the network early, and store that with the network.
@@ -60,7 +62,7 @@ def calibrate(
 
     bounds = CostBounds(max_cross_entropy, max_value_error)
     plan = CalibrationPlan(tuple(games or ()), play, positions, bounds, out)
-    facts = library(net, plan, notes(), gpus, backend)
+    facts = library(net, plan, notes(), settings)
     console = results(json)
     show_calibration(console, facts)
     console.print(rule_line(facts["rule"], facts["holdout"]["mean_time_steps"]))

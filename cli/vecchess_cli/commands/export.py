@@ -1,6 +1,7 @@
 """``vecchess export``: recorded games and networks in formats that others read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,6 @@ from vecchess_cli.output import Json, notes, print_json
 
 if TYPE_CHECKING:
     from vecchess.export.game_source import ExportSource, OnExported
-    from vecchess.runtime.progress import ProgressDisplay
 
 DIFFERENT = 3
 """Exit code where the comparison found a difference."""
@@ -47,10 +47,9 @@ def pgn(
     out = out or _beside(run, "games.pgn")
     _require_one(out, json)
     from vecchess.export.pgn_export import export_pgn
-    from vecchess.runtime.progress import ProgressDisplay
 
-    with ProgressDisplay(notes()) as display:
-        num_games = export_pgn(_source(run, games, display), out, comments, _show(display))
+    with _games(run, games) as (source, on_exported):
+        num_games = export_pgn(source, out, comments, on_exported)
     _report(f"{num_games:,} games", out, {"games": num_games}, json)
 
 
@@ -69,10 +68,9 @@ def lc0(
     """
     out = out or _beside(run, "lc0")
     from vecchess.export.lc0_export import export_lc0
-    from vecchess.runtime.progress import ProgressDisplay
 
-    with ProgressDisplay(notes()) as display:
-        written = export_lc0(_source(run, games, display), out, _show(display))
+    with _games(run, games) as (source, on_exported):
+        written = export_lc0(source, out, on_exported)
     _report(f"{written.games:,} games, {written.plies:,} positions", out, written._asdict(), json)
 
 
@@ -94,10 +92,9 @@ def csv(
     out = out or _beside(run, "plies.csv" if plies else "games.csv")
     _require_one(out, json)
     from vecchess.export.csv_table import export_csv
-    from vecchess.runtime.progress import ProgressDisplay
 
-    with ProgressDisplay(notes()) as display:
-        num_games, num_rows = export_csv(_source(run, games, display), out, plies, _show(display))
+    with _games(run, games) as (source, on_exported):
+        num_games, num_rows = export_csv(source, out, plies, on_exported)
     facts = {"games": num_games, "rows": num_rows}
     _report(f"{num_rows:,} rows of {num_games:,} games", out, facts, json)
 
@@ -155,14 +152,18 @@ def _beside(run: Path, name: str) -> Path:
     return run.with_name(f"{run.stem}-{name}") if run.is_file() else run / name
 
 
-def _source(run: Path, games: str | None, display: "ProgressDisplay") -> "ExportSource":
+@contextmanager
+def _games(run: Path, numbers: str | None) -> "Iterator[tuple[ExportSource, OnExported]]":
+    """The games of a run to be exported, and a function that shows how many are done."""
     from vecchess.export.game_source import ExportSource, parse_numbers
+    from vecchess.runtime.progress import ProgressDisplay
 
-    return ExportSource(run, None if games is None else parse_numbers(games), display.print)
-
-
-def _show(display: "ProgressDisplay") -> "OnExported":
-    return lambda done, total: display.update(lambda: f"{done:,}/{total:,} games")
+    wanted = None if numbers is None else parse_numbers(numbers)
+    with ProgressDisplay(notes()) as display:
+        yield (
+            ExportSource(run, wanted, display.print),
+            lambda done, total: display.update(lambda: f"{done:,}/{total:,} games"),
+        )
 
 
 def _report(what: str, out: Path, facts: Mapping[str, object], json: bool) -> None:

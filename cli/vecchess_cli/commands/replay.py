@@ -2,18 +2,23 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from vecchess.config import SelfplayConfig
 from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, results
-from vecchess_cli.shared_options import Backend, Device, Quiet, Threads
+from vecchess_cli.settings_options import settings_options
+from vecchess_cli.shared_options import Quiet
 
 NEGATIVE = 3
+OPTIONS = "verify_all seed gpus slots movers threads backend quiet json"
 
 
+@settings_options(SelfplayConfig, {"Options": OPTIONS})
 def replay(
+    settings: dict[str, Any],
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     game: Annotated[int | None, typer.Argument(help="Number of the game.", min=0)] = None,
     verify_all: Annotated[
@@ -21,11 +26,6 @@ def replay(
         typer.Option(help="Check this number of games instead, drawn at random.", min=1),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of that draw.", min=0)] = 0,
-    gpus: Device = "auto",
-    slots: Annotated[int, typer.Option(help="Positions in the network; 0 chooses.", min=0)] = 0,
-    movers: Annotated[int, typer.Option(help="Threads that make moves; 0 chooses.", min=0)] = 0,
-    threads: Threads = 0,
-    backend: Backend = "auto",
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -40,7 +40,6 @@ def replay(
     vecchess replay runs/first --verify-all 1000 --slots 64
     """
     from vecchess.errors import ConfigError
-    from vecchess.replay.replayer import ReplaySettings
     from vecchess.replay.run_replay import replay_game, verify_games
     from vecchess.runtime.progress import ProgressDisplay
     from vecchess_cli.tables.replay_tables import show_game, show_progress, show_verdict
@@ -48,16 +47,15 @@ def replay(
     if (game is None) == (verify_all is None):
         raise ConfigError("name one game, or --verify-all N: one of the two")
     console, display = results(json), ProgressDisplay(notes(), quiet)
-    means = ReplaySettings(gpus, slots, movers, threads, backend)
     if game is not None:
-        facts = replay_game(run, game, means, display.print)
+        facts = replay_game(run, game, settings, display.print)
         if not quiet:
             show_game(console, facts)
         is_same = bool(facts["identical"])
     else:
         with display:
             show = partial(show_progress, display)
-            facts = verify_games(run, verify_all or 0, seed, means, display.print, show)
+            facts = verify_games(run, verify_all or 0, seed, settings, display.print, show)
         show_verdict(console, facts)
         is_same = facts["different"] == 0
     if json:

@@ -4,16 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
+from vecchess.config import SelfplayConfig
 from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, print_rows, results
-from vecchess_cli.shared_options import Backend, Device, Threads
+from vecchess_cli.settings_options import settings_options
 
 
+@settings_options(SelfplayConfig, {"Options": "gpus backend threads memory_gb latency_ms json"})
 def tune(
+    settings: dict[str, Any],
     net: Annotated[str, typer.Argument(help="A network file, or a preset.")],
-    gpus: Device = "auto",
-    backend: Backend = "auto",
-    threads: Threads = 0,
     memory_gb: Annotated[
         float | None,
         typer.Option(help="Memory for the network in GB.", show_default="most of the free memory"),
@@ -31,8 +31,7 @@ def tune(
 
     Example:  vecchess tune base --gpus 0 --memory-gb 40
     """
-    flags: dict[str, Any] = {"net": net, "gpus": gpus, "backend": backend, "threads": threads}
-    from vecchess.config import SelfplayConfig, build
+    from vecchess.config.settings import build_from_flags
     from vecchess.errors import ConfigError
     from vecchess.inference.tune.slot_search import SlotLimits
     from vecchess.runtime.devices import parse_gpus, see_only
@@ -43,7 +42,7 @@ def tune(
         if value is not None and not value > 0:
             raise ConfigError(f"{name} must be above 0, got {value:g}")
     limits = SlotLimits(None if memory_gb is None else int(memory_gb * 1e9), latency_ms)
-    config = build(SelfplayConfig, flags)
+    config = build_from_flags(SelfplayConfig, settings | {"net": net})
     devices = parse_gpus(config.gpus)
     see_only(devices[0])
     network = configured_network(config)

@@ -4,7 +4,7 @@ A player gets ``MoveRequests``, thinks in steps, and gives ``MoveReplies`` in an
 ``ImmediatePlayer`` is the base of players that choose at once.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, fields
 from typing import Protocol, Self
 
@@ -98,15 +98,10 @@ class Player(Protocol):
     Used by one thread at a time. Engines with clocks are the exception to the rule.
     """
 
-    @property
-    def name(self) -> str:
-        """Its spelling, see ``players.player_registry``."""
-        ...
-
-    @property
-    def max_games(self) -> int | None:
-        """Games it can play at a time, in slots from 0; None: any number."""
-        ...
+    name: str
+    """Its spelling, see ``players.player_registry``."""
+    max_games: int | None
+    """Games it can play at a time, in slots from 0; None: any number."""
 
     @property
     def is_idle(self) -> bool:
@@ -122,11 +117,11 @@ class Player(Protocol):
         ...
 
     def close(self) -> None:
-        """End its processes and threads."""
-        ...
+        """End its processes and threads, if it has any."""
+        return
 
 
-class ImmediatePlayer(ABC):
+class ImmediatePlayer(Player):
     """A player that chooses at once."""
 
     max_games: int | None = None
@@ -154,9 +149,6 @@ class ImmediatePlayer(ABC):
         parts = [MoveReplies.of_moves(asked.slots, self.choose(asked)) for asked in self._asked]
         self._asked.clear()
         return MoveReplies.joined(parts)
-
-    def close(self) -> None:  # noqa: B027  (most have nothing to end)
-        """See ``Player``."""
 
 
 def choose_moves(player: Player, requests: MoveRequests) -> MoveReplies:

@@ -5,6 +5,7 @@ the position, or the move played where none was recorded. Half of the games choo
 other half checks it; a game is in one half as a whole, since its positions resemble each other.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig
+from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
@@ -66,19 +68,21 @@ class CalibrationPlan:
 
 
 def calibrate(
-    net: Path, plan: CalibrationPlan, console: Console, gpus: str = "auto", backend: str = "auto"
+    net: Path, plan: CalibrationPlan, console: Console, resources: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Measure, choose, store; returns the facts, ready for JSON.
 
-    Raises ConfigError, NetworkError or DataError before anything is written where the network,
-    the games or the destination cannot be used.
+    resources: settings of ``SelfplayConfig`` as gpus and backend, None for the default. Raises
+    ConfigError, NetworkError or DataError before anything is written where the network, the games
+    or the destination cannot be used.
     """
     network = load_net(net)
     require_playable(network, str(net))
     target = _destination(net, network, plan.out)
-    device = parse_gpus(gpus)[0]
+    settings = {**resources, "net": str(net), "exits": False}
+    config = build_from_flags(SelfplayConfig, settings)
+    device = parse_gpus(config.gpus)[0]
     see_only(device)
-    config = SelfplayConfig.model_validate({"net": str(net), "exits": False, "backend": backend})
     records = _games(config, device, plan, console)
     history = history_of(network.config.num_planes)
     sample = replay_positions(records, _sample(records, plan.positions), history)

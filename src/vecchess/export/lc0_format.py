@@ -34,7 +34,6 @@ CASTLING_PLANE = 2
 
 NUM_POSITIONS = 8
 PLANES_PER_POSITION = 13
-RECORD_SIZE = 8356
 
 HISTORY_ONLY = 1 << 6
 """Bit of ``invariance_info``: lc0's rescorer keeps the position for what follows, and then leaves
@@ -83,7 +82,6 @@ RECORD = np.dtype(
 """``V6TrainingData`` field by field; packed, as numpy's structures are."""
 
 
-NUM_MOVES = 1858
 NO_INDEX = -1
 _KNIGHT, _BISHOP, _ROOK, _QUEEN = 1, 2, 3, 4
 """Promotions in our moves; 0 is none."""

@@ -20,7 +20,6 @@ from vecchess.export.lc0_format import NUM_POSITIONS, PLANES_PER_POSITION
 _ALL = np.uint64(2**64 - 1)
 _MEN = 12
 _OWN_PAWNS, _THEIR_PAWNS = 0, 6
-_TWO_RANKS = np.uint64(16)
 _ONE_RANK = np.uint64(8)
 _REVERSED = np.array([int(f"{byte:08b}"[::-1], 2) for byte in range(256)], np.uint8)
 

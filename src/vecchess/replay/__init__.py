@@ -5,5 +5,4 @@ replayer         plays games again by their numbers
 find_games       recorded games by number, without reading all shards
 find_networks    the networks that played them
 compare_records  the first difference of two records
-move_text        moves of recorded games as UCI and SAN
 """

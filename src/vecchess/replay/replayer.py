@@ -1,7 +1,7 @@
 """Plays games again by their numbers, many at a time, on a device of choice."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,23 +16,8 @@ from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
-
-@dataclass(frozen=True)
-class ReplaySettings:
-    """The resources for playing games again, which decide no move. 0: chosen automatically."""
-
-    gpus: str = "auto"
-    """The first of these devices is taken."""
-    slots: int = 0
-    movers: int = 0
-    threads: int = 0
-    backend: str = "auto"
-
-    def device(self) -> Device:
-        """The device, from now on the only one visible to this process. Raises ConfigError."""
-        device = parse_gpus(self.gpus)[0]
-        see_only(device)
-        return device
+RESOURCES = ("gpus", "slots", "concurrent_games", "movers", "threads", "backend")
+"""Settings that decide no move: a game is played again with others."""
 
 
 class GameReplayer:
@@ -42,37 +27,44 @@ class GameReplayer:
         self,
         run: RunFolder,
         recorded: GameRecords,
-        resources: ReplaySettings,
+        resources: Mapping[str, Any],
         report_line: ReportLine,
     ) -> None:
-        """Find their networks among those that ``run`` has kept.
+        """Find their networks among those that ``run`` has kept. Only one device is visible to this
+        process from now on: the first that ``resources`` name.
 
         Raises NetworkError where one is missing, ConfigError for impossible resources.
         """
         self.config = settings_of(run, resources)
         self.by_network = by_network(recorded)
         """The games of each network: indices, int64[K], by its sha256 or name."""
-        self.device = resources.device()
+        self.device = parse_gpus(self.config.gpus)[0]
+        see_only(self.device)
         self._recorded, self._report_line = recorded, report_line
         self._files = find_networks(run, self.by_network)
 
-    def games(self) -> Iterator[GameRecords]:
-        """The games, each by itself, as they end. Raises as ``play_games``."""
+    def pairs(self) -> Iterator[tuple[GameRecords, GameRecords]]:
+        """The record of each game, and the game played again, as they end. Raises as
+        ``play_games``."""
         for net, indices in self.by_network.items():
             numbers = self._recorded.numbers[indices].tolist()
             for ended in play_games(
                 self.config, self._files[net], numbers, self.device, self._report_line
             ):
-                yield from (ended.take(np.array([index])) for index in range(ended.num_games))
+                for index, number in enumerate(ended.numbers):
+                    record = np.searchsorted(self._recorded.numbers, [number])
+                    yield self._recorded.take(record), ended.take(np.array([index]))
 
 
-def settings_of(run: RunFolder, resources: ReplaySettings) -> SelfplayConfig:
+def settings_of(run: RunFolder, resources: Mapping[str, Any]) -> SelfplayConfig:
     """The settings that the games of ``run`` were played with, by any command, but with other
-    resources. Raises ConfigError for a run or resources that are impossible.
+    ``resources``: those of RESOURCES that are given, and defaults for the others. Raises
+    ConfigError for a run or resources that are impossible.
     """
     stored, known = read_toml(run.config), PlayConfig.model_fields
     played = {key: value for key, value in stored.items() if key in known}
-    played |= vars(resources) | {"concurrent_games": 0}
+    played |= {name: SelfplayConfig.model_fields[name].default for name in RESOURCES}
+    played |= {name: value for name, value in resources.items() if value is not None}
     return build(SelfplayConfig, played)
 
 

@@ -1,19 +1,20 @@
 """Recorded games played again and compared, bit for bit: what ``vecchess replay`` does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vecchess.chess.pgn import RESULTS
+from vecchess.chess.pgn import RESULTS, start_board
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import action_to_chess_move
 from vecchess.replay.compare_records import GameDifference, first_difference, has_fingerprint
 from vecchess.replay.find_games import RecordedGames, existing_run
-from vecchess.replay.move_text import move_texts
-from vecchess.replay.replayer import GameReplayer, ReplaySettings
+from vecchess.replay.replayer import GameReplayer
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.records import VALUE_UNIT, GameRecords
 
@@ -36,18 +37,18 @@ OnReplayProgress = Callable[[ReplayProgress], object]
 
 
 def replay_game(
-    run_path: Path, number: int, settings: ReplaySettings, report_line: ReportLine
+    run_path: Path, number: int, resources: Mapping[str, Any], report_line: ReportLine
 ) -> dict[str, Any]:
     """Play game ``number`` of a run again; the moves and the verdict, ready for JSON.
 
-    Raises ConfigError where there is no such run or game, DataError where it cannot be read,
-    NetworkError where its network is missing.
+    resources: see ``replayer.settings_of``. Raises ConfigError where there is no such run or game,
+    DataError where it cannot be read, NetworkError where its network is missing.
     """
     start = perf_counter()
     run = existing_run(run_path)
     recorded = RecordedGames(run, report_line).one(number)
-    replayer = GameReplayer(run, recorded, settings, report_line)
-    (now,) = replayer.games()
+    replayer = GameReplayer(run, recorded, resources, report_line)
+    ((_, now),) = replayer.pairs()
     difference = first_difference(recorded, now)
     chess960 = replayer.config.game.chess960
     return {
@@ -70,7 +71,7 @@ def verify_games(
     run_path: Path,
     count: int,
     seed: int,
-    settings: ReplaySettings,
+    resources: Mapping[str, Any],
     report_line: ReportLine,
     on_progress: OnReplayProgress,
 ) -> dict[str, Any]:
@@ -82,12 +83,10 @@ def verify_games(
     run = existing_run(run_path)
     games = RecordedGames(run, report_line)
     recorded = games.some(count, seed)
-    replayer = GameReplayer(run, recorded, settings, report_line)
+    replayer = GameReplayer(run, recorded, resources, report_line)
     progress = ReplayProgress(recorded.num_games)
     on_progress(progress)
-    for now in replayer.games():
-        index = int(np.searchsorted(recorded.numbers, now.numbers[0]))
-        before = recorded.take(np.array([index]))
+    for before, now in replayer.pairs():
         if difference := first_difference(before, now):
             facts = _difference_facts(difference, before, now, replayer.config.game.chess960)
             progress.differences.append(facts)
@@ -149,3 +148,31 @@ def _plies(
             }
         )
     return plies
+
+
+class MoveText(NamedTuple):
+    """One move."""
+
+    uci: str
+    san: str
+    """With its number: "3. Nf3", "3... Nc6"."""
+
+
+def move_texts(
+    start: NDArray[np.uint64], actions: NDArray[np.uint16], chess960: bool
+) -> list[MoveText]:
+    """The moves behind ``actions`` (uint16[plies]) from the position ``start`` (uint64[8]) on.
+
+    Castling is Chess960's where ``chess960``, or where the start needs it. The list ends with the
+    first illegal move: a damaged record may hold anything.
+    """
+    board, moves = start_board(start, chess960), list[MoveText]()
+    for action in actions.tolist():
+        number = f"{board.fullmove_number}{'.' if board.turn else '...'}"
+        move = action_to_chess_move(board, action)
+        if move is None:
+            moves.append(MoveText("", f"{number} (illegal: action {action})"))
+            break
+        moves.append(MoveText(board.uci(move), f"{number} {board.san(move)}"))
+        board.push(move)
+    return moves

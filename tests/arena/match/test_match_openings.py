@@ -71,6 +71,7 @@ def test_a_book_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> Non
         load_book(tmp_path / "none.epd")
 
 
+@pytest.mark.slow
 @pytest.mark.stockfish
 def test_the_program_that_made_it_does_so_again() -> None:
     stockfish = shutil.which("stockfish") or "/usr/games/stockfish"

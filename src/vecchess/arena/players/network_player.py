@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.arena.game_batch import repetitions
-from vecchess.arena.player_protocol import MoveReplies, MoveRequests, random_words
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, random_words
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import encode_planes, num_planes
@@ -23,7 +23,7 @@ ROOT_UNIT = 1 << 24
 """Wins and draws of a root are integers out of this."""
 
 
-class PolicyPlayer:
+class PolicyPlayer(Player):
     """Plays the most probable move of the network's policy, or one drawn from it."""
 
     def __init__(
@@ -92,9 +92,6 @@ class PolicyPlayer:
             forfeits=np.zeros(len(slots), np.uint8),
         )
 
-    def close(self) -> None:
-        """See ``Player``."""
-
     def _scale(self) -> np.float32:
         """log2 of the odds for one unit of accumulator after one step."""
         if self._temperature < COLDEST:
@@ -111,7 +108,7 @@ class PolicyPlayer:
         return (points / (2 * totals.astype(np.int64))).astype(np.float32)
 
 
-class SearchPlayer:
+class SearchPlayer(Player):
     """Plays the move that a search finds, in a new tree for every move."""
 
     def __init__(
@@ -172,6 +169,3 @@ class SearchPlayer:
             visits=found.visits.astype(np.int64),
             forfeits=np.zeros(len(slots), np.uint8),
         )
-
-    def close(self) -> None:
-        """See ``Player``."""

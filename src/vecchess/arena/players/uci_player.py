@@ -9,7 +9,7 @@ import chess
 import numpy as np
 
 from vecchess.arena.match_game import Forfeit
-from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests
+from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests, Player
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move, uci_to_move
@@ -30,7 +30,7 @@ FORFEITS = {
 }
 
 
-class UciPlayer:
+class UciPlayer(Player):
     """Gives each game of the match to one of its processes.
 
     With a clock each process plays one game at a time, so that no move waits for another's. With
