@@ -5,7 +5,11 @@ from math import tan
 import pytest
 
 from vecchess.search.principal_variations import Line, WdlEstimate
-from vecchess.uci.info import SearchFigures, best_move, info_line, points, wdl
+from vecchess.uci.info import best_move, info_line, points, wdl
+
+FIGURES = {
+    "depth": 3, "seldepth": 7, "nodes": 120, "nps": 200, "hashfull": 5, "tbhits": 2, "time": 500,
+}  # fmt: skip
 
 
 def line(win: float, draw: float, loss: float, value: float | None = None) -> Line:
@@ -37,8 +41,7 @@ def test_wdl_sums_to_a_thousand(shares: tuple[float, float, float]) -> None:
 
 
 def test_an_info_line() -> None:
-    progress = SearchFigures(3, 7, 120, 100, 5, 2, 0.5)
-    text = info_line(progress, line(0.5, 0.0, 0.5), 2, ["e2e4", "e7e5"], "centipawn", True)
+    text = info_line(FIGURES, line(0.5, 0.0, 0.5), 2, ["e2e4", "e7e5"], "centipawn", True)
     assert text == (
         "info depth 3 seldepth 7 multipv 2 score cp 0 wdl 500 0 500 nodes 120 nps 200 hashfull 5 "
         "tbhits 2 time 500 pv e2e4 e7e5"
@@ -46,11 +49,10 @@ def test_an_info_line() -> None:
 
 
 def test_mates_are_said_in_moves() -> None:
-    progress = SearchFigures(3, 7, 120, 100, 5, 2, 0.5)
     mating = Line((1, 2, 3), 10, WdlEstimate(1.0, 0.0, 0.0, 1.0), 0.5, 1, 3)
-    assert " score mate 2 nodes " in info_line(progress, mating, 1, ["a1a2"], "Q", False)
+    assert " score mate 2 nodes " in info_line(FIGURES, mating, 1, ["a1a2"], "Q", False)
     mated = Line((1, 2), 10, WdlEstimate(0.0, 0.0, 1.0, -1.0), 0.5, -1, 2)
-    assert " score mate -1 nodes " in info_line(progress, mated, 1, ["a1a2"], "Q", False)
+    assert " score mate -1 nodes " in info_line(FIGURES, mated, 1, ["a1a2"], "Q", False)
 
 
 def test_best_moves() -> None:

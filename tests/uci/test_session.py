@@ -312,7 +312,7 @@ def test_what_is_wrong_is_said_in_a_line(talk: Talk) -> None:
 
     assert said("foo bar") == "Unknown command: 'foo bar'. Type help for more information."
     assert said("setoption name Nope value 3") == "No such option: Nope"
-    assert said("setoption name Hash value abc").startswith("info string Hash takes a number")
+    assert said("setoption name Hash value abc").startswith("info string Hash takes a whole number")
     assert said("setoption").startswith("info string setoption")
     assert said("position").startswith("info string position")
     assert said("position fen 8/8 w").startswith("info string bad FEN")

@@ -167,7 +167,7 @@ class GoSearch(Task):
 
     def _is_deep_enough(self, snapshot: SearchSnapshot) -> bool:
         depth = self._go.depth or 0
-        return 0 < depth <= snapshot.figures.depth
+        return 0 < depth <= snapshot.figures["depth"]
 
     def _is_time(self, snapshot: SearchSnapshot, now: float) -> bool:
         if self._budget.most_s == inf:
@@ -190,7 +190,7 @@ class GoSearch(Task):
     def _show(self, snapshot: SearchSnapshot, now: float) -> None:
         """Write info lines, if there is something new."""
         lines = snapshot.lines()
-        state = (snapshot.figures.depth, *(line.actions[0] for line in lines))
+        state = (snapshot.figures["depth"], *(line.actions[0] for line in lines))
         self._next_show = now + SHOW_S
         if not self.is_answered and (state != self._shown or now >= self._shown_at + REPEAT_S):
             self._shown, self._shown_at = state, now

@@ -1,7 +1,6 @@
 """``info`` and ``bestmove`` lines."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import tan
 from typing import TYPE_CHECKING
 
@@ -14,22 +13,6 @@ CENTIPAWN_SLOPE = 1.5637541897
 CENTIPAWN_UNIT = 90
 NO_MOVE = "(none)"
 """The move of a side without legal moves, as Stockfish writes it."""
-
-
-@dataclass(frozen=True)
-class SearchFigures:
-    """Figures of a search so far. nodes: simulations in the tree, simulations: of this search.
-
-    depth: mean depth of these, seldepth: of the deepest. hashfull: of the tree, in 1/1000.
-    """
-
-    depth: int
-    seldepth: int
-    nodes: int
-    simulations: int
-    hashfull: int
-    tbhits: int
-    seconds: float
 
 
 def score(line: "Line", kind: ScoreType, show_wdl: bool) -> str:
@@ -59,20 +42,22 @@ def wdl(line: "Line") -> str:
 
 
 def info_line(
-    figures: SearchFigures,
+    figures: Mapping[str, int],
     line: "Line",
     rank: int,
     moves: Sequence[str],
     kind: ScoreType,
     show_wdl: bool,
 ) -> str:
-    """One ``info`` line: the move of rank ``rank``, from 1, and what follows it."""
-    speed = round(figures.simulations / max(figures.seconds, 1e-6))
+    """One ``info`` line: the move of rank ``rank``, from 1, and what follows it.
+
+    figures: of ``SearchSnapshot.figures``, the depths first.
+    """
+    words = [f"{name} {value}" for name, value in figures.items()]
+    said = score(line, kind, show_wdl)
     return (
-        f"info depth {figures.depth} seldepth {figures.seldepth} multipv {rank} "
-        f"{score(line, kind, show_wdl)} nodes {figures.nodes} nps {speed} "
-        f"hashfull {figures.hashfull} tbhits {figures.tbhits} "
-        f"time {int(1000 * figures.seconds)} pv {' '.join(moves)}"
+        f"info {' '.join(words[:2])} multipv {rank} {said} {' '.join(words[2:])} "
+        f"pv {' '.join(moves)}"
     )
 
 

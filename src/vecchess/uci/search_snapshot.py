@@ -11,7 +11,7 @@ from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
 from vecchess.search.tree.edge_word import ACTION_MASK
 from vecchess.shapes import MAX_MOVES
-from vecchess.uci.info import SearchFigures, info_line
+from vecchess.uci.info import info_line
 from vecchess.uci.strength import StrengthLimit
 from vecchess.uci.time_manager import ClockState
 from vecchess.uci.uci_board import UciGame, uci_line
@@ -43,21 +43,23 @@ class SearchSnapshot:
         return done / max(seconds, 1e-6) if done >= FEW_SIMS else self._speed
 
     @property
-    def figures(self) -> SearchFigures:
-        """The figures of an ``info`` line."""
+    def figures(self) -> dict[str, int]:
+        """Figures of an ``info`` line, by UCI's names. depth: mean of this search's simulations;
+        nodes: simulations in the tree; hashfull: of the tree, in 1/1000; time: in ms."""
         session, header = self._session, self._session.forest.header
         descents = int(header["simulations"]) - self._simulations
         descents += int(session.forest.trees["in_flight"][0])
         depth = max(1, round((int(header["depth"]) - self._depths) / max(1, descents)))
-        return SearchFigures(
-            depth=depth,
-            seldepth=max(depth, int(header["max_depth"])),
-            nodes=session.visits,
-            simulations=session.visits - self._kept,
-            hashfull=min(1000, round(1000 * session.fullness)),
-            tbhits=session.tablebase_hits,
-            seconds=monotonic() - self._start,
-        )
+        seconds = monotonic() - self._start
+        return {
+            "depth": depth,
+            "seldepth": max(depth, int(header["max_depth"])),
+            "nodes": session.visits,
+            "nps": round((session.visits - self._kept) / max(seconds, 1e-6)),
+            "hashfull": min(1000, round(1000 * session.fullness)),
+            "tbhits": session.tablebase_hits,
+            "time": int(1000 * seconds),
+        }
 
     @property
     def clock_state(self) -> ClockState:
