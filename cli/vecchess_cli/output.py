@@ -31,6 +31,11 @@ def notes() -> "Console":
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def note(line: str) -> None:
+    """Print a line on stderr as it is."""
+    notes().print(line, markup=False)
+
+
 def results(json: bool = False) -> "Console":
     """stdout, for what a command found; with --json stderr, as stdout is for the object."""
     from rich.console import Console
@@ -39,17 +44,6 @@ def results(json: bool = False) -> "Console":
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     return console
-
-
-def print_table(console: "Console", title: str, rows: list[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
 
 
 def print_rows(
@@ -80,10 +74,12 @@ def print_rows(
     console.print(table)
 
 
-def print_lines(console: "Console", rows: list[tuple[str, str]]) -> None:
+def print_lines(console: "Console", rows: list[tuple[str, str]], title: str = "") -> None:
     """Names and values in two columns that are never broken: to copy paths and commands whole."""
     from rich.text import Text
 
+    if title:
+        console.print(Text(title, "italic"))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         console.print(Text.assemble((name.ljust(width), "bold"), f"  {text}"))

@@ -18,7 +18,7 @@ from vecchess.evaluate.report_file import check_output_file, report_facts, write
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.evaluate.run_eval import evaluate
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code, stopped_text
-from vecchess_cli.output import notes, print_json, results
+from vecchess_cli.output import note, notes, print_json, results
 from vecchess_cli.tables.eval_tables import show_evaluation, show_history
 
 
@@ -36,7 +36,7 @@ def rate_players(flags: dict[str, Any], stop: StopSignals) -> int:
     if run is None:
         rated = [network_spelling(net, *query)]
         rated += [network_spelling(net)] if flags["with_policy"] else []
-        rungs = list_opponents(against, lambda: whole_ladder(notes().print))
+        rungs = list_opponents(against, lambda: whole_ladder(note))
         play: Any = partial(evaluate, rated, rungs, config, ResultCache.of_user(recall))
     else:
         found, rungs = list_checkpoints(run, flags["every"]), list_opponents(against, simple_ladder)
@@ -73,7 +73,7 @@ def _name_files(flags: dict[str, Any]) -> None:
     elif rating_plot.can_plot():
         flags["plot"] = folder / "history.png"
     else:
-        notes().print(rating_plot.NO_MATPLOTLIB, markup=False)
+        note(rating_plot.NO_MATPLOTLIB)
 
 
 def _show(
@@ -87,7 +87,7 @@ def _show(
     history = report if isinstance(report, RatingHistory) else None
     evaluation = report.evaluation if isinstance(report, RatingHistory) else report
     if not evaluation.results:
-        notes().print(f"{stopped_text(stopped_by)} before a pair of games was finished")
+        note(f"{stopped_text(stopped_by)} before a pair of games was finished")
         return exit_code(stopped_by)
     values = report_facts(report.to_dict(), config, stopped_by, seconds)
     if history is None:
@@ -95,15 +95,13 @@ def _show(
     else:
         show_history(console, history)
     if stopped_by:
-        notes().print(
-            f"{stopped_text(stopped_by)}: rated by the games so far; resume with the same command"
-        )
+        note(f"{stopped_text(stopped_by)}: rated by the games so far; resume with the same command")
     if out is not None:
         write_report(out, values)
-        notes().print(f"written to {out}", markup=False)
+        note(f"written to {out}")
     if plot is not None and history is not None and history.curve:
         rating_plot.plot(history, plot)
-        notes().print(f"drawn in {plot}", markup=False)
+        note(f"drawn in {plot}")
     if flags["json"]:
         print_json(values)
     return exit_code(stopped_by)

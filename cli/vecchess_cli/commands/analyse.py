@@ -8,7 +8,7 @@ import typer
 
 from vecchess.config import AnalyseConfig
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.output import Json, note, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config
 
@@ -65,13 +65,9 @@ def analyse(
     from vecchess_cli.tables.analysis_tables import picture
 
     chosen = load_config(AnalyseConfig, settings, config)
-    position, console = " ".join(fen or [STARTPOS]), notes()
-
-    def note(line: str) -> None:
-        console.print(line, markup=False)
-
+    position = " ".join(fen or [STARTPOS])
     on_signal = OnSignal.RAISE  # until the search begins
-    with StopSignals(interrupts=True, on_signal=on_signal) as stop, _live(console) as on_progress:
+    with StopSignals(interrupts=True, on_signal=on_signal) as stop, _live(notes()) as on_progress:
         found, evaluator = library(chosen, position, moves.split(), note, on_progress, stop)
     results(json).print(picture(found))
     if json:

@@ -12,7 +12,7 @@ from vecchess.config.bench_settings import (
 )
 from vecchess.config.settings import build_from_flags
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, print_json, print_table, results
+from vecchess_cli.output import Json, print_json, print_lines, results
 from vecchess_cli.settings_options import settings_options
 
 app = command_group("Measure speed on this machine.")
@@ -142,7 +142,7 @@ def show_facts(title: str, facts: dict[str, Any], json: bool) -> None:
         print_json(facts)
         return
     rows = [(name, _text(value)) for name, value in facts.items() if not isinstance(value, list)]
-    print_table(results(), title, rows)
+    print_lines(results(), rows, title)
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ import typer
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.output import Json, note, notes, print_json, results
 
 NEGATIVE = 3
 
@@ -59,14 +59,8 @@ def _torture(minutes: float, kills: int | None, seed: int, json: bool) -> int:
     from vecchess.runtime.signals import exit_code
     from vecchess.torture.run_torture import Torture
 
-    console = notes()
-
-    def note(line: str) -> None:
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
-
     report = Torture(seed, note).run(minutes, kills)
     stopped = f", {stopped_text(report['stopped_by'])}" if report["stopped_by"] else ""
-    console = results(json)
     note(
         f"{report['runs']} runs of {report['games']:,} games with {report['starts']} starts in "
         f"{report['seconds']:.0f} s, {report['kills']} processes killed; seed {seed}{stopped}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, notes, print_json
+from vecchess_cli.output import Json, note, notes, print_json
 
 if TYPE_CHECKING:
     from vecchess.export.game_source import ExportSource, OnExported
@@ -127,7 +127,7 @@ def onnx(
     done = export_onnx(network, out, steps, check)
     parity = done.parity
     if parity is not None:
-        notes().print(
+        note(
             f"onnxruntime and our reference: {parity.different:,} of {parity.numbers:,} "
             f"accumulators differ, {parity.positions:,} positions"
         )
@@ -141,7 +141,7 @@ def onnx(
     if done.written:
         _report(f"{done.num_bytes:,} bytes, {done.time_steps} time steps", out, facts, json)
         return
-    notes().print(f"{out} is not written: this onnxruntime is not exact", soft_wrap=True)
+    note(f"{out} is not written: this onnxruntime is not exact")
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
     raise typer.Exit(DIFFERENT)
@@ -168,7 +168,7 @@ def _games(run: Path, numbers: str | None) -> "Iterator[tuple[ExportSource, OnEx
 
 def _report(what: str, out: Path, facts: Mapping[str, object], json: bool) -> None:
     if str(out) != "-":
-        notes().print(f"wrote {what} to {out}", markup=False)
+        note(f"wrote {what} to {out}")
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
 

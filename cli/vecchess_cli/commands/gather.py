@@ -9,7 +9,7 @@ from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, notes, print_json, results
+from vecchess_cli.output import Json, note, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def engine(
                     config, out, lambda progress: display.update(lambda: _line(progress))
                 )
         except Stopped:
-            notes().print(f"{stopped_text(stop.reason)}; resume with the same command")
+            note(f"{stopped_text(stop.reason)}; resume with the same command")
             return exit_code(stop.reason)
     results(json).print(
         f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "

@@ -9,7 +9,7 @@ import typer
 from vecchess.config import MatchConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, notes, print_json, print_table, results
+from vecchess_cli.output import Json, note, notes, print_json, print_lines, results
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config, Quiet
 
@@ -72,9 +72,9 @@ def match(
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         result = _play(flags, stop)
         if result is None:
-            notes().print(f"{stopped_text(stop.reason)} before a pair of games was finished")
+            note(f"{stopped_text(stop.reason)} before a pair of games was finished")
         else:
-            print_table(results(json), "", _rows(result.to_dict()))
+            print_lines(results(json), _rows(result.to_dict()))
             if json:
                 print_json(result.to_dict())
         return _exit_code(result, least, stop.reason)

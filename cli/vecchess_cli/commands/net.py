@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, print_json, print_rows, print_table, results
+from vecchess_cli.output import Json, print_json, print_lines, print_rows, results
 
 app = command_group("Make, describe and check network files.")
 File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
@@ -108,4 +108,4 @@ def _show(title: str, facts: dict[str, Any], json: bool) -> None:
     if json:
         print_json(facts)
     else:
-        print_table(results(), title, [(name, str(value)) for name, value in facts.items()])
+        print_lines(results(), [(name, str(value)) for name, value in facts.items()], title)

@@ -12,7 +12,7 @@ import typer
 
 from vecchess_cli.commands import selfplay, train
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import notes, print_json
+from vecchess_cli.output import note, print_json
 
 if TYPE_CHECKING:
     from vecchess.ray_launcher.ray_cluster import RemoteProcess
@@ -121,11 +121,6 @@ def _run(
     """Run a command on each node and print the results; returns one exit code for all."""
     from vecchess.ray_launcher.ray_cluster import NodeRequest
     from vecchess.ray_launcher.run_ray import run_on_nodes
-
-    console = notes()
-
-    def note(line: str) -> None:
-        console.print(line, markup=False)
 
     code, results = run_on_nodes(commands_for, address, NodeRequest(*request), note)
     if wants_json:

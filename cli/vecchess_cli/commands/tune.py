@@ -6,7 +6,7 @@ import typer
 
 from vecchess.config import SelfplayConfig
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, notes, print_json, print_rows, results
+from vecchess_cli.output import Json, note, print_json, print_rows, results
 from vecchess_cli.settings_options import settings_options
 
 
@@ -71,4 +71,4 @@ def _show(console: Any, tuned: Any) -> None:
     ]
     print_rows(console, tuned.device, ["slots", "positions/s", "ms to answer", "MB", ""], rows)
     if not tuned.remembered:
-        notes().print("not stored: the cache directory cannot be written to")
+        note("not stored: the cache directory cannot be written to")
