@@ -46,10 +46,11 @@ class FullGroup(TyperGroup):
             formatter.write_dl([(n, " ".join(h.split("\n\n")[0].split())) for n, h in helps])
 
 
-def command_app(command: Callable[..., Any]) -> typer.Typer:
-    """A program of one command, for ``root.load_command``."""
+def command_app(command: Callable[..., Any], about: str | None = None) -> typer.Typer:
+    """A program of one command, for ``root.load_command``; its help is ``about``, or its
+    docstring."""
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command(cls=PanelCommand)(command)
+    app.command(cls=PanelCommand, help=about)(command)
     return app
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.uci.talk import Talk, facts, stockfish
 from vecchess.chess.perft import perft
-from vecchess.uci.strength import sims_for
 from vecchess.uci.tasks import BENCH_FENS
+from vecchess.uci.time_manager import sims_for
 
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 MATE_IN_2 = "7k/8/8/8/8/8/R7/1R5K w - - 0 1"

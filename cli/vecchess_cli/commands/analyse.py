@@ -76,8 +76,7 @@ def analyse(
         typer.echo(f"bestmove {found.best[0]}")
 
 
-analyse.__doc__ = EXAMPLES
-app = command_app(analyse)
+app = command_app(analyse, EXAMPLES)
 
 
 @contextmanager

@@ -49,5 +49,4 @@ def dash(
     serve(runs or [Path("runs")], host, port, token, print_address, until_eof)
 
 
-dash.__doc__ = HELP
-app = command_app(dash)
+app = command_app(dash, HELP)

@@ -7,7 +7,7 @@ import typer
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, note, notes, print_json, results
+from vecchess_cli.output import Json, note, notes, print_json, print_lines, results
 
 NEGATIVE = 3
 
@@ -38,15 +38,16 @@ def doctor(
         raise ConfigError("--kills and --seed need --torture MINUTES")
     from vecchess.self_test import examine
 
-    console, facts = results(json), examine(notes())
-    for name in ("vecchess", "python", "system", "cores", "cache"):
-        console.print(f"{name:10} {facts[name]}", soft_wrap=True)
-    versions = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
-    console.print(f"{'packages':10} {versions}", soft_wrap=True)
-    console.print(f"{'gpus':10} {', '.join(facts['gpus']) or 'none, the processor is used'}")
+    facts = examine(notes())
+    names = ("vecchess", "python", "system", "cores", "cache")
+    rows = [(name, str(facts[name])) for name in names]
+    versions = (f"{name} {version}" for name, version in facts["packages"].items())
+    rows.append(("packages", ", ".join(versions)))
+    rows.append(("gpus", ", ".join(facts["gpus"]) or "none, the processor is used"))
     for check in facts["checks"]:
         verdict = "passed" if check["passed"] else "FAILED"
-        console.print(f"{verdict}     {check['check']}: {check['found']}", soft_wrap=True)
+        rows.append((verdict, f"{check['check']}: {check['found']}"))
+    print_lines(results(json), rows)
     if json:
         print_json(facts)
     return 0 if facts["healthy"] else NEGATIVE

@@ -95,5 +95,4 @@ def evaluate(
         return rate_players(flags, stop)
 
 
-evaluate.__doc__ = EXAMPLES
-app = command_app(evaluate)
+app = command_app(evaluate, EXAMPLES)

@@ -80,8 +80,7 @@ def match(
         return _exit_code(result, least, stop.reason)
 
 
-match.__doc__ = EXAMPLES
-app = command_app(match)
+app = command_app(match, EXAMPLES)
 
 
 def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":

@@ -73,8 +73,7 @@ def selfplay(
     return int(summary["exit_code"])
 
 
-selfplay.__doc__ = EXAMPLES
-app = command_app(selfplay)
+app = command_app(selfplay, EXAMPLES)
 
 
 def _play(flags: dict[str, Any], stops: "StopSignals") -> dict[str, Any]:

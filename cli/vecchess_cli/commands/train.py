@@ -94,8 +94,7 @@ def train(
     return int(summary["exit_code"])
 
 
-train.__doc__ = EXAMPLES
-app = command_app(train)
+app = command_app(train, EXAMPLES)
 
 
 def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:

@@ -43,5 +43,4 @@ def uci(
     run(load_config(UciConfig, settings, config), command or [])
 
 
-uci.__doc__ = HELP
-app = command_app(uci)
+app = command_app(uci, HELP)

@@ -6,7 +6,6 @@ pairing              two participants, and all that decides their games
 pair_result          the result of a pairing, as it is kept on disk and in reports
 result_cache         results on disk, so that no pairing is played twice
 evaluation           the report: results, ratings, warnings; written and read as JSON
-rating_residuals     pairs whose score the ratings do not explain
 milestones           marks that a network passes while it learns
 ladder               the opponents, from random up to Stockfish
 checkpoints          the networks of a run, in order

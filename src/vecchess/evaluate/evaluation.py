@@ -1,6 +1,6 @@
 """The report of an evaluation: participants, results of all pairs, ratings."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -10,16 +10,49 @@ from pydantic import TypeAdapter, ValidationError, model_validator
 
 from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import Ratings, rate
+from vecchess.arena.ratings.score import expected_score
 from vecchess.errors import ConfigError
 from vecchess.evaluate.milestones import milestones
 from vecchess.evaluate.pair_result import PairResult
 from vecchess.evaluate.participant import Participant
-from vecchess.evaluate.rating_residuals import RatingResidual, large_residuals
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
 
 SCHEMA = 1
 ANCHOR = "random"
+BEYOND = 3.3 / 1.96
+"""Widths of the 95 % interval: 3.3 standard errors, by chance in one pair of 1,000."""
+
+
+@dataclass(frozen=True)
+class RatingResidual:
+    """A pair that scored otherwise than its ratings predict, from the view of the first.
+
+    A network that cannot mate draws with random and with greedy alike, which no single number
+    shows.
+    """
+
+    first: str
+    second: str
+    score: float
+    expected: float
+    """Points a game, 0 to 1, both of them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "score": round(self.score, 4),
+            "expected": round(self.expected, 4),
+        }
+
+    def __str__(self) -> str:
+        """One line for people."""
+        return (
+            f"{self.first} against {self.second}: {self.score:.1%}, where the ratings expect "
+            f"{self.expected:.1%}"
+        )
 
 
 @pydantic.dataclasses.dataclass(frozen=True)
@@ -76,7 +109,7 @@ class EvaluationReport:
     @cached_property
     def large_residuals(self) -> list[RatingResidual]:
         """Pairs that the ratings do not explain, the worst first. Raises as ``ratings`` does."""
-        return large_residuals(self._counts, self.ratings)
+        return _large_residuals(self._counts, self.ratings)
 
     def _anchor(self) -> str | None:
         played = [one.name for one in self.participants if self._has_played(one)]
@@ -143,3 +176,17 @@ def read_evaluation(file: Path) -> EvaluationReport:
             place = ".".join(map(str, fault["loc"]))
             reason = fault["msg"].removeprefix("Value error, ") + (place and f" ({place})")
         raise ConfigError(f"{file} was not written by vecchess eval: {clip_line(reason)}") from None
+
+
+def _large_residuals(all_counts: list[PairCounts], ratings: Ratings) -> list[RatingResidual]:
+    """The pairs whose score is further from the expectation of ``ratings`` than chance explains;
+    the furthest first."""
+    found = []
+    for counts in all_counts:
+        expected = expected_score(ratings.difference(counts.first, counts.second).elo)
+        score = counts.score
+        low, high = score.interval
+        width = high - score.score if expected > score.score else score.score - low
+        if abs(expected - score.score) > BEYOND * width:
+            found.append(RatingResidual(counts.first, counts.second, score.score, expected))
+    return sorted(found, key=lambda one: -abs(one.score - one.expected))

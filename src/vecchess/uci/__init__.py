@@ -5,10 +5,9 @@
 - ``parse_command`` the lines of a GUI as values
 - ``engine_options`` the options of a GUI
 - ``searcher`` the thread that owns network and trees, and its tasks
-- ``go_command``, ``time_manager`` one search from ``go`` to ``bestmove``; the time for a move
+- ``go_command``, ``time_manager`` one search from ``go`` to ``bestmove``; its time and strength
 - ``tasks`` the other tasks: count leaves, evaluate a position, bench
 - ``engine_state`` network, cache, tablebases and tree, opened as the options say
 - ``search_snapshot``, ``info`` the present state of a search, and its lines
 - ``uci_board`` the game of ``position``, and moves between both notations
-- ``strength`` limited strength
 """

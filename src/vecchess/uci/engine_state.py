@@ -93,7 +93,7 @@ class EngineState:
                 snapshot = SearchSnapshot(session, game, plain, monotonic(), self.speed)
                 while not session.is_over:
                     session.advance(session.compute())
-                snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, strength=None)))
+                snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, is_weakened=False)))
                 self.speed = snapshot.speed
             session.decide()
         self.clear()

@@ -18,8 +18,7 @@ from vecchess.uci.info import best_move
 from vecchess.uci.parse_command import Go
 from vecchess.uci.search_snapshot import SearchSnapshot
 from vecchess.uci.searcher import Task
-from vecchess.uci.strength import strength_limit
-from vecchess.uci.time_manager import Budget, is_enough
+from vecchess.uci.time_manager import Budget, is_enough, limited_sims
 from vecchess.uci.uci_board import UciGame, encode_move, legal_move, write_move
 
 MOST_SIMS = 1 << 30
@@ -53,7 +52,7 @@ class GoSearch(Task):
         self._shown: object = None
         white = game.board.turn == chess.WHITE
         self._budget = Budget.of(go, white, config.move_overhead_ms / 1000, config.ponder)
-        self._strength = strength_limit(config)
+        self._limited_sims = limited_sims(config)
 
     def stop(self) -> None:
         """Answer as soon as possible: at once when the root is evaluated."""
@@ -117,8 +116,7 @@ class GoSearch(Task):
         """The tree at the position, with planned simulations (gumbel) or without (puct)."""
         given = self._go.nodes or 0
         self._sims = min(given, MOST_SIMS) if given > 0 else MOST_SIMS
-        if self._strength is not None:
-            self._sims = min(self._sims, self._strength.sims)
+        self._sims = min(self._sims, self._limited_sims or MOST_SIMS)
         planned = self._planned_sims(engine.speed)
         self._is_planned = self._config.search == "gumbel" and planned > 0
         if self._is_planned:
@@ -204,7 +202,7 @@ class GoSearch(Task):
         session, snapshot = self._session, self._snapshot
         assert session is not None
         assert snapshot is not None
-        action = snapshot.choice(self._is_planned, self._strength)
+        action = snapshot.choice(self._is_planned, self._limited_sims is not None)
         lines = snapshot.lines(action)
         session.end()
         best = best_move(snapshot.names(lines[0].actions if lines else (action,)))
