@@ -13,6 +13,7 @@ PROGRAM = Path(__file__).parents[2] / "bench" / "stability.py"
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux only")
 
 
+@pytest.mark.slow
 def test_a_few_seconds() -> None:
     sizes = ["--seconds", "3", "--settle-s", "1", "--interval-s", "0.5", "--bound", "9"]
     done = subprocess.run(

@@ -106,12 +106,10 @@ class LoudBackend(ConstantBackend):
     def answer(self, requests, rows):  # type: ignore[no-untyped-def]
         """Accumulators from the question alone."""
         mixed = np.bitwise_xor.reduce(requests.planes[rows] * np.uint64(0x9E3779B97F4A7C15), axis=1)
-        for offset in range(requests.legal.shape[1]):
-            word = (mixed + requests.legal[rows, offset]) * np.uint64(0xBF58476D1CE4E5B9)
-            requests.policy[rows, offset] = (word >> np.uint64(52)).astype(np.int32)
-        for outcome in range(3):
-            word = (mixed + np.uint64(outcome)) * np.uint64(0x94D049BB133111EB)
-            requests.wdl[rows, outcome] = (word >> np.uint64(52)).astype(np.int32)
+        words = (mixed[:, None] + requests.legal[rows]) * np.uint64(0xBF58476D1CE4E5B9)
+        requests.policy[rows] = (words >> np.uint64(52)).astype(np.int32)
+        words = (mixed[:, None] + np.arange(3, dtype=np.uint64)) * np.uint64(0x94D049BB133111EB)
+        requests.wdl[rows] = (words >> np.uint64(52)).astype(np.int32)
         requests.steps[rows] = 1 + (mixed >> np.uint64(60)) % 3
 
 

@@ -8,7 +8,9 @@ from bench.fake_device import FAKE, FakeBackend, FakeDevice
 
 from tests.selfplay.playing import LoudBackend, play, server_of
 from tests.selfplay.test_supervisor import Notes, digest_of
-from tests.selfplay.test_swap_network import network
+from tests.selfplay.test_swap_network import network, saved
+from tests.selfplay.test_swap_network import play as finish
+from tests.selfplay.test_swap_network import server_of as fresh_server
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.errors import WorkerDied
 from vecchess.replay.run_replay import verify_games
@@ -71,9 +73,11 @@ def played(
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> GameRecords:
     """The games, by a device that is slow and nothing else."""
-    run, notes, restarts = played(tmp_path_factory.mktemp("run"), f"{FAKE}?latency=100us")
-    assert (restarts, notes.deaths) == (0, [])
-    return run.records()
+    net = saved(tmp_path_factory.mktemp("net"), network(1))
+    server = fresh_server(SelfplayConfig(seed=3, game=GAME, backend=f"{FAKE}?latency=100us"), net)
+    records = finish(server, 0, NUM_GAMES)
+    server.close()
+    return records
 
 
 @pytest.mark.slow

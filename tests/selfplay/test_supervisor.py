@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.fake_device import FAKE
 
 from tests.selfplay.test_swap_network import network, play, saved, server_of
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
@@ -24,6 +25,8 @@ CONFIG = SelfplayConfig(
     slots=8, seed=3, shard_interval_s=0.05,
     game=GameConfig(max_plies=24, random_plies=2),
 )  # fmt: skip
+WAITING = CONFIG.model_copy(update={"backend": f"{FAKE}?latency=3ms"})
+"""The same games on a device that takes its time, so that a few of them can be disturbed."""
 GUMBEL = TreeConfig(search="gumbel", sims=4, cache_mb=1)
 
 
@@ -63,7 +66,7 @@ def digest_of(run: RunFolder, first: int, end: int) -> str:
 @pytest.mark.parametrize("tree", [TreeConfig(), pytest.param(GUMBEL, marks=pytest.mark.slow)])
 def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     """Two networks in turns, a worker killed between generations and one in the midst of one."""
-    config = CONFIG.model_copy(update={"tree": tree})
+    config = WAITING.model_copy(update={"tree": tree})
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     notes, far = Notes(), 10**9
 
@@ -88,12 +91,12 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
         assert "killed by SIGKILL; 0 unfinished" in notes.deaths[0]
 
         notes.do = kill_one
-        fourth = supervisor.play(files[1], range(100, 400))
-        assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 300, "")
+        fourth = supervisor.play(files[1], range(100, 160))
+        assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 60, "")
         workers = list(supervisor.workers.values())
     assert not any(worker.is_alive for worker in workers)
 
-    fresh = [server_of(config, file) for file in files]
+    fresh = [server_of(CONFIG.model_copy(update={"tree": tree}), file) for file in files]
     for server, numbers in ((0, (0, 16)), (1, (16, 24)), (1, (far, far + 8)), (0, (32, 40))):
         records = play(fresh[server], *numbers)
         assert digest_of(run, *numbers) == records.digest()
@@ -103,6 +106,9 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
         server.close()
 
 
+NUM_STOPPED = 120
+
+
 def test_a_generation_is_stopped_and_gone_on_with(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,17 +116,17 @@ def test_a_generation_is_stopped_and_gone_on_with(
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     monkeypatch.setattr(supervisor_module, "HEARTBEAT_S", 0.0)
     notes, calls = Notes(), []
-    with StopSignals() as stops, Supervisor(CONFIG, run, [CPU], notes, stops) as supervisor:
+    with StopSignals() as stops, Supervisor(WAITING, run, [CPU], notes, stops) as supervisor:
 
         def heartbeat() -> str:
             calls.append(time.monotonic())
             return "the others wait" if supervisor.ledger.num_recorded else ""
 
-        result = supervisor.play(files[0], range(400), heartbeat)
+        result = supervisor.play(files[0], range(NUM_STOPPED), heartbeat)
         assert result.stopped_by == "the others wait"
         recorded = result.stats.games
         assert len(calls) > 1
-        assert 0 < recorded == supervisor.ledger.num_recorded < 400
+        assert 0 < recorded == supervisor.ledger.num_recorded < NUM_STOPPED
         assert supervisor.workers == {}
 
         def interrupt(supervisor: Supervisor) -> None:
@@ -128,14 +134,14 @@ def test_a_generation_is_stopped_and_gone_on_with(
                 signal.raise_signal(signal.SIGTERM)
 
         notes.do = interrupt
-        result = supervisor.play(files[0], range(400))
+        result = supervisor.play(files[0], range(NUM_STOPPED))
         assert (result.stopped_by, stops.reason) == ("SIGTERM", "SIGTERM")
-        assert recorded < result.stats.games < 400
+        assert recorded < result.stats.games < NUM_STOPPED
         assert supervisor.play(files[1], range(400, 310)).stats.games == 0
     with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
-        assert supervisor.play(files[0], range(400)).stats.games == 400
+        assert supervisor.play(files[0], range(NUM_STOPPED)).stats.games == NUM_STOPPED
     fresh = server_of(CONFIG, files[0])
-    assert digest_of(run, 0, 400) == play(fresh, 0, 400).digest()
+    assert digest_of(run, 0, NUM_STOPPED) == play(fresh, 0, NUM_STOPPED).digest()
     fresh.close()
 
 
