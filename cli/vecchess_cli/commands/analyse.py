@@ -1,21 +1,14 @@
 """``vecchess analyse``: the best moves of a position, and how play would continue."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from vecchess.config import AnalyseConfig
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, note, notes, print_json, results
+from vecchess_cli.output import Json, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from vecchess.analysis.analysis_result import Analysis
 
 EXAMPLES = """Search a position and print its best lines.
 
@@ -61,14 +54,20 @@ def analyse(
     from vecchess.analysis.parse_position import STARTPOS
     from vecchess.analysis.run_analysis import analyse as library
     from vecchess.config import load_config
+    from vecchess.runtime.progress import ProgressDisplay
     from vecchess.runtime.signals import OnSignal, StopSignals
     from vecchess_cli.tables.analysis_tables import picture
 
     chosen = load_config(AnalyseConfig, settings, config)
-    position = " ".join(fen or [STARTPOS])
-    on_signal = OnSignal.RAISE  # until the search begins
-    with StopSignals(interrupts=True, on_signal=on_signal) as stop, _live(notes()) as on_progress:
-        found, evaluator = library(chosen, position, moves.split(), note, on_progress, stop)
+    position, on_signal = " ".join(fen or [STARTPOS]), OnSignal.RAISE  # until the search begins
+    with (
+        StopSignals(interrupts=True, on_signal=on_signal) as stop,
+        ProgressDisplay(notes()) as display,
+    ):
+        on_progress = (lambda now: display.draw(picture(now))) if display.is_live else None
+        found, evaluator = library(
+            chosen, position, moves.split(), display.print, on_progress, stop
+        )
     results(json).print(picture(found))
     if json:
         print_json(found.to_dict() | evaluator)
@@ -77,17 +76,3 @@ def analyse(
 
 
 app = command_app(analyse, EXAMPLES)
-
-
-@contextmanager
-def _live(console: "Console") -> "Iterator[Callable[[Analysis], None] | None]":
-    """Gives a function that draws the lines in place; None where there is no terminal."""
-    from rich.live import Live
-
-    from vecchess_cli.tables.analysis_tables import picture
-
-    if not console.is_terminal or console.is_dumb_terminal:
-        yield None
-        return
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield lambda found: live.update(picture(found), refresh=True)

@@ -14,6 +14,7 @@ from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
     from vecchess.importers.engine_games import ImportProgress
+    from vecchess.importers.pgn_import import ImportCounts
 
 app = command_group("Collect games of others to learn from.")
 
@@ -35,8 +36,12 @@ def pgn(
     Example:  vecchess gather pgn games.pgn --out data/games
     """
     from vecchess.importers.pgn_import import import_pgn
+    from vecchess.runtime.progress import ProgressDisplay
 
-    counts = import_pgn(files, out, skip_bad)
+    with ProgressDisplay(notes()) as display:
+        counts = import_pgn(
+            files, out, skip_bad, on_progress=lambda now: display.update(lambda: _counts_line(now))
+        )
     console = results(json)
     console.print(
         f"wrote {counts.games:,} games, {counts.plies:,} plies to {out}; left out: "
@@ -82,6 +87,11 @@ def engine(
     if json:
         print_json(facts | {"out": str(out)})
     return 0
+
+
+def _counts_line(counts: "ImportCounts") -> str:
+    left_out = counts.unfinished + counts.empty + counts.bad
+    return f"{counts.games:,} games, {counts.plies:,} plies; {left_out:,} games left out"
 
 
 def _line(progress: "ImportProgress") -> str:

@@ -14,7 +14,7 @@ SCHEMA = 1
 SOURCE = "pgn"
 """Stands in the records for a network."""
 SHARD_GAMES = 1000
-OnShardWritten = Callable[["ImportCounts"], object]
+OnPgnProgress = Callable[["ImportCounts"], object]
 
 
 @dataclass
@@ -42,13 +42,13 @@ def import_pgn(
     out: Path,
     skip_bad: bool = False,
     shard_games: int = SHARD_GAMES,
-    on_shard: OnShardWritten = lambda _: None,
+    on_progress: OnPgnProgress = lambda _: None,
 ) -> ImportCounts:
     """Record the games of ``files`` in the new folder ``out``, in their order.
 
     A bad game is an error, or left out and counted with ``skip_bad``; after an error nothing is
-    left in ``out``. ``on_shard`` is called after each shard. Raises ConfigError with file, game and
-    move.
+    left in ``out``. ``on_progress`` is called after each game. Raises ConfigError with file, game
+    and move.
     """
     for file in files:
         if not file.exists() or file.is_dir():
@@ -58,7 +58,7 @@ def import_pgn(
         if folder.manifest.entries:
             raise ConfigError(f"{out} holds imported games already: choose another --out")
         try:
-            _import(files, folder, skip_bad, shard_games, counts, on_shard)
+            _import(files, folder, skip_bad, shard_games, counts, on_progress)
         except BaseException:
             folder.remove()
             raise
@@ -67,7 +67,7 @@ def import_pgn(
 
 def _import(
     files: Sequence[Path], folder: ImportFolder, skip_bad: bool, shard_games: int,
-    counts: ImportCounts, on_shard: OnShardWritten,
+    counts: ImportCounts, on_progress: OnPgnProgress,
 ) -> None:  # fmt: skip
     waiting: list[ImportedGame] = []
     for file in files:
@@ -77,12 +77,11 @@ def _import(
             if len(waiting) == shard_games:
                 folder.write(waiting, SOURCE)
                 waiting = []
-                on_shard(counts)
+            on_progress(counts)
         if counts.games == before:
             raise ConfigError(f"{file} holds no finished games with moves in PGN")
     if waiting:
         folder.write(waiting, SOURCE)
-        on_shard(counts)
 
 
 def _games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator[ImportedGame]:

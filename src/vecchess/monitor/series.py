@@ -1,9 +1,8 @@
 """Reads ``metrics.jsonl``: lines are indexed by kind and place, and parsed only when wanted.
 
     {"schema": 1, "kind": "learn", "iteration": 3, ...
-    |<----- 23 bytes ----->|<- the kind, and a quote
 
-Indexing reads these few bytes of a line, so that files of a million lines open quickly. Samples are
+Indexing reads the kind of a line only, so that files of a million lines open quickly. Samples are
 taken at distances that are powers of two, so that most stay the same while a file grows.
 """
 
@@ -12,32 +11,18 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
-
 from vecchess.monitor.log_tail import LogTail
 from vecchess.safe_parse import MOST_BYTES, open_regular, parse_json_object, to_json_value
 
 PREFIX = b'{"schema": 1, "kind": "'
 HEAD_BYTES = 40
-"""Prefix, kind and its quote: as many as the head of every line has."""
+"""Prefix and kind are within so many."""
 MOST_KINDS = 64
-"""Further kinds are ignored: indexing takes time in proportion to their number."""
+"""Further kinds are ignored."""
 NUM_REMEMBERED = 16
 """Samples of so many (kind, most) are kept."""
 
 Line = dict[str, Any]
-
-
-def _words(text: bytes) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """uint64[5] twice: which bits of a line's head to compare, and what they have to be."""
-    text = text[:HEAD_BYTES]
-    mask = (b"\xff" * len(text)).ljust(HEAD_BYTES, b"\0")
-    return np.frombuffer(mask, np.uint64), np.frombuffer(text.ljust(HEAD_BYTES, b"\0"), np.uint64)
-
-
-_PREFIX_MASK, _PREFIX_WORDS = _words(PREFIX)
 
 
 class Series:
@@ -88,26 +73,19 @@ class Series:
 
     def _index(self, first: int, block: memoryview) -> None:
         """Note where the lines of ``block`` begin, which begins at byte ``first``."""
-        data = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(data == ord("\n"))
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        starts = starts[starts <= len(data) - HEAD_BYTES]
-        if not len(starts):
-            return
-        heads = sliding_window_view(data, HEAD_BYTES)[starts].view(np.uint64)
-        is_line = (heads & _PREFIX_MASK == _PREFIX_WORDS).all(axis=1)
-        if not is_line.all():
-            starts, heads = starts[is_line], heads[is_line]
-        while len(starts):
-            kind = heads[0].tobytes()[len(PREFIX) :].partition(b'"')[0]
-            mask, words = _words(PREFIX + kind + b'"')
-            same = (heads & mask == words).all(axis=1)
-            name = kind.decode(errors="replace")
-            if name not in self._places and len(self._places) == MOST_KINDS:
-                return
-            places = self._places.setdefault(name, array("q"))
-            places.frombytes((starts[same] + first).astype(np.int64).tobytes())
-            starts, heads = starts[~same], heads[~same]
+        for line in bytes(block).splitlines(keepends=True):
+            if line.startswith(PREFIX):
+                head = line[len(PREFIX) : HEAD_BYTES]
+                places = self._places_of(head.partition(b'"')[0].decode(errors="replace"))
+                if places is not None:
+                    places.append(first)
+            first += len(line)
+
+    def _places_of(self, kind: str) -> "array[int] | None":
+        """Where the lines of a kind begin; None for one kind too many."""
+        if kind not in self._places and len(self._places) < MOST_KINDS:
+            self._places[kind] = array("q")
+        return self._places.get(kind)
 
     def _read(self, kind: str, chosen: list[int]) -> dict[int, Line]:
         """Parse the lines of these numbers; those that changed since are left out."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def page_of(views: Sequence[RunView]) -> str:
     )
 
 
+@cache
 def templates() -> Environment:
     """The page and the macros of its charts. Text from a run is escaped."""
     found = Environment(

@@ -1,6 +1,6 @@
 """Results, ends and lengths of games, in bars and figures."""
 
-from typing import Any
+from collections.abc import Callable
 
 from rich.text import Text
 
@@ -77,15 +77,17 @@ def _sparkline(counts: dict[int, int], width: int) -> str:
     return "".join(BARS[-(-8 * count // most)] for count in bins)
 
 
-def histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text:
-    """Counts as bars, one a line."""
+def histogram(title: str, counts: dict[int, int], width: int, name: Callable[[int], str]) -> Text:
+    """Counts as bars, one a line, and an empty line; nothing where nothing was counted."""
+    if not counts:
+        return Text()
     text = Text(f"{title}\n", style=QUIET)
-    total, most = sum(counts.values()) or 1, max(counts.values(), default=0) or 1
+    total, most = sum(counts.values()) or 1, max(counts.values()) or 1
     for key, count in sorted(counts.items()):
         label = f"{name(key):>12} "
         text.append(label, style="default").append("█" * round(count / most * width), style=LIVE)
         text.append(f" {count:,} ({count / total:.0%})\n", style="default")
-    return text
+    return text.append("\n")
 
 
 def games_page(view: RunView, width: int) -> Text:
@@ -98,16 +100,12 @@ def games_page(view: RunView, width: int) -> Text:
     text = Text.assemble((f"{stats.games:,} games recorded, {stats.plies:,} plies\n\n", "bold"))
     text.append_text(outcome_bar(stats, min(width, 100))).append("\n\n")
     ended = {place: count for place, (_, count) in enumerate(reasons)}
-    text.append_text(_histogram("ended by", ended, room, lambda place: names[place]))
+    text.append_text(histogram("ended by", ended, room, lambda place: names[place]))
     lengths = {int(key): count for key, count in stats.lengths.items()}
-    text.append_text(_histogram("length, plies", lengths, room, lambda low: f"{low}-{low + 31}"))
+    text.append_text(histogram("length, plies", lengths, room, lambda low: f"{low}-{low + 31}"))
     steps = {int(key): count for key, count in stats.time_steps.items()}
-    text.append_text(_histogram("time steps of a position", steps, room, str))
+    text.append_text(histogram("time steps of a position", steps, room, str))
     if stats.resign_checks:
         wrong = stats.resign_false_positives / stats.resign_checks
         text.append(f"resigning checked in {stats.resign_checks:,} games, wrong in {wrong:.0%}\n")
     return text
-
-
-def _histogram(title: str, counts: dict[int, int], width: int, name: Any) -> Text:
-    return histogram(title, counts, width, name).append("\n") if counts else Text()
