@@ -26,11 +26,11 @@ class StubGate:
     def __init__(self, stop: StopSignals, answers: list[dict[str, Any] | None]) -> None:
         self.stop, self.answers, self.iterations = stop, answers, list[int]()
 
-    def judge(self, net: object, iteration: int, stop: StopSignals) -> dict[str, Any] | None:
+    def judge(self, net: object, iteration: int) -> dict[str, Any] | None:
         self.iterations.append(iteration)
         answer = self.answers.pop(0)
         if answer is None:
-            stop.request_stop("SIGTERM")
+            self.stop.request_stop("SIGTERM")
         return answer
 
 
@@ -53,7 +53,7 @@ def trainer_with(
     )
     learner = SimpleNamespace(net=SimpleNamespace(state_dict=dict, folded=True), steps=1)
     gate = StubGate(stop, answers)
-    parts: list[Any] = [config, RunFolder(tmp_path), ranks, stop, learner, None, calls, None, gate]
+    parts: list[Any] = [config, RunFolder(tmp_path), ranks, stop, learner, None, calls, gate]
     trainer = Trainer(*parts)
     trainer.progress.has_begun, trainer.progress.iteration = True, 1
     trainer.progress.candidate_waits = True

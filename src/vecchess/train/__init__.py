@@ -2,13 +2,11 @@
 
 run_train          one run from settings to summary
 trainer            the loop: have positions ready, learn, publish, evaluate, save
-open_sources       opens the games that a run learns from
 selfplay_source    self-play games, one generation an iteration
 dataset_source     recorded games: for supervised learning, or mixed with a run's own
 initial_network    the network that a run starts with
 publish            networks in the run's folder, and which is the newest
-training_matches   progress matches and the gate's, played by rank 0
-rank0_task         work of rank 0 alone while the other ranks wait
+training_matches   progress matches and the gate's, played by rank 0 while the others wait
 train_reporter     printed lines, status, metrics, TensorBoard
 
 data               batches of samples from shards

@@ -19,29 +19,41 @@ from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
+from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.setup import check_search
+from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
+from vecchess.train.data.loader_pool import LoaderPool
+from vecchess.train.data.replay_window import GivenShards, ManifestShards
 from vecchess.train.data.samples import SharedBuffers
-from vecchess.train.dataset_source import check_data
+from vecchess.train.dataset_source import (
+    DatasetSource,
+    check_data,
+    import_data,
+    shard_folders,
+)
 from vecchess.train.distributed.environment import Cluster, local_ranks
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import settings_from_rank0, shared_text
 from vecchess.train.initial_network import first_net, first_sizes
-from vecchess.train.open_sources import find_shards_of, open_loader, open_source
 from vecchess.train.publish import latest_net
-from vecchess.train.selfplay_source import selfplay_config
+from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer, TrainingSource
-from vecchess.train.training_matches import Gate, ProgressMatches
+from vecchess.train.training_matches import TrainingMatches
 
 SCHEMA = 1
+IMPORT_TIMEOUT_S = 24 * 3600.0
+"""Time that the import of a large PGN file may take."""
 FIXED = (
     "objective", "net", "history", "seed", "games_per_iter", "data", "data_share", "game", "tree",
 )  # fmt: skip
@@ -140,17 +152,62 @@ def _open_trainer(
     console: Console,
     quiet: bool,
 ) -> tuple[Trainer, TrainingSource]:
-    """The trainer before the first iteration, and its source; ``stack`` closes their processes."""
+    """The trainer before the first iteration, and its source; ``stack`` closes their processes.
+
+    Raises ConfigError or DataError where recorded games are wrong.
+    """
     learner = Learner(config, first_net(config).to(ranks.device), ranks)
     if obstacle := obstacle_to_neurons(ranks.device):
         reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
-    shards = find_shards_of(config, run, ranks, reporter)
-    loader = stack.enter_context(open_loader(config, shards, buffers, ranks, reporter))
-    matches = ProgressMatches(config, run, ranks, devices[0])
-    gate = Gate(config, run, ranks, devices[0])
-    trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches, gate)
-    source = stack.enter_context(open_source(trainer, shards, devices, console, quiet))
-    return trainer, source
+    data = _recorded_games(config, run, ranks, reporter) if config.data else None
+    is_supervised = config.objective == "supervised" and data is not None
+    loader = LoaderPool(
+        data if is_supervised and data else ManifestShards(run.games),
+        buffers,
+        trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
+        pin_memory=ranks.device.type == "cuda",
+        stall_timeout_s=config.stall_timeout_s,
+        report_line=reporter.report_line,
+        reference=None if is_supervised else data,
+    )
+    stack.enter_context(loader)
+    matches = TrainingMatches(config, run, ranks, devices[0], stop)
+    trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
+    if is_supervised and data:
+        return trainer, DatasetSource(config, ranks, loader, len(data))
+    supervisor = None
+    if ranks.is_local_main:
+        supervisor = stack.enter_context(open_supervisor(trainer, devices, console, quiet))
+    num_reference = len(data) if data else 0
+    return trainer, SelfplaySource(config, run, ranks, stop, supervisor, num_reference)
+
+
+@contextmanager
+def open_supervisor(
+    trainer: Trainer, devices: list[Device], console: Console, quiet: bool
+) -> Iterator[Supervisor]:
+    """This machine's self-play; its workers end with the block."""
+    settings = selfplay_config(trainer.config, trainer.config.net)
+    settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
+    reporter = trainer.reporter
+    with SelfplayDisplay(console, quiet or not trainer.ranks.is_main) as shown:
+        watcher: SelfplayWatcher = shown
+        if reporter.status is not None:
+            watcher = StatusWatcher(shown, reporter.status, reporter.log_load)
+        with Supervisor(settings, trainer.run, devices, watcher, trainer.stop) as supervisor:
+            yield supervisor
+
+
+def _recorded_games(
+    config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: TrainReporter
+) -> GivenShards:
+    """The games of ``--data``. One rank of a machine imports PGN files while the others wait."""
+    folder = run.path / "data"
+    with ranks.timeout(IMPORT_TIMEOUT_S):
+        if ranks.is_local_main:
+            import_data(config.data, folder, reporter.report_line)
+        ranks.barrier()
+    return GivenShards(shard_folders(config.data, folder))
 
 
 @contextmanager

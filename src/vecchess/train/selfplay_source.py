@@ -5,7 +5,6 @@ every machine its part of them. So games recorded before a crash are identified 
 not played again, and the training data do not depend on when a game ended (decision 74).
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
@@ -43,26 +42,6 @@ class ShardSpan(NamedTuple):
     """Plies to learn from."""
 
 
-@dataclass(frozen=True)
-class NodeGames:
-    """One machine's part of a generation."""
-
-    span: ShardSpan
-    seconds: float
-    load: dict[str, Any]
-    stats: GameStats
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values, for other ranks."""
-        return vars(self) | {"stats": self.stats.to_dict()}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "NodeGames":
-        """The inverse of ``to_dict``."""
-        span, stats = ShardSpan(*values["span"]), GameStats.from_dict(values["stats"])
-        return cls(**values | {"span": span, "stats": stats})
-
-
 class SelfplaySource:
     """Plays one generation an iteration, and plans what is learnt from the newest ones."""
 
@@ -88,15 +67,12 @@ class SelfplaySource:
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
         """Play the generation, on all machines; None where a stop was requested."""
         del self._history[iteration:]  # an entry that a stop during learning left behind
-        part = None
-        if self._supervisor is not None:
-            part = self._play(self._supervisor, iteration)
+        part = self._play(self._supervisor, iteration) if self._supervisor else {}
         self._wait_for_others()
-        gathered = self._ranks.gather_object(part.to_dict() if part else {})
-        parts = [NodeGames.from_dict(values) for values in gathered if values]
+        parts = [part for part in self._ranks.gather_object(part) if part]
         if len(parts) < self._ranks.num_nodes:
             return None
-        self._history.append([part.span for part in parts])
+        self._history.append([ShardSpan(*part["span"]) for part in parts])
         return self._plan(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
@@ -119,22 +95,23 @@ class SelfplaySource:
         first = iteration * games
         return range(first + games * node // nodes, first + games * (node + 1) // nodes)
 
-    def _play(self, supervisor: Supervisor, iteration: int) -> NodeGames | None:
-        """This machine's part; None where a stop was requested, here or on another machine."""
+    def _play(self, supervisor: Supervisor, iteration: int) -> dict[str, Any]:
+        """This machine's part as JSON values; none where a stop was requested, here or on another
+        machine."""
         first_shard = self._node_spans()[-1].end_shard if self._history else 0
         net, numbers = latest_net(self._run).file, self.numbers(iteration)
         result = supervisor.play(str(net), numbers, self._heartbeat)
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
-            return None
+            return {}
         end_shard, stats = self._find_recorded(first_shard, len(numbers))
         positions = stats.searched_plies or sum(stats.time_steps.values())
-        return NodeGames(
-            span=ShardSpan(first_shard, end_shard, positions),
-            seconds=result.seconds,
-            load=result.throughput.to_dict(),
-            stats=stats,
-        )
+        return {
+            "span": ShardSpan(first_shard, end_shard, positions),
+            "seconds": result.seconds,
+            "load": result.throughput.to_dict(),
+            "stats": stats.to_dict(),
+        }
 
     def _find_recorded(self, first_shard: int, num_games: int) -> tuple[int, GameStats]:
         """The end of a generation's shards, and statistics of their games.
@@ -166,10 +143,10 @@ class SelfplaySource:
     def _node_spans(self) -> list[ShardSpan]:
         return [spans[self._ranks.node] for spans in self._history]
 
-    def _plan(self, newest: list[NodeGames], steps_before: int) -> IterationPlan:
+    def _plan(self, newest: list[dict[str, Any]], steps_before: int) -> IterationPlan:
         """The updates of an iteration, from the newest generations that fit into the window."""
         config = self._config
-        new = sum(part.span.positions for part in newest)
+        new = sum(span.positions for span in self._history[-1])
         total = sum(span.positions for spans in self._history for span in spans)
         oldest = len(self._history) - self._num_generations(total)
         node_spans = self._node_spans()
@@ -210,22 +187,23 @@ class SelfplaySource:
             num += 1
         return num
 
-    def _facts(self, parts: list[NodeGames], oldest: int) -> dict[str, Any]:
+    def _facts(self, parts: list[dict[str, Any]], oldest: int) -> dict[str, Any]:
         """Facts about a generation, all machines together."""
         stats = GameStats()
         for part in parts:
-            stats.add(part.stats)
+            stats.add(GameStats.from_dict(part["stats"]))
         window = sum(span.positions for spans in self._history[oldest:] for span in spans)
-        seconds = max(part.seconds for part in parts)
-        load = combined_throughput([Throughput.from_dict(part.load) for part in parts]).to_dict()
+        seconds = max(part["seconds"] for part in parts)
+        loads = [part["load"] for part in parts]
+        load = combined_throughput([Throughput.from_dict(load) for load in loads]).to_dict()
         return {
             **{name: load[name] for name in LOAD_FACTS},
             "seconds": round(seconds, 3),
             "games_per_s": round(stats.games / max(seconds, 1e-9), 3),
-            "positions": sum(part.span.positions for part in parts),
+            "positions": sum(span.positions for span in self._history[-1]),
             "window_positions": window,
             "mean_length": round(stats.mean_length, 2),
             "mean_time_steps": round(stats.mean_time_steps or load["mean_time_steps"], 3),
-            "loads": [part.load for part in parts],
+            "loads": loads,
             **stats.to_dict(),
         }

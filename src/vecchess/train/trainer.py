@@ -15,7 +15,7 @@ from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import publish
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
-from vecchess.train.training_matches import Gate, ProgressMatches
+from vecchess.train.training_matches import TrainingMatches
 
 
 class TrainingSource(Protocol):
@@ -64,13 +64,12 @@ class Trainer:
         learner: Learner,
         loader: LoaderPool,
         reporter: TrainReporter,
-        matches: ProgressMatches,
-        gate: Gate,
+        matches: TrainingMatches,
     ) -> None:
         """``run`` is the folder of this machine, for games and networks."""
         self.config, self.run, self.ranks, self.stop = config, run, ranks, stop
         self.learner, self.loader = learner, loader
-        self.reporter, self.matches, self.gate = reporter, matches, gate
+        self.reporter, self.matches = reporter, matches
         self.progress = TrainProgress()
 
     @property
@@ -180,7 +179,7 @@ class Trainer:
         net = exported(self.learner.net) if self.ranks.is_local_main else None
         if self.config.gate and self.progress.has_begun:
             self.reporter.set_state("evaluating")
-            verdict = self.gate.judge(net, self.progress.iteration, self.stop)
+            verdict = self.matches.judge(net, self.progress.iteration)
             self.progress.candidate_waits = verdict is None
             if verdict is None:
                 return False
@@ -198,7 +197,7 @@ class Trainer:
         if not self.config.eval_every:
             return
         self.reporter.set_state("evaluating")
-        matches = self.matches.play(self.stop)
+        matches = self.matches.play()
         for match in matches:
             match["iteration"] = self.progress.iteration
             self.reporter.log_match(match)

@@ -6,6 +6,9 @@ in AlphaGo Zero (Silver et al. 2017) and KataGo's gatekeeper, with a sequential 
 fixed score. Learning goes on from the candidate's weights either way (decision 140).
 """
 
+from collections.abc import Callable
+from functools import partial
+from threading import Event
 from typing import Any
 
 from vecchess.arena.match.play_match import (
@@ -21,30 +24,67 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.run_folder import RunFolder
+from vecchess.train.distributed.control import has_ended, in_thread
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net
-from vecchess.train.rank0_task import MustStop, run_on_rank0
 
 OPPONENTS = ("random", "greedy")
 RANDOM_PLIES = 6
 """Random plies at the start: otherwise deterministic players would repeat one game."""
 CANDIDATE = "candidate.safetensors"
+BEAT_S = 0.5
+LEAVE_S = 5.0
+"""A match that was asked to end has so long; after that it is abandoned."""
+
+MustStop = Callable[[], bool]
+"""Whether a match has to end early."""
 
 
-class ProgressMatches:
-    """Matches of the newest network against ``OPPONENTS``.
+class TrainingMatches:
+    """Matches of the newest network against ``OPPONENTS``, and of a candidate against the best.
 
     The network plays its policy's best move and, where the run searches, once more with search.
     """
 
-    def __init__(self, config: TrainConfig, run: RunFolder, ranks: Ranks, device: Device) -> None:
+    def __init__(
+        self, config: TrainConfig, run: RunFolder, ranks: Ranks, device: Device, stop: StopSignals
+    ) -> None:
         """``device`` is rank 0's."""
         self._config, self._run, self._ranks, self._device = config, run, ranks, device
+        self._stop = stop
 
-    def play(self, stop: StopSignals) -> list[dict[str, Any]]:
+    def play(self) -> list[dict[str, Any]]:
         """The facts of each match, on all ranks; none where a stop was requested meanwhile."""
-        facts = run_on_rank0(self._ranks, stop, self._play_all)
+        facts = self._on_rank0(self._play_all)
         return facts["matches"] if facts else []
+
+    def judge(self, candidate: IntegerNet | None, iteration: int) -> dict[str, Any] | None:
+        """The facts of the match against the best network, with ``admitted``, on all ranks.
+
+        None where a stop was requested meanwhile. ``candidate`` is needed on rank 0 alone.
+        """
+        return self._on_rank0(partial(self._play_gate, candidate, iteration))
+
+    def _on_rank0(self, work: Callable[[MustStop], dict[str, Any]]) -> dict[str, Any] | None:
+        """The result of ``work``, JSON, on all ranks; None where a stop was requested meanwhile.
+
+        It runs in a thread of rank 0, which is asked to end in that case. Raises what it raised.
+        """
+        ranks, must_stop = self._ranks, Event()
+        future = None
+        if ranks.is_main:
+            future = in_thread("vecchess-matches", partial(work, must_stop.is_set))
+        while not (
+            beat := ranks.heartbeat(self._stop.reason, future is None or future.done())
+        ).all_done:
+            if beat.stop:
+                self._stop.request_stop(beat.stop)
+                must_stop.set()
+            if future is not None:
+                has_ended(future, LEAVE_S if beat.stop else BEAT_S)
+            if beat.stop:
+                return None
+        return ranks.broadcast_object(future.result() if future is not None else None)
 
     def _play_all(self, must_stop: MustStop) -> dict[str, Any]:
         config, net = self._config, f"net:{latest_net(self._run).file}"
@@ -60,29 +100,10 @@ class ProgressMatches:
                 matches.append(names | _match_facts(result))
         return {"matches": matches}
 
-
-class Gate:
-    """Decides by a match whether a candidate is published."""
-
-    def __init__(self, config: TrainConfig, run: RunFolder, ranks: Ranks, device: Device) -> None:
-        """``device`` is rank 0's."""
-        self._config, self._run, self._ranks, self._device = config, run, ranks, device
-
-    def judge(
-        self, candidate: IntegerNet | None, iteration: int, stop: StopSignals
-    ) -> dict[str, Any] | None:
-        """The facts of the match against the best network, with ``admitted``, on all ranks.
-
-        None where a stop was requested meanwhile. ``candidate`` is needed on rank 0 alone.
-        """
-
-        def work(must_stop: MustStop) -> dict[str, Any]:
-            assert candidate is not None
-            return self._play(candidate, iteration, must_stop)
-
-        return run_on_rank0(self._ranks, stop, work)
-
-    def _play(self, candidate: IntegerNet, iteration: int, must_stop: MustStop) -> dict[str, Any]:
+    def _play_gate(
+        self, candidate: IntegerNet | None, iteration: int, must_stop: MustStop
+    ) -> dict[str, Any]:
+        assert candidate is not None
         config, best = self._config, latest_net(self._run)
         if candidate.sha256 == best.sha256:
             return {"admitted": True, "games": 0}

@@ -93,8 +93,6 @@ def test_the_first_host_of_a_node_list(node_list: str, host: str) -> None:
 @pytest.mark.parametrize(
     ("environ", "cluster", "devices", "line"),
     [
-        ({}, Cluster(2), GPUS, "--nnodes 2 needs --master-addr"),
-        ({}, Cluster(2, 2, "a"), GPUS, "--node-rank 2: .* have the numbers 0 to 1"),
         (TORCHRUN, Cluster(), GPUS[:2], "started 4 ranks on this machine, but --gpus names 2"),
         (TORCHRUN, Cluster(3), GPUS, "ranks on 2 machines, but --nnodes is 3"),
         (TORCHRUN | {"RANK": "x"}, Cluster(), GPUS, 'RANK must be a number, not "x"'),

@@ -20,7 +20,7 @@ from vecchess.train.distributed.rank_store import open_store
 from vecchess.train.distributed.ranks import Heartbeat, Ranks
 
 HOST = socket.gethostname()
-FACTS = {"number of ranks": 3}
+FACTS = "3 ranks"
 Results = list[Any]
 
 
@@ -35,7 +35,7 @@ class Meeting:
     children: dict[int, str] = field(default_factory=dict)
     """Failed children of rank 0."""
 
-    def add(self, info: RankInfo, facts: dict[str, Any] = FACTS, timeout_s: float = 5.0) -> Ranks:
+    def add(self, info: RankInfo, facts: str = FACTS, timeout_s: float = 5.0) -> Ranks:
         """One more rank, which has not met the others."""
         assert self.server is not None
         store = TCPStore(
@@ -296,9 +296,9 @@ def meet(one: Any) -> None:
 def test_ranks_that_do_not_fit_do_not_meet(meeting: Meeting) -> None:
     meeting.add(info_of(0))
     time.sleep(0.2)
-    meeting.add(info_of(1, world_size=4), {"number of ranks": 4})
+    meeting.add(info_of(1, world_size=4), "4 ranks")
     first, second = shared(meeting.ranks, meet)
-    line = f"rank 1 on {HOST}: started with another number of ranks than other ranks: 4, not 3;"
+    line = f"rank 1 on {HOST}: started with 4 ranks, other ranks with 3 ranks; start every machine"
     assert str(first).startswith(line)
     assert (first.exit_code, type(second), second.exit_code) == (2, SharedError, 2)
 
@@ -343,6 +343,6 @@ def test_a_value_that_no_rank_wrote_ends_the_run(meeting: Meeting) -> None:
     ranks = meeting.of(2)
     assert meeting.server is not None
     ranks[1]._control._closing = True
-    meeting.server.set("test/value/1/0", "2 {")
+    meeting.server.set("test/value/2/1", "{")
     with pytest.raises(RankLost, match="another program wrote into the store of the ranks"):
         ranks[0].heartbeat("", False)

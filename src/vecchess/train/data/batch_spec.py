@@ -5,7 +5,7 @@ numbers, so any part of the batch can be drawn by itself: a rank draws its rows 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,18 +66,30 @@ class BatchSpec:
         return np.flatnonzero(np.diff(ends))
 
     def draw(self, num_positions: int) -> NDArray[np.int64]:
-        """int64[B]: the positions of this part, out of a window of ``num_positions``."""
-        sample = sample_epochs if self.in_epochs else sample_uniform
+        """int64[B]: the positions of this part, out of a window of ``num_positions``.
+
+        Each row is drawn by itself, with replacement; or all positions in an order of each epoch's
+        own, epochs following each other without a gap. Raises ValueError where there are none.
+        """
         end = num_positions if self.end_position is None else self.end_position
-        num = end - self.first_position
-        rows = sample(self.seed, self.step, self.batch_size, num, self.first_row, self.rows)
-        return rows + self.first_position
+        return self.first_position + self._draw(self.seed, end - self.first_position)
 
     def draw_reference(self, num_positions: int) -> NDArray[np.int64]:
         """int64[R]: positions for ``reference_rows``, out of ``num_positions`` in all."""
-        seed, part = self.seed ^ _REFERENCE_STREAM, (self.first_row, self.rows)
-        drawn = sample_uniform(seed, self.step, self.batch_size, num_positions, *part)
+        drawn = replace(self, in_epochs=False)._draw(self.seed ^ _REFERENCE_STREAM, num_positions)
         return drawn[self.reference_rows]
+
+    def _draw(self, seed: int, num: int) -> NDArray[np.int64]:
+        """int64[B]: indices below ``num``."""
+        if not 0 < num < _MOST:
+            raise ValueError(f"cannot draw from {num} positions")
+        rows = np.zeros(self.rows, np.int64)
+        if self.in_epochs:
+            first = self.step * self.batch_size + self.first_row
+            _fill_epochs(seed ^ _STREAM, first, num, _half_bits(num), rows)
+        else:
+            _fill_uniform(seed ^ _STREAM, self.step, self.first_row, num, rows)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -91,47 +103,6 @@ class IterationPlan:
     """Positions played, or read, since the run began, on all machines."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Facts about the games, for ``metrics.jsonl``."""
-
-
-def sample_uniform(
-    seed: int, step: int, batch_size: int, num_positions: int,
-    first_row: int = 0, num_rows: int | None = None,
-) -> NDArray[np.int64]:  # fmt: skip
-    """int64[num_rows]: rows ``first_row`` on of the batch of ``step``, drawn with replacement.
-
-    Each row is an index below ``num_positions``, uniformly distributed. Without ``num_rows`` all
-    rows that are left of ``batch_size``. Raises ValueError where there are no positions.
-    """
-    rows = _empty_rows(batch_size, num_positions, first_row, num_rows)
-    _fill_uniform(seed ^ _STREAM, step, first_row, num_positions, rows)
-    return rows
-
-
-def sample_epochs(
-    seed: int, step: int, batch_size: int, num_positions: int,
-    first_row: int = 0, num_rows: int | None = None,
-) -> NDArray[np.int64]:  # fmt: skip
-    """int64[num_rows], as ``sample_uniform`` but without replacement.
-
-    Each epoch is all positions in an order of its own, and epochs follow each other without a gap,
-    so a batch may begin in one and end in the next. Raises as ``sample_uniform``.
-    """
-    rows = _empty_rows(batch_size, num_positions, first_row, num_rows)
-    first = step * batch_size + first_row
-    _fill_epochs(seed ^ _STREAM, first, num_positions, _half_bits(num_positions), rows)
-    return rows
-
-
-def _empty_rows(
-    batch_size: int, num_positions: int, first_row: int, num_rows: int | None
-) -> NDArray[np.int64]:
-    if not 0 < num_positions < _MOST:
-        raise ValueError(f"cannot draw from {num_positions} positions")
-    left = batch_size - first_row
-    num_rows = left if num_rows is None else num_rows
-    if not 0 <= num_rows <= left:
-        raise ValueError(f"rows {first_row} + {num_rows} of a batch of {batch_size}")
-    return np.zeros(num_rows, np.int64)
 
 
 def _half_bits(num_positions: int) -> int:

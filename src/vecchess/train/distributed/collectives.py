@@ -1,4 +1,4 @@
-"""Sums and broadcasts of tensors over ranks by torch.distributed: NCCL on GPUs, gloo on CPUs.
+"""torch.distributed among the ranks: NCCL on GPUs, gloo on CPUs.
 
 Gradients are summed by one flat all-reduce after the backward pass, not by torch's
 DistributedDataParallel (decision 85).
@@ -6,22 +6,22 @@ DistributedDataParallel (decision 85).
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from threading import Thread
 from time import sleep
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor, distributed
+
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, Device
-from vecchess.train.distributed.control import ControlPlane
+from vecchess.train.distributed.control import ControlPlane, has_ended, in_thread
 from vecchess.train.distributed.environment import RankInfo
 from vecchess.train.distributed.rank_store import LOOPBACK, first_line
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
     from torch._C._distributed_c10d import Store
     from torch.distributed import Work
 
@@ -32,8 +32,6 @@ POLL_S = 50e-6
 
 def require_backend(device: Device) -> None:
     """Raise ConfigError where this torch cannot connect several ranks on such devices."""
-    from torch import distributed
-
     on_gpu = device != CPU
     if not distributed.is_available():
         raise ConfigError("this torch has no torch.distributed: use one device, --gpus 0 or cpu")
@@ -47,37 +45,21 @@ def require_backend(device: Device) -> None:
 
 
 def open_group(
-    info: RankInfo, device: "torch.device", store: "Store", control: ControlPlane, start_s: float
+    info: RankInfo, device: torch.device, store: "Store", control: ControlPlane, start_s: float
 ) -> None:
     """Initialise torch.distributed; ``store`` is used by nothing else meanwhile.
 
     In a thread, because torch would wait for a rank that died. Raises ConfigError where ranks
     cannot connect, and as ``ControlPlane.wait_for``.
     """
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            _connect(info, device, store)
-        except BaseException as error:
-            failures.append(error)
-
-    def is_done() -> bool:
-        thread.join(0.01)
-        return not thread.is_alive()
-
-    thread = Thread(target=run, name="vecchess-connect", daemon=True)
-    thread.start()
+    connected = in_thread("vecchess-connect", partial(_connect, info, device, store))
     control.enter()
-    control.wait_for(is_done, start_s, "to connect for sums")
-    if failures:
-        raise failures[0]
+    control.wait_for(lambda: has_ended(connected, 0.01), start_s, "to connect for sums")
+    connected.result()
 
 
 def close_group(is_whole: bool) -> None:
     """Leave torch.distributed. Where a rank is lost, pending operations are given up."""
-    from torch import distributed
-
     if not distributed.is_initialized():
         return
     if is_whole:
@@ -95,32 +77,29 @@ class Collectives:
 
     def __init__(self, control: ControlPlane, timeout_s: float) -> None:
         """``timeout_s``: for a rank that has not come."""
-        self._control, self.timeout_s = control, timeout_s
+        self._control, self._timeout_s = control, timeout_s
 
-    def all_reduce_(self, tensors: "list[Tensor]") -> None:
+    def all_reduce_(self, tensors: list[Tensor]) -> None:
         """Replace each tensor by its sum: float64 and integers in float64, others in float32."""
-        import torch
-        from torch import distributed
+        is_wide = [t.dtype == torch.float64 or not t.is_floating_point() for t in tensors]
+        for wide, dtype in ((False, torch.float32), (True, torch.float64)):
+            bucket = [t for t, one in zip(tensors, is_wide, strict=True) if one is wide]
+            if bucket:
+                flat = torch.cat([tensor.detach().reshape(-1).to(dtype) for tensor in bucket])
+                self._wait_for(partial(distributed.all_reduce, flat, async_op=True))
+                sums = flat.split([tensor.numel() for tensor in bucket])
+                for tensor, part in zip(bucket, sums, strict=True):
+                    tensor.detach().copy_(part.reshape(tensor.shape))
 
-        def dtype_of(tensor: "Tensor") -> "torch.dtype":
-            is_wide = tensor.dtype == torch.float64 or not tensor.is_floating_point()
-            return torch.float64 if is_wide else torch.float32
-
-        for dtype, bucket in _buckets(tensors, dtype_of):
-            flat = torch.cat([tensor.detach().reshape(-1).to(dtype) for tensor in bucket])
-            self._wait_for(partial(distributed.all_reduce, flat, async_op=True))
-            _unflatten(flat, bucket)
-
-    def broadcast_(self, tensors: "list[Tensor]") -> None:
+    def broadcast_(self, tensors: list[Tensor]) -> None:
         """Replace each tensor by rank 0's, byte for byte."""
-        import torch
-        from torch import distributed
-
-        for _, bucket in _buckets(tensors, lambda tensor: tensor.dtype):
-            flat = torch.cat([tensor.detach().reshape(-1) for tensor in bucket])
-            data = flat.view(torch.uint8)
-            self._wait_for(partial(distributed.broadcast, data, src=0, async_op=True))
-            _unflatten(flat, bucket)
+        parts = [tensor.detach().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors]
+        flat = torch.cat(parts)
+        self._wait_for(partial(distributed.broadcast, flat, src=0, async_op=True))
+        received = flat.split([part.numel() for part in parts])
+        for tensor, part in zip(tensors, received, strict=True):
+            aligned = part.clone()
+            tensor.detach().copy_(aligned.view(tensor.dtype).reshape(tensor.shape))
 
     def _wait_for(self, start: "Callable[[], Work]") -> None:
         """Carry out a collective while the control plane is watched.
@@ -137,35 +116,18 @@ class Collectives:
         self._control.enter()
         try:
             work = start()
-            self._control.wait_for(is_done, self.timeout_s, "a sum over ranks")
+            self._control.wait_for(is_done, self._timeout_s, "a sum over ranks")
             work.wait()
         except RuntimeError as error:  # a connection of torch's broke
             self._control.find_cause(first_line(error))
 
 
-def _buckets(
-    tensors: "list[Tensor]", key: "Callable[[Tensor], torch.dtype]"
-) -> "Iterable[tuple[torch.dtype, list[Tensor]]]":
-    """``tensors`` by ``key``, in the same order on all ranks."""
-    return [
-        (dtype, [tensor for tensor in tensors if key(tensor) == dtype])
-        for dtype in dict.fromkeys(map(key, tensors))
-    ]
-
-
-def _unflatten(flat: "Tensor", tensors: "list[Tensor]") -> None:
-    parts = flat.split([tensor.numel() for tensor in tensors])
-    for tensor, part in zip(tensors, parts, strict=True):
-        tensor.detach().copy_(part.reshape(tensor.shape))
-
-
-def _connect(info: RankInfo, device: "torch.device", store: "Store") -> None:
+def _connect(info: RankInfo, device: torch.device, store: "Store") -> None:
     """The body of ``open_group``'s thread.
 
     The NCCL branch has not run on several GPUs yet. A thread has a current device of its own,
     hence ``device_id`` here, and ``set_device`` in the main thread.
     """
-    from torch import distributed
     from torch._C._distributed_c10d import PrefixStore
 
     on_gpu = device.type == "cuda"

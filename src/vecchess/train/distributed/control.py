@@ -1,9 +1,9 @@
 """Control plane of the ranks: heart-beats, small values and the end of a run as keys of a TCPStore.
 
-    facts       what all ranks must agree on, written by the first that comes
+    facts       what all ranks must agree on, as text, written by the first that comes
     host/R      the host and process of rank R
     alive/R     heart-beat of rank R: a text that changes, and the number of operations it entered
-    value/R/0   value of rank R in the last exchange with an even number, value/R/1 with an odd one
+    value/N/R   value of rank R in exchange N, removed once exchange N + 1 is complete
     end         why the run ends, written once: ``RunEnd``
     left/R      rank R has read ``end``, or is done
 
@@ -16,11 +16,11 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
 from threading import Event, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.safe_parse import clip_line, parse_json
@@ -43,6 +43,7 @@ TOGETHER_S = 0.2
 LINGER_S = 2.0
 """Rank 0 serves the store for so long after the end at most, until all ranks have read it."""
 LEAST_POLL_S, MOST_POLL_S = 50e-6, 0.02
+ResultT = TypeVar("ResultT")
 MOST_BYTES = 1 << 24
 MOST_LINE = 1000
 RESUME = "every rank ends; start all machines again with --resume"
@@ -85,17 +86,17 @@ class ControlPlane:
         self,
         store: "Store",
         info: RankInfo,
-        facts: Mapping[str, Any],
+        facts: str,
         failed_children: Callable[[], Mapping[int, str]] = dict,
     ) -> None:
         """Start the control thread, which takes ``store`` over.
 
-        facts: what must be the same on all ranks, by its name for the user. failed_children: how
-        ranks ended that this process started and that failed.
+        facts: what must be the same on all ranks, for the user. failed_children: how ranks ended
+        that this process started and that failed.
         """
         self.hosts: list[str] = []
         """The host of every rank; empty until ``meet``."""
-        self._store, self._info, self._facts = store, info, dict(facts)
+        self._store, self._info, self._facts = store, info, facts
         self._failed_children = failed_children
         self._entered = self._num_exchanges = 0
         self._end: RunEnd | None = None
@@ -118,22 +119,19 @@ class ControlPlane:
         """
         self.enter()
         number = self._num_exchanges = self._num_exchanges + 1
-        keys = [f"value/{rank}/{number % 2}" for rank in range(self._info.world_size)]
-        payload = f"{number} {json.dumps([operation, value])}"
-        written: list[bool] = []
+        keys = [f"value/{number}/{rank}" for rank in range(self._info.world_size)]
+        left = [json.dumps([operation, value])]  # to write
 
         def attempt() -> list[bytes] | None:
             if self._end is not None:
                 return None
-            if not written:
-                # what it replaces is two exchanges old: every rank has read it
-                self._store.set(keys[self._info.rank], payload)
-                written.append(True)
-            if number <= 2 and not self._store.check(keys):
+            while left:
+                self._store.set(keys[self._info.rank], left.pop())
+            if not self._store.check(keys):
                 return None
-            pairs = [data.partition(b" ") for data in self._store.multi_get(keys)]
-            is_complete = all(head == str(number).encode() for head, _, _ in pairs)
-            return [data for _, _, data in pairs] if is_complete else None
+            values: list[bytes] = self._store.multi_get(keys)
+            self._store.delete_key(f"value/{number - 1}/{self._info.rank}")  # all have read it
+            return values
 
         future = self._submit(attempt)
         self.wait_for(lambda: _result(future, 0.05) is not None, timeout_s)
@@ -273,24 +271,19 @@ class ControlPlane:
     def _misfit(self) -> RunEnd | None:
         """The end of the run where this rank does not fit to those that came before."""
         here = f"{socket.gethostname()} {os.getpid()} {id(self)}"
-        if (held := self._put(f"host/{self._info.rank}", here)) != here:
-            return self._refusal(
-                f"{held.split()[0]} has rank {self._info.rank} already: give every machine its own "
-                "--node-rank"
+        if (other := self._put(f"host/{self._info.rank}", here)) != here:
+            fault = (
+                f"{clip_line(other).partition(' ')[0]} has rank {self._info.rank} already: give "
+                "every machine its own --node-rank"
             )
-        held = self._put("facts", json.dumps(self._facts))
-        for (name, value), other in zip(
-            self._facts.items(), parse_json(held, MOST_BYTES).values(), strict=False
-        ):
-            if value != other:
-                return self._refusal(
-                    f"started with another {name} than other ranks: {value}, not {other}; start "
-                    "every machine with the same settings"
-                )
-        return None
-
-    def _refusal(self, line: str) -> RunEnd:
-        return RunEnd(self._named(line), ConfigError.exit_code)
+        elif (other := self._put("facts", self._facts)) != self._facts:
+            fault = (
+                f"started with {self._facts}, other ranks with {clip_line(other)}; start every "
+                "machine with the same settings"
+            )
+        else:
+            return None
+        return RunEnd(self._named(fault), ConfigError.exit_code)
 
     def _put(self, key: str, text: str) -> str:
         """Write a key unless there is one; returns what it holds."""
@@ -343,6 +336,25 @@ class ControlPlane:
             else:
                 sleep(poll_s)
                 poll_s = min(1.5 * poll_s, MOST_POLL_S)
+
+
+def in_thread(name: str, function: Callable[[], ResultT]) -> "Future[ResultT]":
+    """The result of ``function``, which runs in a thread that the process does not wait for."""
+    future: Future[ResultT] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, name=name, daemon=True).start()
+    return future
+
+
+def has_ended(future: "Future[Any]", timeout_s: float) -> bool:
+    """Whether there is a result, or an error, within that time."""
+    return bool(wait([future], timeout_s).done)
 
 
 def _result(future: "Future[Any]", timeout_s: float) -> Any:

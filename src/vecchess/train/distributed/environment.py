@@ -91,13 +91,18 @@ def _from_torchrun(environ: Mapping[str, str]) -> RankInfo:
             )
     rank, world_size = _number(environ, "RANK"), _number(environ, "WORLD_SIZE")
     local_world_size = _optional(environ, "LOCAL_WORLD_SIZE", world_size)
+    if local_world_size < 1 or world_size % local_world_size:
+        raise ConfigError(
+            f"torchrun started {world_size} ranks in all, {local_world_size} on this machine: "
+            "every machine must have as many"
+        )
     return RankInfo(
         rank=rank,
         world_size=world_size,
         local_rank=_number(environ, "LOCAL_RANK"),
         local_world_size=local_world_size,
-        node=_optional(environ, "GROUP_RANK", rank // max(local_world_size, 1)),
-        num_nodes=_nodes(world_size, local_world_size, "torchrun"),
+        node=_optional(environ, "GROUP_RANK", rank // local_world_size),
+        num_nodes=world_size // local_world_size,
         master_addr=environ["MASTER_ADDR"],
         master_port=_number(environ, "MASTER_PORT"),
         starter="torchrun",
@@ -132,16 +137,6 @@ def _from_srun(environ: Mapping[str, str]) -> RankInfo:
 
 def _started_here(num_local: int, cluster: Cluster) -> list[RankInfo]:
     """The ranks of this machine, where neither torchrun nor srun starts them."""
-    if not 0 <= cluster.node_rank < cluster.num_nodes:
-        raise ConfigError(
-            f"--node-rank {cluster.node_rank}: with --nnodes {cluster.num_nodes} machines have "
-            f"the numbers 0 to {cluster.num_nodes - 1}"
-        )
-    if cluster.num_nodes > 1 and not cluster.master_addr:
-        raise ConfigError(
-            f"--nnodes {cluster.num_nodes} needs --master-addr: "
-            "the host name or address of the machine with --node-rank 0"
-        )
     port = cluster.master_port or (DEFAULT_PORT if cluster.num_nodes > 1 else 0)
     return [
         RankInfo(
@@ -177,15 +172,6 @@ def _checked(info: RankInfo, cluster: Cluster, devices: list[Device]) -> RankInf
             f"names {len(devices)} devices: start as many ranks, or none: --gpus starts them"
         )
     return info
-
-
-def _nodes(world_size: int, local_world_size: int, starter: str) -> int:
-    if local_world_size < 1 or world_size % local_world_size:
-        raise ConfigError(
-            f"{starter} started {world_size} ranks in all, {local_world_size} on this machine: "
-            "every machine must have as many"
-        )
-    return world_size // local_world_size
 
 
 def _optional(environ: Mapping[str, str], name: str, default: int) -> int:

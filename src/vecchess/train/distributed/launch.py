@@ -12,11 +12,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from vecchess.errors import RankLost, VecchessError
 from vecchess.runtime.child_process import (
@@ -31,26 +32,11 @@ from vecchess.train.distributed.environment import Cluster, RankInfo, device_of,
 from vecchess.train.distributed.rank_store import open_store, port_of
 from vecchess.train.distributed.ranks import START_S, TIMEOUT_S, join_ranks
 
-if TYPE_CHECKING:
-    from torch._C._distributed_c10d import Store
-
 ResultT = TypeVar("ResultT")
 LEAVE_S = 10.0
 """At the end spawned ranks have so long to end."""
 LEAVE_LOST_S = 2.0
 """Where a rank is lost: it may be stopped, and would never end."""
-
-
-@dataclass(frozen=True)
-class RankPlan(Generic[ResultT]):
-    """Everything that a spawned rank is given at its start."""
-
-    target: Callable[..., ResultT]
-    arguments: tuple[Any, ...]
-    info: RankInfo
-    device: Device
-    timeout_s: float
-    start_s: float
 
 
 def run_ranks(
@@ -77,36 +63,30 @@ def run_ranks(
         if infos[0].rank == 0:  # before others start, so that they know its port, chosen or free
             store = open_store(infos[0], start_s)
             infos = [replace(info, master_port=port_of(store)) for info in infos]
-    plans = [
-        RankPlan(target, arguments, info, device_of(info, devices), timeout_s, start_s)
-        for info in infos
-    ]
-    with _spawned(plans[1:]) as failed:
-        return _run_here(plans[0], store, failed)
 
+    def join(info: RankInfo) -> "partial[Any]":
+        return partial(join_ranks, info, device_of(info, devices), timeout_s, start_s)
 
-def _run_here(
-    plan: RankPlan[ResultT],
-    store: "Store | None" = None,
-    failed_children: Callable[[], Mapping[int, str]] = dict,
-) -> ResultT:
-    with join_ranks(
-        plan.info, plan.device, store, plan.timeout_s, plan.start_s, failed_children
-    ) as ranks:
-        return plan.target(ranks, *plan.arguments)
+    spawned = {info.rank: (target, arguments, join(info)) for info in infos[1:]}
+    with _spawned(spawned) as failed, join(infos[0])(store, failed) as ranks:
+        return target(ranks, *arguments)
 
 
 @contextmanager
-def _spawned(plans: list[RankPlan[Any]]) -> Iterator[Callable[[], Mapping[int, str]]]:
-    """Run ``plans`` in processes of their own during the block; all have ended after it.
+def _spawned(programs: dict[int, tuple[Any, ...]]) -> Iterator[Callable[[], Mapping[int, str]]]:
+    """Run ``run_rank`` with the arguments of each rank in a process during the block; all have
+    ended after it.
 
     The block gets a function that returns how ranks ended that failed: "SIGKILL", "exit code 3".
     """
     processes: dict[int, SpawnProcess] = {}
     wait_s = LEAVE_S
     try:
-        for plan in plans:
-            processes[plan.info.rank] = _start(plan)
+        for rank, arguments in programs.items():
+            processes[rank] = get_context("spawn").Process(
+                target=run_rank, args=arguments, name=f"vecchess-rank-{rank}"
+            )
+            start_with_signals_blocked(processes[rank], stop_signals())
         yield lambda: {
             rank: _way_to_end(process.exitcode)
             for rank, process in processes.items()
@@ -124,27 +104,18 @@ def _spawned(plans: list[RankPlan[Any]]) -> Iterator[Callable[[], Mapping[int, s
                 process.join(LEAVE_S)
 
 
-def _start(plan: RankPlan[Any]) -> SpawnProcess:
-    process = get_context("spawn").Process(
-        target=run_rank, args=(plan,), name=f"vecchess-rank-{plan.info.rank}"
-    )
-    start_with_signals_blocked(process, stop_signals())
-    return process
+def _way_to_end(exit_code: int) -> str:
+    return signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
 
 
-def _way_to_end(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        return signal.Signals(-exit_code).name
-    return f"exit code {exit_code}"
-
-
-def run_rank(plan: RankPlan[Any]) -> None:
-    """Body of a spawned rank."""
+def run_rank(target: Callable[..., Any], arguments: tuple[Any, ...], join: "partial[Any]") -> None:
+    """Body of a spawned rank; ``join()`` connects it to the others."""
     ignore_signals(stop_signals())  # local rank 0 decides when to stop
     exit_with_parent()
     code = 0
     try:
-        _run_here(plan)
+        with join() as ranks:
+            target(ranks, *arguments)
     except VecchessError as error:  # its line is empty where another process prints it
         code = error.exit_code
         if line := " ".join(str(error).split()):

@@ -17,6 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+from torch import Tensor
+
 from vecchess import __version__
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.runtime.devices import CPU, Device, num_cores, see_only
@@ -32,8 +35,6 @@ from vecchess.train.distributed.gloo_terminate import hold_failing_threads
 from vecchess.train.distributed.rank_store import open_store
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
     from torch._C._distributed_c10d import Store
 
 TIMEOUT_S = 45.0
@@ -58,7 +59,7 @@ class Ranks:
     def __init__(
         self,
         info: RankInfo,
-        device: "torch.device",
+        device: torch.device,
         control: ControlPlane | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
@@ -73,7 +74,7 @@ class Ranks:
         self._control, self._timeout_s = control, timeout_s
 
     @classmethod
-    def alone(cls, device: "torch.device") -> "Ranks":
+    def alone(cls, device: torch.device) -> "Ranks":
         """The only rank."""
         return cls(RankInfo(), device)
 
@@ -82,7 +83,7 @@ class Ranks:
         """The host of every rank."""
         return self._control.hosts if self._control else [socket.gethostname()]
 
-    def all_reduce_(self, tensors: "list[Tensor]") -> None:
+    def all_reduce_(self, tensors: list[Tensor]) -> None:
         """Replace each tensor by its sum over ranks: the same bits on every rank.
 
         Tensors lie on ``device``, of any shape, of the same shapes and dtypes on all ranks.
@@ -92,7 +93,7 @@ class Ranks:
         if self._control is not None:
             Collectives(self._control, self._timeout_s).all_reduce_(tensors)
 
-    def broadcast_(self, tensors: "list[Tensor]") -> None:
+    def broadcast_(self, tensors: list[Tensor]) -> None:
         """Give every rank rank 0's content of each tensor, byte for byte; shapes and dtypes as
         there. Raises as ``all_reduce_``."""
         if self._control is not None:
@@ -100,8 +101,6 @@ class Ranks:
 
     def broadcast_bytes(self, data: bytes) -> bytes:
         """Rank 0's ``data`` on all ranks; theirs is ignored."""
-        import torch
-
         if self._control is None:
             return data
         size = int(self.broadcast_object({"size": len(data)})["size"])
@@ -196,9 +195,9 @@ class Ranks:
 def join_ranks(
     info: RankInfo,
     device: Device,
+    timeout_s: float,
+    start_s: float,
     store: "Store | None" = None,
-    timeout_s: float = TIMEOUT_S,
-    start_s: float = START_S,
     failed_children: Callable[[], Mapping[int, str]] = dict,
 ) -> Iterator[Ranks]:
     """Connect this process to the other ranks, for a block; it sees no GPU but ``device``.
@@ -206,8 +205,6 @@ def join_ranks(
     ``store`` is given where this process serves one already, ``failed_children`` as for
     ``ControlPlane``. Raises ConfigError with one line where ranks do not come together.
     """
-    import torch
-
     see_only(device)
     torch.set_num_threads(max(1, num_cores() // info.local_world_size))
     torch_device, on_gpu = torch.device(device.name), device != CPU
@@ -219,7 +216,11 @@ def join_ranks(
         torch.cuda.set_device(device.name)
     store = store or open_store(info, start_s)
     group_store = store.clone()  # type: ignore[attr-defined]
-    control = ControlPlane(store, info, _facts(info, torch_device), failed_children)
+    facts = (
+        f"vecchess {__version__}, {info.world_size} ranks, {info.local_world_size} on a machine, "
+        f"kind of device {torch_device.type}"
+    )
+    control = ControlPlane(store, info, facts, failed_children)
     ranks = Ranks(info, torch_device, control, timeout_s)
     release = None if on_gpu else hold_failing_threads()
     try:
@@ -236,13 +237,3 @@ def join_ranks(
         raise
     finally:
         control.close()
-
-
-def _facts(info: RankInfo, device: "torch.device") -> dict[str, Any]:
-    """What must be the same on all ranks."""
-    return {
-        "version of vecchess": __version__,
-        "number of ranks": info.world_size,
-        "number of ranks of a machine": info.local_world_size,
-        "kind of device": device.type,
-    }

@@ -1,4 +1,4 @@
-"""The games that a run learns from are opened as its settings ask."""
+"""The parts of a run are opened as its settings ask."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +16,7 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
-from vecchess.train import open_sources
-from vecchess.train.data.replay_window import ManifestShards
+from vecchess.train import run_train
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.selfplay_source import selfplay_config
 
@@ -28,12 +27,12 @@ def test_games_are_played_with_the_tuned_slots(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     configs: list[Any] = []
 
-    class Spy(open_sources.Supervisor):
+    class Spy(run_train.Supervisor):
         def __init__(self, config: Any, *rest: Any) -> None:
             configs.append(config)
             super().__init__(config, *rest)
 
-    monkeypatch.setattr(open_sources, "Supervisor", Spy)
+    monkeypatch.setattr(run_train, "Supervisor", Spy)
     run = RunFolder(tmp_path / "run")
     run.create()
     sizes = NetConfig(num_planes=25, blocks=1, channels=32)
@@ -47,10 +46,8 @@ def test_games_are_played_with_the_tuned_slots(
         reporter=SimpleNamespace(status=None),
     )
 
-    games = open_sources.TrainingShards(ManifestShards(run.games))
-
     def slots() -> int:
-        with open_sources.open_source(trainer, games, [CPU], Console(), True):
+        with run_train.open_supervisor(trainer, [CPU], Console(), True):
             return int(configs.pop().slots)
 
     assert slots() == 0
