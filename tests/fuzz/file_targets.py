@@ -1,14 +1,14 @@
 """Files of a run and of others: shards, manifests, networks, checkpoints, chunks of lc0."""
 
 import gzip
-import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from vecchess.errors import DataError
 from vecchess.export.lc0_export import to_chunk
 from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.safe_parse import parse_json_object
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY, load_net
@@ -36,12 +37,9 @@ from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
-from vecchess.train.checkpoint.checkpoint_folder import (
-    MANIFEST_FILE,
-    CheckpointFolder,
-    load_checkpoint,
-)
-from vecchess.train.checkpoint.state_file import TENSORS_FILE, VALUES_FILE, encode_state
+from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
+from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
+from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import read_state
 from vecchess.train.data.shard_block import ShardBlock
 
@@ -195,64 +193,52 @@ FACTS = {"iteration": 1, "step": 2, "net": {"blocks": 1}}
 
 
 @cache
-def state() -> dict[str, bytes]:
+def checkpoint() -> bytes:
     tensors = {
         "net/w": torch.ones(3),
         "net/b": torch.zeros(2, dtype=torch.bfloat16),
         "optimiser/w/step": torch.tensor(2.0),
     }
+    return encode_checkpoint(tensors, FACTS, values())
+
+
+def values() -> dict[str, Any]:
     counts = dict.fromkeys(("steps", "samples", "iteration", "iteration_step", "positions"), 3)
     flags = dict.fromkeys(("folded", "has_begun", "candidate_waits"), True)
     source = {"history": [[[0, 2, 90]]], "reference_shards": 0}
     more = {"rates": [0.5], "scaler": {"scale": 2.0}, "matches": [{"elo": 1.5}], "source": source}
-    return encode_state(tensors, counts | flags | more)
-
-
-def checkpoint_file(name: str) -> Callable[[Path], AbstractContextManager[Read]]:
-    """The input is this file of a checkpoint whose manifest fits it: one hand made both."""
-
-    @contextmanager
-    def opened(folder: Path) -> Iterator[Read]:
-        path = CheckpointFolder(folder).save("000001", state(), FACTS)
-        manifest = json.loads((path / MANIFEST_FILE).read_bytes())
-
-        def read(data: bytes) -> None:
-            (path / name).write_bytes(data)
-            entry = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-            files = manifest["files"] | {name: entry}
-            (path / MANIFEST_FILE).write_text(json.dumps(manifest | {"files": files}))
-            encode_state(*_plain(load_checkpoint(path).files))
-
-        yield read
-
-    return opened
-
-
-def _plain(files: dict[str, bytes]) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    tensors, values = read_state(files)
-    return tensors, values.model_dump()
-
-
-@cache
-def checkpoint_manifest_bytes() -> bytes:
-    with TemporaryDirectory() as folder:
-        path = CheckpointFolder(Path(folder)).save("000001", state(), FACTS)
-        return (path / MANIFEST_FILE).read_bytes()
+    return counts | flags | more
 
 
 @contextmanager
-def checkpoint_manifest(folder: Path) -> Iterator[Read]:
-    """The input is the manifest of the newest of two checkpoints."""
+def checkpoint_file(folder: Path) -> Iterator[Read]:
+    """The input is the newest of two checkpoints; its hash fits where it can be computed."""
     checkpoints = CheckpointFolder(folder)
-    checkpoints.save("000001", state(), FACTS | {"iteration": 0})
-    path = checkpoints.save("000002", state(), FACTS)
+    checkpoints.save(checkpoints.file_of(0, 1), checkpoint())
+    newest = checkpoints.file_of(1, 1)
 
     def read(data: bytes) -> None:
-        (path / MANIFEST_FILE).write_bytes(data)
+        newest.write_bytes(data)
         assert checkpoints.latest(lambda line: None) is not None
-        load_checkpoint(path)
+        with patch.object(checkpoint_module, "_digest", lambda *_: hash_of(data)):
+            read_state(data)
 
     yield read
+
+
+def hash_of(data: bytes) -> Any:
+    """The hash that a file declares."""
+    header = parse_json_object(data[8 : 8 + int.from_bytes(data[:8], "little")], 1 << 24)
+    return json.loads(header["__metadata__"]["vecchess"])["sha256"]
+
+
+def use_values(path: Path) -> None:
+    """The input are the values of a checkpoint whose hash fits them: one hand made both."""
+    try:
+        changed = parse_json_object(path.read_bytes())
+    except ValueError as error:
+        raise DataError("no values") from error
+    read_state(encode_checkpoint({}, FACTS, changed))
 
 
 def chunk() -> bytes:
@@ -299,25 +285,12 @@ TARGETS = (
         "network-signed", lambda: [description()], signed_network, "json", JSON_WORDS, is_slow=True
     ),
     Target(
-        "checkpoint-tensors",
-        lambda: [state()[TENSORS_FILE]],
-        checkpoint_file(TENSORS_FILE),
-        "bytes",
-        JSON_WORDS,
-        is_slow=True,
+        "checkpoint", lambda: [checkpoint()], checkpoint_file, "bytes", JSON_WORDS, is_slow=True
     ),
     Target(
         "checkpoint-values",
-        lambda: [state()[VALUES_FILE]],
-        checkpoint_file(VALUES_FILE),
-        "json",
-        JSON_WORDS,
-        is_slow=True,
-    ),
-    Target(
-        "checkpoint-manifest",
-        lambda: [checkpoint_manifest_bytes()],
-        checkpoint_manifest,
+        lambda: [json.dumps(values()).encode()],
+        of_file("values.json", use_values),
         "json",
         JSON_WORDS,
         is_slow=True,

@@ -13,8 +13,8 @@ from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
+from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
-from vecchess.train.checkpoint.state_file import VALUES_FILE, decode_state, encode_state
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.step.learner import Learner
 from vecchess.train.trainer import TrainProgress
@@ -98,10 +98,16 @@ def test_nothing_is_saved_twice_or_restored_from_nothing(tmp_path: Path) -> None
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def state_of(folder: CheckpointFolder) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Tensors and values of the newest checkpoint."""
+    tensors, entry = decode_checkpoint(folder.latest(print) or b"")
+    return tensors, entry["values"]
+
+
 def refusal(tmp_path: Path, tensors: dict[str, torch.Tensor], values: dict[str, Any]) -> str:
     """The line with which the state is refused."""
     folder = CheckpointFolder(tmp_path / "changed")
-    folder.save("changed", encode_state(tensors, values), {"iteration": 1, "step": 1})
+    folder.save(folder.file_of(1, 1), encode_checkpoint(tensors, {}, values))
     with pytest.raises(VecchessError) as caught:
         TrainerState(trainer(2), StubSource(), folder).restore()
     assert isinstance(caught.value, ConfigError | DataError)
@@ -113,9 +119,7 @@ def refusal(tmp_path: Path, tensors: dict[str, torch.Tensor], values: dict[str, 
 def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"of another network: it has .* of shape \[\d+, .*, not"):
         TrainerState(trainer(2, channels=64), StubSource(), saved).restore()
-    loaded = saved.latest(print)
-    assert loaded is not None
-    tensors, values = decode_state(loaded.files)
+    tensors, values = state_of(saved)
     net, moment = (
         next(name for name in tensors if name.startswith(prefix) and tensors[name].dim() > 1)
         for prefix in ("net/", "optimiser/")
@@ -151,16 +155,13 @@ def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Pa
 def test_wrong_values_are_refused(
     saved: CheckpointFolder, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    loaded = saved.latest(print)
-    assert loaded is not None
-    tensors, values = decode_state(loaded.files)
+    tensors, values = state_of(saved)
     assert next(iter(changed)) in refusal(tmp_path, tensors, values | changed) or changed == {
         "source": {}
     }
 
 
 def test_the_values_of_a_long_run_are_small(saved: CheckpointFolder) -> None:
-    loaded = saved.latest(print)
-    assert loaded is not None
-    assert len(json.loads(loaded.files[VALUES_FILE])["source"]["spans"]) == 2500
-    assert len(loaded.files[VALUES_FILE]) < 300_000
+    _, values = state_of(saved)
+    assert len(values["source"]["spans"]) == 2500
+    assert len(json.dumps(values)) < 300_000

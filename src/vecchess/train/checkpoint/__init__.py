@@ -1,6 +1,6 @@
 """The state of a run on disk.
 
-trainer_state       what is saved, and how a run resumes from it
-state_file          the state as two files: safetensors and JSON
-checkpoint_folder   folders of these files that are complete or absent
+checkpoint_file     tensors, values and their hash in one safetensors file
+checkpoint_folder   the files: written whole or not at all, older ones removed
+trainer_state       what a run saves, and how it resumes
 """

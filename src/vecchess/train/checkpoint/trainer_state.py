@@ -5,7 +5,6 @@ parameters (another number of ranks can load them), the gradient scaler, counter
 the source of positions, results of matches. Random numbers need no state: each is drawn by counter.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,8 +14,8 @@ from torch import Tensor, nn
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line
 from vecchess.snn.topology import neuron_layers
-from vecchess.train.checkpoint.checkpoint_folder import STATE_FILES, CheckpointFolder
-from vecchess.train.checkpoint.state_file import VALUES_FILE, decode_state, encode_state
+from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
+from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
 from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
 
@@ -63,7 +62,7 @@ class TrainerState:
         if self._folder is None or self._saved == asdict(self._trainer.progress):
             return
         learner, progress = self._trainer.learner, self._trainer.progress
-        name = f"{progress.iteration:06d}-{learner.steps:09d}"
+        file = self._folder.file_of(progress.iteration, learner.steps)
         facts = {
             "iteration": progress.iteration,
             "step": learner.steps,
@@ -73,14 +72,13 @@ class TrainerState:
             "net": learner.net.config.facts(),
         }
         try:
-            files = encode_state(self._tensors(), self._values().model_dump())
+            data = encode_checkpoint(self._tensors(), facts, self._values().model_dump())
         except DataError as error:
-            path = self._folder.path / name
             raise DataError(
-                f"cannot write the checkpoint {path}, for it could not be read again: {error}; "
+                f"cannot write {file}, for it could not be read again: {error}; "
                 "earlier checkpoints are as they were"
             ) from None
-        self._folder.save(name, files, facts)
+        self._folder.save(file, data)
         self._saved = asdict(progress)
 
     def restore(self) -> bool:
@@ -89,12 +87,11 @@ class TrainerState:
         Raises ConfigError where it is of another network, DataError where it is damaged.
         """
         ranks = self._trainer.ranks
-        loaded = self._folder.latest(self._trainer.reporter.report_line) if self._folder else None
-        if not ranks.broadcast_object({"found": loaded is not None})["found"]:
+        data = self._folder.latest(self._trainer.reporter.report_line) if self._folder else None
+        data = ranks.broadcast_bytes(data or b"")
+        if not data:
             return False
-        read = loaded.files if loaded else dict.fromkeys(STATE_FILES, b"")
-        files = {name: ranks.broadcast_bytes(read[name]) for name in STATE_FILES}
-        tensors, values = read_state(files)
+        tensors, values = read_state(data)
         try:
             self._distribute(tensors, values)
         except (KeyError, TypeError, ValueError) as error:
@@ -138,15 +135,16 @@ class TrainerState:
         self._source.restore(values.source)
 
 
-def read_state(files: Mapping[str, bytes]) -> tuple[dict[str, Tensor], StateValues]:
+def read_state(data: bytes) -> tuple[dict[str, Tensor], StateValues]:
     """The tensors and values of a checkpoint; raises DataError where they are damaged."""
-    tensors, values = decode_state(files)
+    tensors, entry = decode_checkpoint(data)
     try:
-        return tensors, StateValues.model_validate(values)
+        return tensors, StateValues.model_validate(entry.get("values"))
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
-        raise DataError(clip_line(f"{VALUES_FILE}: {where}: {fault['msg']}")) from None
+        line = clip_line(f"{where}: {fault['msg']}")
+        raise DataError(f"the checkpoint's state is damaged: {line}") from None
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
