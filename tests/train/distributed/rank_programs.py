@@ -43,7 +43,8 @@ def other_settings(ranks: Ranks, folder: Path) -> None:
 
 
 def sums_without_end(ranks: Ranks, folder: Path) -> None:
-    """Sum without end; as a training between heart-beats."""
+    """``sums``, then sum without end, as a training between heart-beats."""
+    sums(ranks, folder)
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
     tensor = torch.ones(100_000)
     while True:
