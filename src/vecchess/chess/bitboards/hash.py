@@ -7,11 +7,10 @@ takes 5 to 6, needs a ninth word to keep the key in, and tables (decision 1).
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 
-from vecchess.chess.bitboards.bits import I64, U64, call, instruction
-from vecchess.chess.bitboards.rays import LANES, constant_lanes
+from vecchess.chess.bitboards.bits import U64
+from vecchess.llvm import I64, call, constant, instruction, vector
 
 # digits of the fraction of pi, made odd
 _FIRST = (
@@ -24,20 +23,14 @@ _SECOND = (
 )  # fmt: skip
 
 
-@instruction
-def hash_words(typing: Any, position: Any, last: Any) -> Any:
+@instruction(U64, types.int64, U64)
+def hash_words(builder: Any, position: Any, last: Any) -> Any:
     """``(address of uint64[8], mask of the last word) -> uint64``."""
-    if not isinstance(position, types.Integer):
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        words = builder.load(builder.inttoptr(args[0], LANES.as_pointer()), align=8)
-        keep = builder.insert_element(constant_lanes([2**64 - 1] * 8), args[1], ir.Constant(I64, 7))
-        mixed = builder.add(builder.and_(words, keep), constant_lanes(_SECOND))
-        mixed = builder.mul(mixed, constant_lanes(_FIRST))
-        mixed = builder.xor(mixed, builder.lshr(mixed, constant_lanes([32] * 8)))
-        mixed = builder.mul(mixed, constant_lanes(_SECOND))
-        total = call(builder, "llvm.vector.reduce.add.v8i64", I64, [mixed])
-        return builder.xor(total, builder.lshr(total, ir.Constant(I64, 32)))
-
-    return U64(position, U64), codegen
+    words = builder.load(builder.inttoptr(position, vector(I64, 8).as_pointer()), align=8)
+    keep = builder.insert_element(constant(I64, 2**64 - 1, 8), last, I64(7))
+    mixed = builder.add(builder.and_(words, keep), constant(I64, _SECOND))
+    mixed = builder.mul(mixed, constant(I64, _FIRST))
+    mixed = builder.xor(mixed, builder.lshr(mixed, constant(I64, 32, 8)))
+    mixed = builder.mul(mixed, constant(I64, _SECOND))
+    total = call(builder, "llvm.vector.reduce.add.v8i64", I64, [mixed])
+    return builder.xor(total, builder.lshr(total, I64(32)))

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba.extending import intrinsic
 
-from vecchess.chess.bitboards.bits import I16, I64, U64, call, instruction, popcount, store16, tz
+from vecchess.chess.bitboards.bits import U64, popcount, store16, tz
 from vecchess.jit import cpu_has, inline
+from vecchess.llvm import I1, I8, I16, I32, I64, call, constant, splat, vector
 
 EMIT_SLACK = 16
 """Items that may be written past the end of the list, without meaning."""
-_BYTE = ir.IntType(8)
 
 
 @inline
@@ -34,30 +35,15 @@ def _emit_in_fours(cursor: Any, targets: Any, scale: Any, offset: Any) -> Any:
 
 def _emit_compressed(builder: Any, args: Any, width: int) -> Any:
     cursor, targets, scale, offset = args
-    bytes64, chosen = ir.VectorType(_BYTE, 64), ir.VectorType(ir.IntType(1), 64)
-    squares = ir.Constant(bytes64, list(range(64)))
-    mask = builder.bitcast(targets, chosen)
-    packed = call(
-        builder,
-        "llvm.x86.avx512.mask.compress.v64i8",
-        bytes64,
-        [squares, ir.Constant(bytes64, [0] * 64), mask],
-    )
-    lanes = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
-    words = ir.VectorType(I16, width)
-    head = builder.shuffle_vector(packed, ir.Constant(bytes64, ir.Undefined), lanes)
-    moves = builder.mul(builder.zext(head, words), _splat16(builder, scale, width))
-    moves = builder.add(moves, _splat16(builder, offset, width))
+    bytes64, words = vector(I8, 64), vector(I16, width)
+    mask = builder.bitcast(targets, vector(I1, 64))
+    squares = [constant(I8, range(64)), constant(I8, 0, 64), mask]
+    packed = call(builder, "llvm.x86.avx512.mask.compress.v64i8", bytes64, squares)
+    head = builder.shuffle_vector(packed, bytes64(ir.Undefined), constant(I32, range(width)))
+    factor, first = (splat(builder, builder.trunc(word, I16), width) for word in (scale, offset))
+    moves = builder.add(builder.mul(builder.zext(head, words), factor), first)
     builder.store(moves, builder.inttoptr(cursor, words.as_pointer()), align=2)
-    count = call(builder, "llvm.ctpop.i64", I64, [targets])
-    return builder.add(cursor, builder.shl(count, ir.Constant(I64, 1)))
-
-
-def _splat16(builder: Any, word: Any, width: int) -> Any:
-    blank = ir.Constant(ir.VectorType(I16, width), ir.Undefined)
-    single = builder.insert_element(blank, builder.trunc(word, I16), ir.Constant(I64, 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
-    return builder.shuffle_vector(single, blank, zeros)
+    return builder.add(cursor, builder.shl(builder.ctpop(targets), I64(1)))
 
 
 def _emitter(width: int) -> Any:
@@ -71,7 +57,7 @@ def _emitter(width: int) -> Any:
 
         return signature, codegen
 
-    return instruction(typer)
+    return intrinsic(typer)
 
 
 emit16 = _emitter(16)

@@ -10,12 +10,12 @@ a time, and any other processor gets whatever LLVM makes of it: slower, the same
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 
-from vecchess.chess.bitboards.bits import I64, U64, call, instruction
+from vecchess.chess.bitboards.bits import U64
+from vecchess.llvm import I1, I64, call, constant, instruction, splat, vector
 
-LANES = ir.VectorType(I64, 8)
+LANES = vector(I64, 8)
 SHIFTS = (8, 1, 9, 7, 56, 63, 55, 57)
 """Left rotation of a bitboard by one step in each lane's direction."""
 _NOT_A, _NOT_H = 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F
@@ -27,25 +27,14 @@ ARRIVALS = (
 _ORTHOGONAL = (1, 1, 0, 0, 1, 1, 0, 0)
 
 
-def constant_lanes(values: Any) -> Any:
-    """A vector constant of eight integers."""
-    return ir.Constant(LANES, [ir.Constant(I64, value) for value in values])
-
-
-def _splat(builder: Any, word: Any) -> Any:
-    single = builder.insert_element(ir.Constant(LANES, ir.Undefined), word, ir.Constant(I64, 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
-    return builder.shuffle_vector(single, ir.Constant(LANES, ir.Undefined), zeros)
-
-
 def _by_line(builder: Any, orthogonal: Any, diagonal: Any) -> Any:
     """One word on the orthogonal lanes, another on the diagonal ones."""
-    mask = ir.Constant(ir.VectorType(ir.IntType(1), 8), list(_ORTHOGONAL))
-    return builder.select(mask, _splat(builder, orthogonal), _splat(builder, diagonal))
+    mask = constant(I1, _ORTHOGONAL)
+    return builder.select(mask, splat(builder, orthogonal, 8), splat(builder, diagonal, 8))
 
 
 def _rotate(builder: Any, word: Any, steps: int) -> Any:
-    amounts = constant_lanes([shift * steps % 64 for shift in SHIFTS])
+    amounts = constant(I64, [shift * steps % 64 for shift in SHIFTS])
     return call(builder, "llvm.fshl.v8i64", LANES, [word, word, amounts])
 
 
@@ -53,76 +42,60 @@ def _any(builder: Any, lanes: Any) -> Any:
     return call(builder, "llvm.vector.reduce.or.v8i64", I64, [lanes])
 
 
-@instruction
-def slider_attacks(typing: Any, orthogonal: Any, diagonal: Any, empty: Any) -> Any:
+@instruction(U64, U64, U64, U64)
+def slider_attacks(builder: Any, orthogonal: Any, diagonal: Any, empty: Any) -> Any:
     """``(rooks+queens, bishops+queens, empty squares) -> uint64``: all squares they attack.
 
     Kogge-Stone fill (chessprogramming.org): three doubling steps, then one step further.
     """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        sliders = _by_line(builder, args[0], args[1])
-        open_to = builder.and_(_splat(builder, args[2]), constant_lanes(ARRIVALS))
-        for steps in (1, 2, 4):
-            reached = builder.and_(open_to, _rotate(builder, sliders, steps))
-            sliders = builder.or_(sliders, reached)
-            if steps < 4:
-                open_to = builder.and_(open_to, _rotate(builder, open_to, steps))
-        attacks = builder.and_(_rotate(builder, sliders, 1), constant_lanes(ARRIVALS))
-        return _any(builder, attacks)
-
-    return U64(U64, U64, U64), codegen
+    sliders, arrivals = _by_line(builder, orthogonal, diagonal), constant(I64, ARRIVALS)
+    open_to = builder.and_(splat(builder, empty, 8), arrivals)
+    for steps in (1, 2, 4):
+        reached = builder.and_(open_to, _rotate(builder, sliders, steps))
+        sliders = builder.or_(sliders, reached)
+        if steps < 4:
+            open_to = builder.and_(open_to, _rotate(builder, open_to, steps))
+    return _any(builder, builder.and_(_rotate(builder, sliders, 1), arrivals))
 
 
 def _to_first(builder: Any, rays: Any, men: Any) -> Any:
     """Each ray cut after the first of the ``men`` that stand on it."""
-    one = constant_lanes([1] * 8)
+    one = constant(I64, 1, 8)
     climbing = builder.xor(men, builder.sub(men, one))
-    poison = ir.Constant(ir.IntType(1), 0)
-    zeros = call(builder, "llvm.ctlz.v8i64", LANES, [builder.or_(men, one), poison])
-    falling = builder.neg(builder.lshr(constant_lanes([1 << 63] * 8), zeros))
-    lower = ir.Constant(ir.VectorType(ir.IntType(1), 8), [1] * 4 + [0] * 4)
+    zeros = call(builder, "llvm.ctlz.v8i64", LANES, [builder.or_(men, one), I1(0)])
+    falling = builder.neg(builder.lshr(constant(I64, 1 << 63, 8), zeros))
+    lower = constant(I1, [1] * 4 + [0] * 4)
     return builder.and_(rays, builder.select(lower, climbing, falling))
 
 
 def _where(builder: Any, test: Any, lanes: Any) -> Any:
     """The lanes in which ``test`` is not 0, the others 0."""
-    hit = builder.icmp_unsigned("!=", test, constant_lanes([0] * 8))
-    return builder.select(hit, lanes, constant_lanes([0] * 8))
+    zero = constant(I64, 0, 8)
+    return builder.select(builder.icmp_unsigned("!=", test, zero), lanes, zero)
 
 
-@instruction
+@instruction(types.UniTuple(U64, 4), U64, U64, U64, U64, U64)
 def king_rays(
-    typing: Any, rays: Any, occupied: Any, own: Any, orthogonal: Any, diagonal: Any
+    builder: Any, rays: Any, occupied: Any, own: Any, orthogonal: Any, diagonal: Any
 ) -> Any:
     """``(address of the king square's rays, occupied, own men, their rooks+queens, their
     bishops+queens) -> (checkers, check rays, orthogonal pins, diagonal pins)``, all ``uint64``.
 
     A check ray runs from beside the king to the checker and includes it, a pin ray to the pinner.
     """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], LANES.as_pointer())
-        ray = builder.load(pointer, align=8)
-        sliders = _by_line(builder, args[3], args[4])
-        men = builder.and_(ray, _splat(builder, args[1]))
-        first = _to_first(builder, ray, men)
-        checkers = builder.and_(first, sliders)
-        behind = builder.and_(men, builder.not_(first))
-        second = _to_first(builder, ray, behind)
-        own_first = builder.and_(first, _splat(builder, args[2]))
-        pinned = _where(builder, builder.and_(second, sliders), second)
-        pinned = _where(builder, own_first, pinned)
-        zero, mask = (
-            constant_lanes([0] * 8),
-            ir.Constant(ir.VectorType(ir.IntType(1), 8), _ORTHOGONAL),
-        )
-        results = [
-            _any(builder, checkers),
-            _any(builder, _where(builder, checkers, first)),
-            _any(builder, builder.select(mask, pinned, zero)),
-            _any(builder, builder.select(mask, zero, pinned)),
-        ]
-        return context.make_tuple(builder, signature.return_type, results)
-
-    return types.UniTuple(U64, 4)(U64, U64, U64, U64, U64), codegen
+    ray = builder.load(builder.inttoptr(rays, LANES.as_pointer()), align=8)
+    sliders = _by_line(builder, orthogonal, diagonal)
+    men = builder.and_(ray, splat(builder, occupied, 8))
+    first = _to_first(builder, ray, men)
+    checkers = builder.and_(first, sliders)
+    second = _to_first(builder, ray, builder.and_(men, builder.not_(first)))
+    own_first = builder.and_(first, splat(builder, own, 8))
+    pinned = _where(builder, builder.and_(second, sliders), second)
+    pinned = _where(builder, own_first, pinned)
+    zero, mask = constant(I64, 0, 8), constant(I1, _ORTHOGONAL)
+    return [
+        _any(builder, checkers),
+        _any(builder, _where(builder, checkers, first)),
+        _any(builder, builder.select(mask, pinned, zero)),
+        _any(builder, builder.select(mask, zero, pinned)),
+    ]

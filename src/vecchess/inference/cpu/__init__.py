@@ -8,7 +8,6 @@ dense           convolution by int8 dot products
 density         chooses between the two for each layer
 neurons         scale, bias, neurons and spikes of a board
 readout         the policy and value heads
-lanes           vectors in LLVM for the above
 packed_network  packs weights, allocates state and scratch
 layerwise       the engine to compare with: all time steps of a layer at once
 """

@@ -13,26 +13,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from vecchess.inference.cpu.lanes import (
+from vecchess.inference.cpu.neurons import PADDED_FILES
+from vecchess.jit import cpu_has, part
+from vecchess.llvm import (
     I8,
     I16,
     I32,
+    I64,
     Loop,
-    build,
     call,
+    constant,
+    instruction,
     load,
     load_wide,
     splat,
     store_narrow,
     vector,
 )
-from vecchess.inference.cpu.neurons import PADDED_FILES
-from vecchess.jit import cpu_has, part
 
 WIDTH = 32
 """Outputs of a tile."""
@@ -66,8 +66,7 @@ def _by_pairs() -> DotProduct:
     def add_products(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
         pairs = vector(I16, 16)
         products = call(builder, "llvm.x86.avx2.pmadd.ub.sw", pairs, [inputs, weights])
-        ones = ir.Constant(pairs, [1] * 16)
-        joined = call(builder, "llvm.x86.avx2.pmadd.wd", sums.type, [products, ones])
+        joined = call(builder, "llvm.x86.avx2.pmadd.wd", sums.type, [products, constant(I16, 1)])
         return builder.add(sums, joined)
 
     return 8, add_products
@@ -80,7 +79,7 @@ def _by_arithmetic() -> DotProduct:
         lanes, wide = 8, vector(I32, 8 * GROUP)
         products = builder.mul(builder.zext(inputs, wide), builder.sext(weights, wide))
         for nth in range(GROUP):
-            order = ir.Constant(vector(I32, lanes), [GROUP * i + nth for i in range(lanes)])
+            order = constant(I32, [GROUP * i + nth for i in range(lanes)])
             sums = builder.add(sums, builder.shuffle_vector(products, products, order))
         return sums
 
@@ -96,38 +95,32 @@ def dot_product() -> DotProduct:
     return _by_pairs() if cpu_has("avx2") else _by_arithmetic()
 
 
-def _emit_tile(
-    builder: Any,
-    spikes: Any,
-    place: Any,
-    weight: Any,
-    first: Any,
-    inputs: Any,
-    total: Any,
-    at: Any,
-    outputs: Any,
-) -> None:
+_N = types.int64
+
+
+@instruction(types.void, None, _N, None, _N, _N, None, _N, _N)
+def _add_tile(builder, spikes, place, weight, first, inputs, total, at, outputs) -> None:  # type: ignore[no-untyped-def]
     """Add one kernel rank to the sums of 8 squares and WIDTH outputs; ``inputs`` is 3 * I."""
     lanes, add_products = dot_product()
 
     def offset(start: Any, times: int, step: Any) -> Any:
-        return builder.add(start, builder.mul(ir.Constant(start.type, times), step))
+        return builder.add(start, builder.mul(I64(times), step))
 
-    one = ir.Constant(place.type, 1)
     parts = range(0, WIDTH, lanes)
-    places = [offset(offset(at, f, outputs), part, one) for f in range(8) for part in parts]
-    zero = ir.Constant(place.type, 0)
-    loop = Loop(builder, zero, inputs, GROUP, [load_wide(builder, total, p, lanes) for p in places])
+    places = [offset(offset(at, f, outputs), part, I64(1)) for f in range(8) for part in parts]
+    before = [load_wide(builder, total, p, lanes) for p in places]
+    loop = Loop(builder, I64(0), lambda i: builder.icmp_signed("<", i, inputs), before)
     row = offset(first, WIDTH, loop.index)
-    weights = [load(builder, weight, offset(row, p * GROUP, one), lanes * GROUP) for p in parts]
-    channels = builder.udiv(inputs, ir.Constant(inputs.type, 3))
-    before, after = iter(loop.carried), []
+    weights = [load(builder, weight, offset(row, p * GROUP, I64(1)), lanes * GROUP) for p in parts]
+    channels = builder.udiv(inputs, I64(3))
+    sums, after = iter(loop.carried), []
     for file in range(8):
         here = builder.add(offset(place, file, channels), loop.index)
         four = _spread_four(builder, spikes, here, lanes)
-        after += [add_products(builder, next(before), four, row) for row in weights]
-    for sums, p in zip(loop.close(after), places, strict=True):
-        store_narrow(builder, sums, total, p)
+        after += [add_products(builder, next(sums), four, row) for row in weights]
+    results = loop.close(builder.add(loop.index, I64(GROUP)), after)
+    for result, p in zip(results, places, strict=True):
+        store_narrow(builder, result, total, p)
 
 
 def _spread_four(builder: Any, spikes: Any, place: Any, lanes: int) -> Any:
@@ -135,15 +128,6 @@ def _spread_four(builder: Any, spikes: Any, place: Any, lanes: int) -> Any:
     word = builder.bitcast(builder.gep(spikes, [place]), I32.as_pointer())
     spread = splat(builder, builder.load(word, align=1), lanes)
     return builder.bitcast(spread, vector(I8, lanes * GROUP))
-
-
-@intrinsic
-def _tile_adder(typing, spikes, place, weight, first, inputs, total, at, outputs):  # type: ignore[no-untyped-def]
-    n = types.intp
-    return build(_emit_tile, spikes, n, weight, n, n, total, n, n)
-
-
-_add_tile: Any = _tile_adder
 
 
 @part

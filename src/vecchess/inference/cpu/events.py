@@ -15,49 +15,20 @@ reach output square (r, f) from rank r + d are *one* stretch of the list, from f
 and their weights start at row (1 - f) * I, the same for all of them: no test inside the loop.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.cpython.unsafe.numbers import trailing_zeros
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from vecchess.inference.cpu.lanes import Loop, build, load, store, vector
+from vecchess.chess.bitboards.bits import tz
 from vecchess.jit import inline
+from vecchess.llvm import row_adder
+from vecchess.snn.kernels.sparse_sums import list_spikes
 
 TILE = 32
 """The narrowest tile; C is a multiple of it."""
-lowest_bit: Any = trailing_zeros
 
 
-def _row_adder(width: int) -> Any:
-    """Compiled ``total[at : at + width] += sum over i in begin..end of weight[first + rows[i] :]``.
-
-    The total stays in vector registers across the loop, which numba does not do by itself
-    (measured: half the time of the plain loop at 64 channels).
-    """
-
-    def emit(  # type: ignore[no-untyped-def]
-        builder, total, at, weight, first, rows, begin, end
-    ) -> None:
-        sums = vector(total.type.pointee, width)
-        loop = Loop(builder, begin, end, 1, [load(builder, total, at, width)])
-        offset = builder.sext(builder.load(builder.gep(rows, [loop.index])), first.type)
-        row = builder.sext(load(builder, weight, builder.add(first, offset), width), sums)
-        (result,) = loop.close([builder.add(loop.carried[0], row)])
-        store(builder, result, total, at)
-
-    @intrinsic
-    def add_rows(typing, total, at, weight, first, rows, begin, end):  # type: ignore[no-untyped-def]
-        given = (total, types.intp, weight, types.intp, rows, types.intp, types.intp)
-        return build(emit, *given)
-
-    return add_rows
-
-
-_add_tile = _row_adder(TILE)
-_add_two_tiles = _row_adder(2 * TILE)
+_add_tile, _add_two_tiles = (row_adder(width, width) for width in (TILE, 2 * TILE))
 
 
 @register_jitable
@@ -123,23 +94,6 @@ def _add_rank(  # type: ignore[no-untyped-def]
 
 
 @inline
-def list_spikes(masks, num_channels, width, rows, starts):  # type: ignore[no-untyped-def]
-    """``masks: uint32[64 * C / 32]`` of one board as a list of spikes."""
-    words = num_channels // 32
-    count = 0
-    for square in range(64):
-        starts[square] = count
-        first = (square & 7) * num_channels
-        for word in range(words):
-            mask = masks[square * words + word]
-            while mask != 0:
-                rows[count] = (first + word * 32 + np.int64(lowest_bit(mask))) * width
-                count += 1
-                mask &= mask - np.uint32(1)
-    starts[64] = count
-
-
-@inline
 def mask_planes(planes, masks):  # type: ignore[no-untyped-def]
     """Bitboards ``planes: uint64[P]`` of one board as ``masks``, a plane being a channel."""
     words = (planes.shape[0] + 31) // 32
@@ -149,7 +103,7 @@ def mask_planes(planes, masks):  # type: ignore[no-untyped-def]
         bit, word = np.uint32(1) << np.uint32(plane & 31), plane >> 5
         left = planes[plane]
         while left != 0:
-            masks[np.int64(lowest_bit(left)) * words + word] |= np.uint32(bit)
+            masks[np.int64(tz(left)) * words + word] |= np.uint32(bit)
             left &= left - np.uint64(1)
 
 

@@ -13,26 +13,26 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vecchess.inference.cpu.lanes import (
+from vecchess.jit import part
+from vecchess.llvm import (
     I8,
     I16,
     I32,
+    I64,
     LANES,
     Loop,
     build,
     constant,
     load,
     load_wide,
-    prefetch,
+    prefetch_line,
     splat,
     store,
     vector,
 )
-from vecchess.jit import part
 from vecchess.snn.presets import ACTIVATION_LIMIT
 
 PADDED_FILES = 10
@@ -76,7 +76,7 @@ def _emit_update(  # type: ignore[no-untyped-def]
     """Update the C neurons of one square; arguments as of ``update_board``."""
     level = splat(builder, builder.extract_value(neuron, 0))
     fired_before = builder.load(count)
-    loop = Loop(builder, ir.Constant(channels.type, 0), channels, LANES, [fired_before])
+    loop = Loop(builder, I64(0), lambda c: builder.icmp_signed("<", c, channels), [fired_before])
     c, here = loop.index, builder.add(at, loop.index)
     x = builder.mul(load_wide(builder, total, here), load(builder, scale, c))
     x = builder.add(builder.ashr(x, splat(builder, bits)), load(builder, bias, c))
@@ -88,17 +88,18 @@ def _emit_update(  # type: ignore[no-untyped-def]
         fired, membrane = _leaky(builder, x, membrane, level)
         here_after = builder.add(new, c)
         store(builder, membrane, after, here_after)
-        prefetch(builder, after, builder.add(here_after, ahead))
+        place_ahead = builder.gep(after, [builder.add(here_after, ahead)])
+        prefetch_line(builder, place_ahead, is_written=True)
         values = builder.zext(fired, vector(I8))
     else:
         fired, values = _clipped_relu(builder, x, level)
         values = builder.trunc(values, vector(I8))
     store(builder, values, spikes, builder.add(place, c))
     mask = builder.bitcast(fired, I16)
-    word = builder.udiv(here, ir.Constant(here.type, LANES))
+    word = builder.udiv(here, I64(LANES))
     builder.store(mask, builder.gep(masks, [word]))
     number = builder.zext(builder.ctpop(mask), fired_before.type)
-    (fired_now,) = loop.close([builder.add(loop.carried[0], number)])
+    (fired_now,) = loop.close(builder.add(c, I64(LANES)), [builder.add(loop.carried[0], number)])
     builder.store(fired_now, count)
 
 

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from vecchess.inference.cpu.dense import dense_weights
 from vecchess.inference.cpu.events import event_weights
 from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, State, Sums
-from vecchess.inference.cpu.lanes import LANES
 from vecchess.inference.cpu.neurons import PADDED_FILES, ClippedRelu, Leaky
 from vecchess.inference.cpu.readout import Head, Heads
+from vecchess.llvm import LANES
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig

@@ -4,17 +4,16 @@ spikes: uint8[8 * 10 * C], masks: uint32[64 * C / 32]       as ``neurons`` leave
 policy: int32[L], wdl: int32[3]                             one step's currents are added
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from vecchess.inference.cpu.events import lowest_bit
-from vecchess.inference.cpu.lanes import LANES, build, load, splat, store, vector
+from vecchess.chess.bitboards.bits import tz
 from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.jit import inline, part
+from vecchess.llvm import LANES, instruction, load, splat, store, vector
 
 
 class Head(NamedTuple):
@@ -38,22 +37,13 @@ class Heads(NamedTuple):
     bits: np.int32
 
 
-def _emit_add_scaled(builder, total, at, weight, row, factor) -> None:  # type: ignore[no-untyped-def]
+@instruction(types.void, None, types.int64, None, types.int64, types.int32)
+def _add_scaled(builder, total, at, weight, row, factor) -> None:  # type: ignore[no-untyped-def]
+    """``total[at : at + LANES] += weight[row : row + LANES] * factor``."""
     kind = vector(total.type.pointee)
     synapses = builder.sext(load(builder, weight, row), kind)
-    if factor.type != kind.element:
-        factor = builder.trunc(factor, kind.element)
-    added = builder.mul(synapses, splat(builder, factor))
+    added = builder.mul(synapses, splat(builder, builder.trunc(factor, kind.element)))
     store(builder, builder.add(load(builder, total, at), added), total, at)
-
-
-@intrinsic
-def _scaled_adder(typing, total, at, weight, row, factor):  # type: ignore[no-untyped-def]
-    return build(_emit_add_scaled, total, types.intp, weight, types.intp, types.int32)
-
-
-_add_scaled: Any = _scaled_adder
-"""``total[at : at + LANES] += weight[row : row + LANES] * factor``."""
 
 
 @inline
@@ -88,7 +78,7 @@ def squeeze(weight, channels, spikes, masks, total):  # type: ignore[no-untyped-
         for word in range(words):
             mask = masks[square * words + word]
             while mask != 0:
-                c = word * 32 + np.int64(lowest_bit(mask))
+                c = word * 32 + np.int64(tz(mask))
                 mask &= mask - np.uint32(1)
                 factor = np.int32(spikes[here + c])
                 for v in range(0, num_values, LANES):
@@ -105,7 +95,7 @@ def add_outcome(heads, num_values, spikes, masks, sums, wdl):  # type: ignore[no
         for word in range(words):
             mask = np.uint32(masks[square * words + word])
             while mask != 0:
-                v = word * LANES + np.int64(lowest_bit(mask))
+                v = word * LANES + np.int64(tz(mask))
                 mask &= mask - np.uint32(1)
                 spike = np.int32(spikes[_place(square) * num_values + v])
                 for o in range(3):

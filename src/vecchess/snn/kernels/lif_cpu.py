@@ -8,40 +8,26 @@ stay in the first-level cache for all T steps. Same operations in the same order
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 
-from vecchess.chess.bitboards.bits import instruction
 from vecchess.jit import inline, kernel
+from vecchess.llvm import F32, I32, call, constant, instruction, load
 from vecchess.snn.kernels.surrogate import write_derivatives
 
 _ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0, 0.5, 1, 2))
 
 
-@instruction
-def _floor(typing, value):  # type: ignore[no-untyped-def]
+@instruction(types.float32, types.float32)
+def _floor(builder: Any, value: Any) -> Any:
     """numba's own floor converts to int64 and back."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        floor = builder.module.declare_intrinsic("llvm.floor", [ir.FloatType()])
-        return builder.call(floor, arguments)
-
-    return types.float32(types.float32), generate
+    return call(builder, "llvm.floor.f32", F32, [value])
 
 
-@instruction
-def _mask(typing, values, at):  # type: ignore[no-untyped-def]
+@instruction(types.uint32, None, types.int64)
+def _mask(builder: Any, values: Any, at: Any) -> Any:
     """uint32: a bit for each of ``values[at : at + 32]`` that is above 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        kind = ir.VectorType(ir.FloatType(), 32)
-        place = builder.bitcast(builder.gep(first, [arguments[1]]), kind.as_pointer())
-        zeros = ir.Constant(kind, [0.0] * 32)
-        above = builder.fcmp_ordered(">", builder.load(place, align=4), zeros)
-        return builder.bitcast(above, ir.IntType(32))
-
-    return types.uint32(values, types.int64), generate
+    zeros = constant(F32, 0, 32)
+    return builder.bitcast(builder.fcmp_ordered(">", load(builder, values, at, 32), zeros), I32)
 
 
 @inline

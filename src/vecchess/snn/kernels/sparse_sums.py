@@ -17,148 +17,58 @@ and there the taps of a kernel rank stay in registers during a loop over the spi
 Boards of gradients have an empty margin: no test inside the loop.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
 from numba import types
 
-from vecchess.chess.bitboards.bits import instruction, tz
+from vecchess.chess.bitboards.bits import tz
 from vecchess.jit import inline, kernel
+from vecchess.llvm import I1, I64, LANES, Loop, instruction, load, row_adder, store
 
 RUN = 96
 """Numbers of a gradient that are added at a time; (2 * reach + 1) * O is a multiple of it."""
 TILE = 32
 """The fewest outputs that are summed at a time; O is a multiple of it."""
-_LANES = 16
-_I64 = ir.IntType(64)
-_VECTOR = ir.VectorType(ir.FloatType(), _LANES)
 _U = np.uint64
+_add_32, _add_64, _add_96 = (row_adder(width, LANES) for width in (32, 64, 96))
 
 
-def _number(value: int) -> Any:
-    return ir.Constant(_I64, value)
-
-
-def _first(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Pointer to the first element."""
-    return context.make_array(kind)(context, builder, array).data
-
-
-def _places(builder: Any, first: Any, offset: Any, width: int) -> list[Any]:
-    """Pointers to the vectors of ``width`` numbers from ``first[offset]`` on."""
-    offsets = [builder.add(offset, _number(_LANES * lane)) for lane in range(width // _LANES)]
-    return [builder.bitcast(builder.gep(first, [at]), _VECTOR.as_pointer()) for at in offsets]
-
-
-class _Loop:
-    """A loop that adds rows to vectors in registers, as long as a word is not 0.
-
-    The word is a bitboard, or how many rows are left.
-    """
-
-    def __init__(self, builder: Any, word: Any, targets: list[Any]) -> None:
-        self._builder, self._word, self._targets = builder, word, targets
-        self._before = [builder.load(target, align=4) for target in targets]
-        self._entry = builder.block
-        self._body, self._done = (builder.append_basic_block(name) for name in ("body", "done"))
-        builder.cbranch(builder.icmp_unsigned("!=", word, _number(0)), self._body, self._done)
-        builder.position_at_end(self._body)
-        self.word = builder.phi(_I64)
-        self._totals = [builder.phi(_VECTOR) for _ in targets]
-
-    def close(self, rows: list[Any], following: Any) -> None:
-        """Add the vectors at ``rows``, go on with the word ``following``, in the end store."""
-        builder = self._builder
-        added = [
-            builder.fadd(total, builder.load(row, align=4))
-            for total, row in zip(self._totals, rows, strict=True)
-        ]
-        for phi, initial, again in zip(
-            [self.word, *self._totals], [self._word, *self._before], [following, *added],
-            strict=True,
-        ):  # fmt: skip
-            phi.add_incoming(initial, self._entry)
-            phi.add_incoming(again, self._body)
-        builder.cbranch(builder.icmp_unsigned("!=", following, _number(0)), self._body, self._done)
-        builder.position_at_end(self._done)
-        results = [builder.phi(_VECTOR) for _ in self._targets]
-        for target, result, initial, again in zip(
-            self._targets, results, self._before, added, strict=True
-        ):
-            result.add_incoming(initial, self._entry)
-            result.add_incoming(again, self._body)
-            builder.store(result, target, align=4)
-
-
-@instruction
-def _add_spikes(  # type: ignore[no-untyped-def]
-    typing, sums, at, boards, first, word, stride, margin
-):
+@instruction(types.void, None, types.int64, None, *[types.int64] * 4)
+def _add_spikes(builder, sums, at, boards, first, word, stride, margin) -> None:  # type: ignore[no-untyped-def]
     """``sums[at : at + RUN] += boards[first + place(square) :]`` for every bit of ``word``.
 
     ``place``: of a square on a board with ``margin`` more files, ``stride`` numbers a square.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        sums, at, boards, first, word, stride, margin = arguments
-        kinds = signature.args
-        targets = _places(builder, _first(context, builder, kinds[0], sums), at, RUN)
-        loop = _Loop(builder, word, targets)
-        square = builder.cttz(loop.word, ir.Constant(ir.IntType(1), 1))
-        skipped = builder.mul(builder.lshr(square, _number(3)), margin)
-        place = builder.mul(builder.add(square, skipped), stride)
-        boards = _first(context, builder, kinds[2], boards)
-        rows = _places(builder, boards, builder.add(first, place), RUN)
-        loop.close(rows, builder.and_(loop.word, builder.sub(loop.word, _number(1))))
-        return context.get_dummy_value()
-
-    u = types.uint64
-    return types.void(sums, u, boards, u, u, u, u), generate
-
-
-def _row_adder(width: int) -> Any:
-    """``totals[at : at + width] += weight[base + rows[i] :]`` for ``count`` rows from ``first``."""
-
-    @instruction
-    def add_rows(typing, totals, at, weight, base, rows, first, count):  # type: ignore[no-untyped-def]
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            totals, at, weight, base, rows, first, count = arguments
-            kinds = signature.args
-            targets = _places(builder, _first(context, builder, kinds[0], totals), at, width)
-            loop = _Loop(builder, count, targets)
-            following = builder.sub(loop.word, _number(1))
-            rows = _first(context, builder, kinds[4], rows)
-            row = builder.gep(rows, [builder.add(first, following)])
-            offset = builder.add(base, builder.sext(builder.load(row), _I64))
-            weight = _first(context, builder, kinds[2], weight)
-            loop.close(_places(builder, weight, offset, width), following)
-            return context.get_dummy_value()
-
-        u, i = types.uint64, types.int64
-        return types.void(totals, u, weight, i, rows, u, u), generate
-
-    return add_rows
-
-
-_add_32, _add_64, _add_96 = (_row_adder(width) for width in (32, 64, 96))
+    parts = range(0, RUN, LANES)
+    places = [builder.add(at, I64(part)) for part in parts]
+    before = [load(builder, sums, place) for place in places]
+    loop = Loop(builder, word, lambda left: builder.icmp_unsigned("!=", left, I64(0)), before)
+    square = builder.cttz(loop.index, I1(1))
+    skipped = builder.mul(builder.lshr(square, I64(3)), margin)
+    row = builder.add(first, builder.mul(builder.add(square, skipped), stride))
+    rows = [load(builder, boards, builder.add(row, I64(part))) for part in parts]
+    added = [builder.fadd(*pair) for pair in zip(loop.carried, rows, strict=True)]
+    left = builder.and_(loop.index, builder.sub(loop.index, I64(1)))
+    for total, place in zip(loop.close(left, added), places, strict=True):
+        store(builder, total, sums, place)
 
 
 @inline
-def _list_spikes(masks: Any, channels: Any, outputs: Any, rows: Any, starts: Any) -> None:
-    """Spikes of ``masks: uint32[64 * I / 32]``: those of square s are rows[starts[s] :
-    starts[s + 1]], each as (file * I + channel) * O."""
-    words = channels // 32
+def list_spikes(masks, num_channels, width, rows, starts):  # type: ignore[no-untyped-def]
+    """``masks: uint32[64 * C / 32]`` of one board as a list of spikes.
+
+    Those of square s are rows[starts[s] : starts[s + 1]], each as (file * C + channel) * width.
+    """
+    words = num_channels // 32
     count = 0
     for square in range(64):
         starts[square] = count
-        for k in range(words):
-            word = _U(masks[square * words + k])
-            first = (square & 7) * channels + k * 32
-            while word != _U(0):
-                rows[count] = (first + np.int64(tz(word))) * outputs
+        first = (square & 7) * num_channels
+        for word in range(words):
+            mask = masks[square * words + word]
+            while mask != 0:
+                rows[count] = (first + word * 32 + np.int64(tz(mask))) * width
                 count += 1
-                word &= word - _U(1)
+                mask &= mask - np.uint32(1)
     starts[64] = count
 
 
@@ -176,7 +86,7 @@ def sum_boards(  # type: ignore[no-untyped-def]
     across = 2 * reach + 1
     size = channels * outputs
     for n in range(begin, end):
-        _list_spikes(masks[n], channels, outputs, rows, starts)
+        list_spikes(masks[n], channels, outputs, rows, starts)
         for square in range(64):
             rank, file = square >> 3, square & 7
             at = square * outputs
@@ -186,16 +96,15 @@ def sum_boards(  # type: ignore[no-untyped-def]
             for source in range(max(rank - reach, 0), min(rank + reach, 7) + 1):
                 first, last = starts[source * 8 + left], starts[source * 8 + right + 1]
                 base = (source - rank + reach) * across * size + (reach - file) * size
-                count = _U(last - first)
                 if outputs % 96 == 0:
                     for o in range(0, outputs, 96):
-                        _add_96(sums[n], _U(at + o), weight, base + o, rows, _U(first), count)
+                        _add_96(sums[n], at + o, weight, base + o, rows, first, last)
                 elif outputs % 64 == 0:
                     for o in range(0, outputs, 64):
-                        _add_64(sums[n], _U(at + o), weight, base + o, rows, _U(first), count)
+                        _add_64(sums[n], at + o, weight, base + o, rows, first, last)
                 else:
                     for o in range(0, outputs, 32):
-                        _add_32(sums[n], _U(at + o), weight, base + o, rows, _U(first), count)
+                        _add_32(sums[n], at + o, weight, base + o, rows, first, last)
 
 
 @kernel

@@ -129,50 +129,31 @@ class _LifCpu(Function):
         return currents, carried, None, None, None
 
 
-class _HalveOnGrid(Function):
-    """floor(v / 2) on the grid of 2^-F; backward as if it were v / 2."""
+class _StraightThrough(Function):
+    """``rounding(values)`` forward; backward the identity."""
 
     @staticmethod
-    def forward(ctx: Any, membrane: Tensor, grid_bits: int) -> Tensor:
-        return torch.floor(membrane * 2.0 ** (grid_bits - 1)) * 2.0**-grid_bits
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return gradients[0] / 2, None
-
-
-class _FloorOnGrid(Function):
-    """floor on the grid of 2^-bits; backward the identity."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, bits: int) -> Tensor:
-        return torch.floor(values * 2.0**bits) * 2.0**-bits
+    def forward(ctx: Any, values: Tensor, rounding: Callable[[Tensor], Tensor]) -> Tensor:
+        return rounding(values)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return gradients[0], None
 
 
-class _Quantise(Function):
-    """Nearest multiple of 1 / scale within +-limit multiples; backward straight through."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, scale: Tensor | float, limit: float) -> Tensor:
-        return torch.round(values * scale).clamp(-limit, limit) / scale
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return gradients[0], None, None
-
-
 def quantise(values: Tensor, scale: Tensor | float, limit: float) -> Tensor:
-    """``values`` on the grid of 1 / scale (powers of two), gradients straight through."""
-    return _Quantise.apply(values, scale, limit)  # type: ignore[no-untyped-call, no-any-return]
+    """Nearest multiple of 1 / scale (powers of two) within +-limit multiples; gradients straight
+    through."""
+    return _StraightThrough.apply(  # type: ignore[no-untyped-call, no-any-return]
+        values, lambda v: torch.round(v * scale).clamp(-limit, limit) / scale
+    )
 
 
 def floor_on_grid(values: Tensor, bits: int) -> Tensor:
     """``values`` rounded down to multiples of 2^-bits, gradients straight through."""
-    return _FloorOnGrid.apply(values, bits)  # type: ignore[no-untyped-call, no-any-return]
+    return _StraightThrough.apply(  # type: ignore[no-untyped-call, no-any-return]
+        values, lambda v: torch.floor(v * 2.0**bits) * 2.0**-bits
+    )
 
 
 def clipped_relu(currents: Tensor) -> Tensor:
@@ -186,8 +167,7 @@ def lif_step(
 ) -> tuple[Tensor, Tensor]:
     """One time step: spikes (0 or 1) and the membrane after reset, shapes as ``current``."""
     limit = 1 + (membrane > 1).to(membrane.dtype)
-    halved: Tensor = _HalveOnGrid.apply(membrane, grid_bits)  # type: ignore[no-untyped-call]
-    charged = halved + current
+    charged = floor_on_grid(membrane / 2, grid_bits) + current
     spikes: Tensor = _Spike.apply(charged - limit, surrogate)  # type: ignore[no-untyped-call]
     return spikes, charged - spikes.detach()
 
