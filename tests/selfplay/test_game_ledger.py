@@ -25,11 +25,12 @@ def record(ledger: GameLedger, worker: int, folder: Path, name: str, ids: list[i
 def test_ids_come_in_ranges_and_leave_once() -> None:
     pool = GameIdPool()
     pool.add(IdSet([(0, 3), (10, 12)]))
-    assert pool.take(2).ids.tolist() == [0, 1]
-    assert pool.take(2).ids.tolist() == [2, 10]
+    assert pool.take(2).tolist() == [0, 1]
+    pool.give_back(pool.take(1))
+    assert pool.take(2).tolist() == [2, 10]
     assert len(pool) == 1
-    assert pool.take(9).ids.tolist() == [11]
-    assert pool.take(9).ids.tolist() == []
+    assert pool.take(9).tolist() == [11]
+    assert pool.take(9).tolist() == []
 
 
 def test_every_game_is_open_with_a_worker_or_recorded(tmp_path: Path) -> None:

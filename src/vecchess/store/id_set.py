@@ -35,7 +35,7 @@ class IdSet:
 
     @classmethod
     def _of_edges(cls, edges: Ids) -> "IdSet":
-        made = cls()
+        made = cls.__new__(cls)
         made._edges = edges
         return made
 

@@ -4,8 +4,11 @@ from threading import Lock
 
 import numpy as np
 
-from vecchess.store.id_set import IdSet
+from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.inflight import SavedGames
+
+NEXT_IDS = 128
+"""Ids listed at a time: a set is large or quick to change, and movers take ids at every call."""
 
 
 class GameIdPool:
@@ -14,6 +17,7 @@ class GameIdPool:
     def __init__(self) -> None:
         """An empty pool."""
         self._ids = IdSet()
+        self._next: Ids = np.empty(0, np.int64)  # to be taken before the others, ascending
         self._saved: list[SavedGames] = []
         self._lock = Lock()
 
@@ -22,12 +26,20 @@ class GameIdPool:
         with self._lock:
             self._ids |= ids
 
-    def take(self, count: int) -> IdSet:
-        """Remove and return up to ``count`` ids, the lowest first."""
+    def take(self, count: int) -> Ids:
+        """Remove and return up to ``count`` ids, the lowest first: int64[K], ascending."""
         with self._lock:
-            taken = self._ids.lowest(count)
-            self._ids -= taken
+            if len(self._next) < count and self._ids:
+                listed = self._ids.lowest(NEXT_IDS)
+                self._ids -= listed
+                self._next = np.concatenate([self._next, listed.ids])
+            taken, self._next = self._next[:count], self._next[count:]
         return taken
+
+    def give_back(self, ids: Ids) -> None:
+        """Put ids that ``take`` returned, int64[K], before the others."""
+        with self._lock:
+            self._next = np.sort(np.concatenate([ids, self._next]))
 
     def add_saved(self, games: SavedGames) -> None:
         """Add games to be resumed; their ids are not among those that ``take`` returns."""
@@ -54,9 +66,10 @@ class GameIdPool:
     def clear(self) -> None:
         """Drop all ids, so that no further game starts. Saved games stay, to be saved again."""
         with self._lock:
-            self._ids = IdSet()
+            self._ids, self._next = IdSet(), self._next[:0]
 
     def __len__(self) -> int:
         """Games left to start or to resume."""
         with self._lock:
-            return len(self._ids) + sum(games.num_games for games in self._saved)
+            listed = len(self._ids) + len(self._next)
+            return listed + sum(games.num_games for games in self._saved)

@@ -111,7 +111,7 @@ class Mover:
         rows, resumed = self._resume(rows)
         ready, vacant = self._advance(rows)
         if len(self._supply):  # other movers may need them
-            self._pool.add(IdSet.of(self._supply))
+            self._pool.give_back(self._supply)
             self._supply = self._supply[:0]
         self.busy_ns += perf_counter_ns() - start
         return (np.concatenate([ready, resumed]) if len(resumed) else ready), vacant
@@ -167,8 +167,9 @@ class Mover:
         self._log.reserve((len(rows) - done) * self._pages_a_row)
         supply = self._supply
         if not len(supply):
-            taken = self._pool.take(IDS_AT_A_TIME)
-            supply = taken.ids if taken else np.array([NO_MORE], np.int64)
+            supply = self._pool.take(IDS_AT_A_TIME)
+        if not len(supply):
+            supply = np.array([NO_MORE], np.int64)
         cursor[[SUPPLIED, GAMES_DONE, PLIES_DONE, WORDS_DONE]] = 0
         self._run_kernel(supply, rows, ready, cursor)
         self._supply = supply[cursor[SUPPLIED] :] if supply[0] != NO_MORE else supply[:0]
