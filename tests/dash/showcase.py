@@ -117,66 +117,42 @@ def long_training(
 ) -> MadeRun:
     """A training with the curves of a good one."""
     made = training_run(path, 0)
-    step = 0
     for iteration in range(1, iterations + 1):
-        made.measure(
-            "load",
-            iteration,
-            step,
-            games=96,
-            **load(
-                plies_per_s=5200 * wave(seed, iteration), sims_per_s=83_000 * wave(seed, iteration)
-            ),
-        )
-        made.measure("play", iteration, step, **results(iteration, iterations))
-        for _ in range(8):
-            step += 12
-            made.measure("learn", iteration, step, **learnt(step / (96 * iterations), seed, step))
-        made.net(256 * step, 4000 * iteration)
-        if iteration % 5 == 0 or iteration == 1:
-            made.measure("examine", iteration, step, **examined(iteration / iterations))
-            for opponent, rise in (("random", 0.48), ("greedy", 0.55)):
-                score = (
-                    0.5
-                    + rise * (iteration / iterations) ** 0.7
-                    - (0.38 if opponent == "greedy" else 0.02)
-                )
-                interval = [max(score - 0.08, 0), min(score + 0.06, 1)]
-                made.measure(
-                    "eval",
-                    iteration,
-                    step,
-                    **match(opponent, round(score, 3)) | {"score_interval": interval},
-                )
-            made.measure(
-                "gate",
-                iteration,
-                step,
-                admitted=iteration != 15,
-                opponent="the last",
-                games=240,
-                score=0.53 if iteration != 15 else 0.49,
-                sprt={"state": "accepted" if iteration != 15 else "rejected", "llr": 2.95},
-            )
+        add_iteration(made, iteration, iterations, seed)
     made.record(numbered(ended(seed), 0))
-    over = (
-        {"state": "done", "load": {}, "learning": {}}
-        if is_over
-        else {
-            "state": "learning",
-            "load": {},
-            "learning": {"step": 120, "steps": 300, "samples_per_s": 812.0, "eta_s": 12.0},
-        }
-    )
+    learning = {"step": 120, "steps": 300, "samples_per_s": 812.0, "eta_s": 12.0}
     made.status(
-        workers=[],
-        iteration=iterations,
-        iterations=iterations if is_over else 200,
-        games=96,
-        target=96,
-        **over,
-    )
+        state="done" if is_over else "learning", load={}, workers=[],
+        learning={} if is_over else learning, iteration=iteration,
+        iterations=iterations if is_over else 200, games=96, target=96,
+    )  # fmt: skip
     return made
+
+
+def add_iteration(made: MadeRun, iteration: int, iterations: int, seed: int) -> None:
+    """Everything that one iteration of ``long_training`` measures."""
+    first, last = 96 * (iteration - 1), 96 * iteration
+    rates = {
+        "plies_per_s": 5200 * wave(seed, iteration),
+        "sims_per_s": 83_000 * wave(seed, iteration),
+    }
+    made.measure("load", iteration, first, games=96, **load(**rates))
+    made.measure("play", iteration, first, **results(iteration, iterations))
+    for step in range(first + 12, last + 1, 12):
+        made.measure("learn", iteration, step, **learnt(step / (96 * iterations), seed, step))
+    made.net(256 * last, 4000 * iteration)
+    if iteration % 5 == 0 or iteration == 1:
+        made.measure("examine", iteration, last, **examined(iteration / iterations))
+        for opponent, begin, rise in (("random", 0.48, 0.48), ("greedy", 0.12, 0.55)):
+            score = begin + rise * (iteration / iterations) ** 0.7
+            interval = {"score_interval": [max(score - 0.08, 0), min(score + 0.06, 1)]}
+            made.measure("eval", iteration, last, **match(opponent, round(score, 3)) | interval)
+        passed = iteration != 15
+        made.measure(
+            "gate", iteration, last, admitted=passed, opponent="the last", games=240,
+            score=0.53 if passed else 0.49,
+            sprt={"state": "accepted" if passed else "rejected", "llr": 2.95},
+        )  # fmt: skip
 
 
 def results(iteration: int, iterations: int) -> dict[str, object]:

@@ -155,11 +155,12 @@ def _searches(summary: dict[str, Any]) -> str:
 
 
 def _histogram(lengths: dict[str, int], max_plies: int) -> str:
-    """Games by length as bars of eight heights, one a bin of 32 plies."""
+    """Games by length as bars of eight heights, one a bin."""
     if not lengths:
         return ""
-    bins = {int(key) // 32: count for key, count in lengths.items()}
-    top = max(bins.values())
-    bars = " ▁▂▃▄▅▆▇█"
-    text = "".join(bars[-(-8 * bins.get(i, 0) // top)] for i in range(max(bins) + 1))
-    return f"|{text}| 0 to {min(32 * (max(bins) + 1), max_plies)} plies"
+    from vecchess.store.stats import LENGTH_BIN
+    from vecchess.watch.game_panels import sparkline
+
+    counts = {int(low): count for low, count in lengths.items()}
+    end = min(max(counts) + LENGTH_BIN, max_plies)
+    return f"|{sparkline(counts, LENGTH_BIN)}| 0 to {end} plies"

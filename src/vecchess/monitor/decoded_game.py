@@ -4,7 +4,6 @@ Plain Python, so that no kernel has to be compiled. The moves of a game in progr
 and only new ones are decoded.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,32 +95,21 @@ class DecodedMoves:
             self._actions.append(action)
 
 
-class WorkerGames:
-    """Decodes the games that one worker shows; the moves of a game are kept between calls."""
-
-    def __init__(self, machine: int, worker: int | None) -> None:
-        """No game yet."""
-        self._machine, self._worker = machine, worker
-        self._moves: dict[int, DecodedMoves] = {}
-
-    def games(self, records: GameRecords, chess960: bool) -> Iterator[DecodedGame]:
-        """The games of ``records``, row by row; those with moves that are not legal are left out,
-        for the file may come from another version."""
-        known: dict[int, DecodedMoves] = {}
-        for row, number in enumerate(records.numbers.tolist()):
-            try:
-                moves = _decoded(self._moves.get(number), records, row, chess960)
-                game = decode_game(records, row, moves, self._machine, self._worker)
-            except DataError:
-                continue
-            known[number] = moves
-            yield game
-        self._moves = known
-
-
 def read_game(records: GameRecords, row: int, chess960: bool, machine: int) -> DecodedGame:
     """A recorded game. Raises DataError where a move is not legal."""
-    return decode_game(records, row, _decoded(None, records, row, chess960), machine, None)
+    return decode_game(records, row, decode_moves(None, records, row, chess960), machine, None)
+
+
+def decode_moves(
+    known: DecodedMoves | None, records: GameRecords, row: int, chess960: bool
+) -> DecodedMoves:
+    """The moves of game ``row``, continuing ``known``. Raises DataError."""
+    plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
+    actions = records.action[plies].tolist()
+    if known is None or not known.is_prefix_of(actions):
+        known = DecodedMoves(records.start[row], chess960)
+    known.extend(actions)
+    return known
 
 
 def decode_game(
@@ -171,15 +159,3 @@ def _termination(records: GameRecords, row: int) -> Termination:
         return Termination(records.termination[row])
     except ValueError:
         raise DataError(f"a game ended by {records.termination[row]}, which is unknown") from None
-
-
-def _decoded(
-    known: DecodedMoves | None, records: GameRecords, row: int, chess960: bool
-) -> DecodedMoves:
-    """The moves of game ``row``, continuing ``known``. Raises DataError."""
-    plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
-    actions = records.action[plies].tolist()
-    if known is None or not known.is_prefix_of(actions):
-        known = DecodedMoves(records.start[row], chess960)
-    known.extend(actions)
-    return known

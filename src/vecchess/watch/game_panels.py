@@ -21,7 +21,7 @@ def results(view: RunView, width: int) -> Text:
     lengths = {int(length): count for length, count in now.lengths.items()}
     return text.append_text(
         Text.assemble(
-            ("lengths ", QUIET), (_sparkline(lengths, 32), LIVE), f"  mean {now.mean_length:.0f}"
+            ("lengths ", QUIET), (sparkline(lengths, 32), LIVE), f"  mean {now.mean_length:.0f}"
         )
     )
 
@@ -68,7 +68,7 @@ def _ended(stats: GameStats, width: int) -> Text:
     return Text.assemble(("ended by ", QUIET), shown)
 
 
-def _sparkline(counts: dict[int, int], width: int) -> str:
+def sparkline(counts: dict[int, int], width: int) -> str:
     """A histogram, a character a bin of ``width``."""
     if not counts:
         return ""

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -32,7 +33,7 @@ from vecchess.dash.play.parse_requests import (
     TextRequest,
     read_request,
 )
-from vecchess.dash.play.service import PlayService
+from vecchess.dash.play.service import PlayService, game_as_pgn, game_from_text, position
 from vecchess.errors import VecchessError
 
 NO_STORE = {"Cache-Control": "no-store"}
@@ -46,13 +47,22 @@ def play_routes(service: PlayService) -> list[Route]:
 
     return [
         Route("/", offer, methods=["GET"]),
-        _answer("/position", service, GameRequest, service.position),
-        _answer("/read", service, TextRequest, service.read),
-        _answer("/pgn", service, PgnRequest, service.pgn),
+        _answer("/position", service, GameRequest, _in_thread(position)),
+        _answer("/read", service, TextRequest, _in_thread(game_from_text)),
+        _answer("/pgn", service, PgnRequest, _in_thread(game_as_pgn)),
         _answer("/spikes", service, NetworkRequest, service.spike_trace),
         _stream("/move", service, MoveRequest, service.move),
         _stream("/analyse", service, AnalysisRequest, service.analyse),
     ]
+
+
+def _in_thread(
+    work: Callable[[RequestModel], dict[str, Any]],
+) -> Callable[[RequestModel], Awaitable[dict[str, Any]]]:
+    async def answer(asked: RequestModel) -> dict[str, Any]:
+        return await run_in_threadpool(work, asked)
+
+    return answer
 
 
 def _answer(

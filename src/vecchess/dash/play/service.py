@@ -88,20 +88,8 @@ class PlayService:
             "analysis_sims": MOST_ANALYSIS_SIMS,
         }
 
-    async def position(self, asked: GameRequest) -> dict[str, Any]:
-        """The facts of a game; raises ConfigError, as all methods below."""
-        return await run_in_threadpool(_position, asked)
-
-    async def read(self, asked: TextRequest) -> dict[str, Any]:
-        """A game from text."""
-        return await run_in_threadpool(_read, asked)
-
-    async def pgn(self, asked: PgnRequest) -> dict[str, Any]:
-        """A game as text."""
-        return {"pgn": await run_in_threadpool(_pgn, asked)}
-
     async def spike_trace(self, asked: NetworkRequest) -> dict[str, Any]:
-        """The network's spikes at the position; also raises HelperFailed."""
+        """The network's spikes at the position; raises ConfigError and HelperFailed."""
         net = await self._net(asked.network)
         await run_in_threadpool(_game_with_moves, asked)
         if net == MATERIAL_NET:
@@ -113,7 +101,7 @@ class PlayService:
     async def move(self, asked: MoveRequest) -> AsyncIterator[dict[str, Any]]:
         """The game after the network's move, and the line it expects; "starting" may come before.
 
-        Also raises HelperFailed and Busy.
+        Raises ConfigError, HelperFailed and Busy.
         """
         net = await self._net(asked.network)
         game = await run_in_threadpool(_game_with_moves, asked)
@@ -125,7 +113,7 @@ class PlayService:
             strength = PlayStrength(asked.sims, asked.elo)
             move, line = await engine.move(game.board, strength)
         after = asked.model_copy(update={"moves": (*uci_moves(game), move.uci())})
-        yield {"game": await run_in_threadpool(_position, after), "line": line}
+        yield {"game": await run_in_threadpool(position, after), "line": line}
 
     async def analyse(self, asked: AnalysisRequest) -> AsyncIterator[dict[str, Any]]:
         """The network's best lines, repeatedly while it searches; otherwise as ``move``."""
@@ -148,20 +136,23 @@ class PlayService:
             raise ConfigError(f'there is no network "{name}" any more: choose another') from None
 
 
-def _position(asked: GameRequest) -> dict[str, Any]:
+def position(asked: GameRequest) -> dict[str, Any]:
+    """The facts of a game; raises ConfigError, as the two below."""
     game = read_game(asked.start, asked.moves)
     if asked.typed is not None:
         game = read_game(asked.start, with_typed(game, asked.typed))
     return game_facts(game)
 
 
-def _read(asked: TextRequest) -> dict[str, Any]:
+def game_from_text(asked: TextRequest) -> dict[str, Any]:
+    """The facts of a game that is given as text."""
     if asked.chess960 is not None:
         return game_facts(read_game(chess960_start(asked.chess960), ()))
     return game_facts(read_text(asked.text))
 
 
-def _pgn(asked: PgnRequest) -> str:
+def game_as_pgn(asked: PgnRequest) -> dict[str, Any]:
+    """A game as text."""
     game = read_game(asked.start, asked.moves)
     outcome = outcome_of(game.board)
     tags = {
@@ -173,7 +164,7 @@ def _pgn(asked: PgnRequest) -> str:
     }
     if reason := (outcome["reason"] if outcome else asked.termination):
         tags["Termination"] = reason
-    return write_pgn(game, tags)
+    return {"pgn": write_pgn(game, tags)}
 
 
 def _game_with_moves(asked: GameRequest) -> UciGame:
