@@ -13,7 +13,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, distributed
+from torch import distributed
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, Device
@@ -72,54 +72,26 @@ def close_group(is_whole: bool) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(distributed.group.WORLD))
 
 
-class Collectives:
-    """Collectives of tensors that end with an error that names a lost rank."""
+def carry_out(start: "Callable[[], Work]", control: ControlPlane, timeout_s: float) -> None:
+    """Carry out a collective, while a lost rank ends it with an error that names the rank.
 
-    def __init__(self, control: ControlPlane, timeout_s: float) -> None:
-        """``timeout_s``: for a rank that has not come."""
-        self._control, self._timeout_s = control, timeout_s
+    ``timeout_s``: for a rank that has not come. On a GPU this also waits for the collective itself,
+    which costs a fraction of a millisecond a step; a rank that hangs is then named before NCCL's
+    watchdog ends the process.
+    """
 
-    def all_reduce_(self, tensors: list[Tensor]) -> None:
-        """Replace each tensor by its sum: float64 and integers in float64, others in float32."""
-        is_wide = [t.dtype == torch.float64 or not t.is_floating_point() for t in tensors]
-        for wide, dtype in ((False, torch.float32), (True, torch.float64)):
-            bucket = [t for t, one in zip(tensors, is_wide, strict=True) if one is wide]
-            if bucket:
-                flat = torch.cat([tensor.detach().reshape(-1).to(dtype) for tensor in bucket])
-                self._wait_for(partial(distributed.all_reduce, flat, async_op=True))
-                sums = flat.split([tensor.numel() for tensor in bucket])
-                for tensor, part in zip(bucket, sums, strict=True):
-                    tensor.detach().copy_(part.reshape(tensor.shape))
+    def is_done() -> bool:
+        if not work.is_completed():
+            sleep(POLL_S)
+        return bool(work.is_completed())
 
-    def broadcast_(self, tensors: list[Tensor]) -> None:
-        """Replace each tensor by rank 0's, byte for byte."""
-        parts = [tensor.detach().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors]
-        flat = torch.cat(parts)
-        self._wait_for(partial(distributed.broadcast, flat, src=0, async_op=True))
-        received = flat.split([part.numel() for part in parts])
-        for tensor, part in zip(tensors, received, strict=True):
-            aligned = part.clone()
-            tensor.detach().copy_(aligned.view(tensor.dtype).reshape(tensor.shape))
-
-    def _wait_for(self, start: "Callable[[], Work]") -> None:
-        """Carry out a collective while the control plane is watched.
-
-        On a GPU this also waits for the collective itself, which costs a fraction of a millisecond
-        a step; a rank that hangs is then named before NCCL's watchdog ends the process.
-        """
-
-        def is_done() -> bool:
-            if not work.is_completed():
-                sleep(POLL_S)
-            return bool(work.is_completed())
-
-        self._control.enter()
-        try:
-            work = start()
-            self._control.wait_for(is_done, self._timeout_s, "a sum over ranks")
-            work.wait()
-        except RuntimeError as error:  # a connection of torch's broke
-            self._control.find_cause(first_line(error))
+    control.enter()
+    try:
+        work = start()
+        control.wait_for(is_done, timeout_s, "a sum over ranks")
+        work.wait()
+    except RuntimeError as error:  # a connection of torch's broke
+        control.find_cause(first_line(error))
 
 
 def _connect(info: RankInfo, device: torch.device, store: "Store") -> None:

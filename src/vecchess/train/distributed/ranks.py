@@ -15,16 +15,17 @@ import hashlib
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from vecchess import __version__
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.runtime.devices import CPU, Device, num_cores, see_only
 from vecchess.train.distributed.collectives import (
-    Collectives,
+    carry_out,
     close_group,
     open_group,
     require_backend,
@@ -90,14 +91,32 @@ class Ranks:
         float64 and integers (up to 2^53) are summed in float64, all others in float32. Raises
         RankLost, or SharedError where another rank fails meanwhile.
         """
-        if self._control is not None:
-            Collectives(self._control, self._timeout_s).all_reduce_(tensors)
+        if self._control is None:
+            return
+        is_wide = [t.dtype == torch.float64 or not t.is_floating_point() for t in tensors]
+        for wide, dtype in ((False, torch.float32), (True, torch.float64)):
+            bucket = [t for t, one in zip(tensors, is_wide, strict=True) if one is wide]
+            if bucket:
+                flat = torch.cat([tensor.detach().reshape(-1).to(dtype) for tensor in bucket])
+                start = partial(distributed.all_reduce, flat, async_op=True)
+                carry_out(start, self._control, self._timeout_s)
+                sums = flat.split([tensor.numel() for tensor in bucket])
+                for tensor, part in zip(bucket, sums, strict=True):
+                    tensor.detach().copy_(part.reshape(tensor.shape))
 
     def broadcast_(self, tensors: list[Tensor]) -> None:
         """Give every rank rank 0's content of each tensor, byte for byte; shapes and dtypes as
         there. Raises as ``all_reduce_``."""
-        if self._control is not None:
-            Collectives(self._control, self._timeout_s).broadcast_(tensors)
+        if self._control is None:
+            return
+        own = [tensor.detach().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors]
+        flat = torch.cat(own)
+        start = partial(distributed.broadcast, flat, src=0, async_op=True)
+        carry_out(start, self._control, self._timeout_s)
+        received = flat.split([part.numel() for part in own])
+        for tensor, part in zip(tensors, received, strict=True):
+            aligned = part.clone()
+            tensor.detach().copy_(aligned.view(tensor.dtype).reshape(tensor.shape))
 
     def broadcast_bytes(self, data: bytes) -> bytes:
         """Rank 0's ``data`` on all ranks; theirs is ignored."""
