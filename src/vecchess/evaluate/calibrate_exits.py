@@ -38,12 +38,6 @@ from vecchess.store.sources import read_games
 from vecchess.store.targets import lay_out_targets
 
 SCHEMA = 1
-TARGET_PLAYED = "played"
-"""Every policy target is all on the move that was played."""
-TARGET_SEARCH = "search"
-"""Every policy target is a search's."""
-TARGET_MIXED = "mixed"
-"""A search's where there is one, else all on the move that was played."""
 SHORTEST_HASH = 8
 """A file whose name is so much of its sha256, or more, is named by its content."""
 FEW_POSITIONS = 2000
@@ -177,9 +171,10 @@ def _has_target(records: GameRecords, sample: ReplayedPositions) -> NDArray[np.b
 
 
 def _kind_of_target(num_searched: int, num_positions: int) -> str:
+    """Whether policy targets are a search's, all on the move that was played, or either."""
     if num_searched == num_positions:
-        return TARGET_SEARCH
-    return TARGET_MIXED if num_searched else TARGET_PLAYED
+        return "search"
+    return "mixed" if num_searched else "played"
 
 
 def _scored_traces(

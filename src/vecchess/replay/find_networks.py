@@ -1,6 +1,5 @@
 """The networks that played recorded games, found among those a run has kept."""
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +44,11 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
     for net in missing:
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
-    files = _kept_networks(run)
+    kept = [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
     for net in missing:
-        file = next((file for file in _by_hash_first(files, net) if _sha256(file) == net), None)
+        # those named by the hash first, so that most need not be read
+        files = sorted(kept, key=lambda file: not net.startswith(file.stem))
+        file = next((file for file in files if _sha256(file) == net), None)
         if file is None:
             raise NetworkError(
                 f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
@@ -55,15 +56,6 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
             )
         files_of[net] = str(file)
     return files_of
-
-
-def _kept_networks(run: RunFolder) -> list[Path]:
-    return [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
-
-
-def _by_hash_first(files: Iterable[Path], net: str) -> Iterator[Path]:
-    """Files named by the hash come first, so that most need not be read."""
-    yield from sorted(files, key=lambda file: not net.startswith(file.stem))
 
 
 def _sha256(file: Path) -> str:

@@ -40,33 +40,28 @@ class PairCounter:
     def add(self, ended: Iterable[MatchGame]) -> None:
         """Add games that ended."""
         self._waiting |= {game.number: game for game in ended}
-        while not self.is_decided:
-            first = len(self.games)
-            pair = [self._waiting.pop(number, None) for number in (first, first + 1)]
-            whole = [game for game in pair if game is not None]
-            if len(whole) < 2:
-                self._waiting |= {game.number: game for game in whole}
-                return
-            self._count(whole)
+        while not self.is_decided and (pair := self._take_pair(len(self.games))):
+            self.games += pair
+            self._ptnml[round(2 * sum(game.first_points for game in pair))] += 1
+            if self._sprt:
+                self.sprt = self._sprt.judge(self._ptnml)
 
     def add_rest(self) -> None:
         """Count the other complete pairs in the score: no more games will come.
 
         They come before pairs that took longer, so the test does not look at them.
         """
-        if self.is_decided:
-            return
-        for number in sorted(self._waiting):
-            pair = [self._waiting.get(number), self._waiting.get(number + 1)]
-            whole = [game for game in pair if game is not None]
-            if number % 2 == 0 and len(whole) == 2:
-                self.games += whole
+        if not self.is_decided:
+            for number in sorted(self._waiting):
+                if number % 2 == 0:
+                    self.games += self._take_pair(number)
 
-    def _count(self, pair: list[MatchGame]) -> None:
-        self.games += pair
-        self._ptnml[round(2 * sum(game.first_points for game in pair))] += 1
-        if self._sprt:
-            self.sprt = self._sprt.judge(self._ptnml)
+    def _take_pair(self, number: int) -> list[MatchGame]:
+        """The games ``number`` and the next; empty unless both wait."""
+        both = (number, number + 1)
+        if not all(one in self._waiting for one in both):
+            return []
+        return [self._waiting.pop(one) for one in both]
 
     @property
     def score(self) -> Score | None:
