@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess.config import SelfplayConfig
+from vecchess.config.analysis_settings import NetworkUse
 from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, notes, print_json, print_rows, results
 from vecchess_cli.settings_options import settings_options
@@ -27,7 +27,7 @@ COLUMNS = {
 after all T steps; share of best moves equal to those at T; divergence from the policy at T."""
 
 
-@settings_options(SelfplayConfig, {"Options": OPTIONS})
+@settings_options(NetworkUse, {"Options": OPTIONS})
 def calibrate(
     settings: dict[str, Any],
     net: Annotated[Path, typer.Argument(help="A network file (.safetensors).")],

@@ -66,7 +66,7 @@ def calibrate(
 ) -> dict[str, Any]:
     """Measure, choose, store; returns the facts, ready for JSON.
 
-    resources: settings of ``SelfplayConfig`` as gpus and backend, None for the default. Raises
+    resources: settings of ``NetworkUse`` by name, None for the default. Raises
     ConfigError, NetworkError or DataError before anything is written where the network, the games
     or the destination cannot be used.
     """
