@@ -22,7 +22,7 @@ from tests.monitor.runs import (
     state_of,
     training_run,
 )
-from tests.watch.terminal import plainly
+from tests.system.commands import inside
 from vecchess.chess.rules import Termination
 from vecchess.config import TrainConfig, to_toml
 from vecchess.errors import ConfigError
@@ -219,11 +219,11 @@ def test_a_file_is_written_whole(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
     out = tmp_path / "a.html"
-    done = plainly(["report", str(made.path), "--out", str(out), "--json"])
+    done = inside("report", made.path, "--out", out, "--json")
     assert (done.returncode, done.stderr) == (0, f"written to {out}\n")
     assert json.loads(done.stdout)["file"] == str(out)
     assert out.read_text().startswith("<!doctype html>")
-    refused = plainly(["report", str(tmp_path)])
+    refused = inside("report", tmp_path)
     assert refused.returncode == 2
     assert "is not a run" in refused.stderr
 

@@ -11,7 +11,6 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pyte
 
@@ -118,14 +117,3 @@ class Terminal:
         self.written += data
         self._stream.feed(data)
         return bool(data)
-
-
-def plainly(
-    arguments: list[str], cwd: Path | None = None, **environ: str
-) -> subprocess.CompletedProcess[str]:
-    """Run ``vecchess`` without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "vecchess_cli.main", *arguments],
-        capture_output=True, text=True, timeout=TIMEOUT_S, cwd=cwd, env=os.environ | environ,
-        check=False,
-    )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.monitor.runs import MadeRun, load, match, selfplay_run, state_of, training_run
-from tests.watch.terminal import plainly
+from tests.system.commands import inside
 from vecchess.watch import plain_lines as module
 from vecchess.watch.follow import RunFollower, newest_run
 from vecchess.watch.plain_lines import watch_lines
@@ -174,7 +174,7 @@ def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_is_refused_in_a_line(tmp_path: Path) -> None:
-    done = plainly(["watch", str(tmp_path / "nowhere")])
+    done = inside("watch", tmp_path / "nowhere")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "is not a run: it has no config.toml" in done.stderr
