@@ -79,7 +79,7 @@ class SimulatedHandle(WorkerProcess):
             "index": plan.index,
             "seed": plan.shard_prefix,
             "prefix": plan.shard_prefix,
-            "games_folder": str(plan.games_folder),
+            "games_folder": str(plan.run.games),
             "pulse": pulse,
             "word": str(self.words / f"{plan.shard_prefix}.json"),
         }

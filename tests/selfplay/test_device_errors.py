@@ -87,9 +87,7 @@ def test_a_worker_reports_its_device_in_one_line(
     monkeypatch.setattr(worker, "build_server", fail)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    plan = WorkerPlan(
-        0, CPU, SelfplayConfig(slots=8), net, tmp_path, tmp_path, tmp_path, "0000", SHARE
-    )
+    plan = WorkerPlan(0, CPU, SelfplayConfig(slots=8), net, RunFolder(tmp_path), "0000", SHARE)
     mine, theirs = multiprocessing.Pipe()
     with pytest.raises(SystemExit) as left:
         run_worker(plan, theirs, [0, 0])
@@ -168,7 +166,7 @@ def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAss
         dying = parent.pool.workers[0]
         assert isinstance(dying, DyingWorker)
         name = f"{dying.plan.shard_prefix}-000000.npz"
-        shard(dying.plan.games_folder, name, [dying.first_game])
+        shard(dying.plan.run.games, name, [dying.first_game])
         _die(parent, LOST)
     assert (parent.ledger.num_recorded, parent.restarts) == (8, 8)
     _die(parent, LOST)

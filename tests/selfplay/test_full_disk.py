@@ -118,7 +118,7 @@ LINES = list[str]()
 def report_shard(assigner: WorkAssigner, name: str, ids: list[int]) -> None:
     """A worker's message about a shard that it has written."""
     worker: Any = assigner.pool.workers[0]
-    path, games = worker.plan.games_folder / f"{worker.plan.shard_prefix}-{name}", made_up(ids)
+    path, games = worker.plan.run.games / f"{worker.plan.shard_prefix}-{name}", made_up(ids)
     entry = ShardEntry(path.name, write_shard(path, games), GameStats.of(games))
     ranges = IdSet.of(np.array(ids, np.int64)).ranges
     message = {"kind": "shard", "entry": entry.to_dict(), "ranges": ranges}
@@ -165,7 +165,7 @@ def test_a_worker_that_dies_while_the_disk_is_full_is_replaced_when_there_is_roo
     dead = assigner.pool.workers[0]
     for number in range(2):
         name = f"{dead.plan.shard_prefix}-{number:06d}.npz"
-        write_shard(dead.plan.games_folder / name, made_up([2 * number, 2 * number + 1]))
+        write_shard(dead.plan.run.games / name, made_up([2 * number, 2 * number + 1]))
     for _ in range(3):
         assigner.poll()
         assert assigner.pool.workers[0] is dead

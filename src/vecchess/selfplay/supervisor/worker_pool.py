@@ -50,9 +50,7 @@ class WorkerPool:
             device=self._devices[index],
             config=self._config,
             net=net,
-            games_folder=self._run.games,
-            live_folder=self._run.live,
-            inflight_folder=self._run.inflight,
+            run=self._run,
             shard_prefix=prefix,
             share=replace(share, slots=slots),
         )

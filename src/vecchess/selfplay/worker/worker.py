@@ -6,7 +6,6 @@ import traceback
 from collections.abc import MutableSequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
@@ -26,6 +25,7 @@ from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved_games
 from vecchess.store.manifest import ShardEntry
+from vecchess.store.run_folder import RunFolder
 
 STATS_INTERVAL_S = 0.5
 BEHIND_S = 0.02
@@ -40,11 +40,7 @@ class WorkerPlan:
     config: SelfplayConfig
     net: str
     """Network file, or name of a built-in one."""
-    games_folder: Path
-    live_folder: Path
-    """Folder for a few games in progress, for people."""
-    inflight_folder: Path
-    """Folder in which all games in progress are saved."""
+    run: RunFolder
     shard_prefix: str
     share: Share
 
@@ -92,16 +88,16 @@ class Worker:
             plan.config, plan.net, plan.device, share, self._pool, self._report_line
         )
         self._writer = ShardWriter(
-            plan.games_folder,
+            plan.run.games,
             plan.shard_prefix,
             plan.config.shard_games,
             plan.config.shard_interval_s,
             self._on_shard,
             self._report_line,
         )
-        self._live = LiveGames(plan.live_folder, plan.index)
+        self._live = LiveGames(plan.run.live, plan.index)
         self._saver = InflightSaver(
-            plan.inflight_folder / f"{plan.shard_prefix}.npz",
+            plan.run.inflight / f"{plan.shard_prefix}.npz",
             plan.config.inflight_interval_s,
             self._report_line,
         )
@@ -187,7 +183,7 @@ class Worker:
     def _add_games(self, ids: IdSet, files: list[str]) -> None:
         """Play the games ``ids``, and resume those that are saved in ``files``."""
         if files:
-            folder, net = self._plan.inflight_folder, self._server.net_sha
+            folder, net = self._plan.run.inflight, self._server.net_sha
             if saved := read_saved_games(folder, files, ids, net, self._report_line):
                 self._pool.add_saved(saved)
                 ids -= IdSet.of(saved.records.numbers)
