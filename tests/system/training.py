@@ -6,13 +6,14 @@ from typing import Any
 
 from tests.system.commands import inside, last_json
 from vecchess.store.metrics import THROUGHPUT
+from vecchess.train.selfplay_source import LOAD_FACTS
 
 QUICK = [
     "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
     "--max-plies", 24, "--eval-every", 0, "--loaders", 0,
 ]  # fmt: skip
 """Without loaders, processes that give the same batches and take seconds to import torch."""
-CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net")
+CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net", *LOAD_FACTS)
 PGN = """[Event "?"]
 [Result "1-0"]
 
