@@ -6,9 +6,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
 
 from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, path_write_error, write_atomically
@@ -59,7 +56,7 @@ class CheckpointFolder:
         files = self._files()
         for file in reversed(files):
             try:
-                return load_checkpoint(file)[0]
+                return _read_whole(file)
             except DataError as error:
                 report_line(f"{error}; taking the one before it")
         if files:
@@ -95,19 +92,17 @@ class CheckpointFolder:
                 file.unlink(missing_ok=True)
 
 
-def load_checkpoint(file: Path) -> tuple[bytes, dict[str, Tensor], dict[str, Any]]:
-    """The content of a checkpoint, and its tensors and metadata.
-
-    Raises DataError where it is damaged or was written by a newer vecchess.
-    """
+def _read_whole(file: Path) -> bytes:
+    """The content of a checkpoint; raises DataError where it is damaged or of a newer vecchess."""
     try:
         with open_regular(file) as opened:
             data = opened.read()
-        return data, *decode_checkpoint(data)
+        decode_checkpoint(data)
     except OSError as error:
         raise DataError(f"cannot read the checkpoint {file}: {error.strerror}") from None
     except DataError as error:
         raise DataError(f"checkpoint {file}: {error}") from None
+    return data
 
 
 def _progress(file: Path) -> tuple[int, int]:
