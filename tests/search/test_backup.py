@@ -75,7 +75,7 @@ def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -
     openings.write_text("8/8/4k3/8/8/3QK3/8/8 w - -\n8/5k2/8/8/2R5/4K3/p7/8 b - -\n")
     game = GameConfig(max_plies=30, openings=openings)
     server = server_of(game, SETTINGS[name], LoudBackend(4), seats=4)
-    server.pool.add(IdSet([(0, 6)]))
+    server.pool.add(IdSet([(0, 4)]))
     mover, engine = server.movers[0], server.engine
     assert isinstance(mover, SearchMover)
     ready, _ = mover.play(mover.rows)

@@ -48,8 +48,8 @@ def first_mates(positions: Positions) -> np.ndarray:
 
 @pytest.mark.parametrize("below", [20, 80, 300, 500])
 def test_every_mate_in_random_games_is_seen(below: int) -> None:
-    numbers = np.arange(6000, dtype=np.int64)
-    positions, codes, _ = play_random(start_positions(6000), numbers, below, below)
+    numbers = np.arange(3000, dtype=np.int64)
+    positions, codes, _ = play_random(start_positions(3000), numbers, below, below)
     positions = np.ascontiguousarray(positions[codes == Termination.ONGOING])
     assert (mating_moves(positions) == first_mates(positions)).all()
 
