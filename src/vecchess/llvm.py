@@ -141,12 +141,13 @@ class Loop:
         return results[1:]
 
 
-def row_adder(width: int, register: int) -> Any:
+def row_adder(width: int, register: int, step: int) -> Any:
     """``add_rows(total, at, weight, base, rows, begin, end)`` for kernels:
 
-    ``total[at : at + width] += weight[base + rows[i] :]`` for i from end - 1 down to begin. The
-    total stays in vector registers across the loop, ``register`` numbers each, which numba does not
-    do by itself (measured: half the time of the plain loop at 64 channels).
+    ``total[at : at + width] += weight[base + rows[i] :]`` for i from begin to end - 1 (step 1; 5 %
+    faster for integers), or the other way round (step -1). The total stays in vector registers
+    across the loop, ``register`` numbers each, which numba does not do by itself (measured: half
+    the time of the plain loop at 64 channels).
     """
     parts = range(0, width, register)
 
@@ -154,9 +155,12 @@ def row_adder(width: int, register: int) -> Any:
     def add_rows(builder, total, at, weight, base, rows, begin, end) -> None:  # type: ignore[no-untyped-def]
         places = [builder.add(at, I64(part)) for part in parts]
         before = [load(builder, total, place, register) for place in places]
-        loop = Loop(builder, end, lambda i: builder.icmp_signed(">", i, begin), before)
-        index = builder.sub(loop.index, I64(1))
-        offset = builder.sext(builder.load(builder.gep(rows, [index])), I64)
+        if step > 0:
+            loop = Loop(builder, begin, lambda i: builder.icmp_signed("<", i, end), before)
+        else:
+            last = builder.sub(end, I64(1))
+            loop = Loop(builder, last, lambda i: builder.icmp_signed(">=", i, begin), before)
+        offset = builder.sext(builder.load(builder.gep(rows, [loop.index])), I64)
         first = builder.add(base, offset)
         sums = []
         for part, carried in zip(parts, loop.carried, strict=True):
@@ -165,8 +169,9 @@ def row_adder(width: int, register: int) -> Any:
                 sums.append(builder.add(carried, builder.sext(row, carried.type)))
             else:
                 sums.append(builder.fadd(carried, row))
-        for place, sum_ in zip(places, loop.close(index, sums), strict=True):
-            store(builder, sum_, total, place)
+        sums = loop.close(builder.add(loop.index, I64(step)), sums)
+        for place, added in zip(places, sums, strict=True):
+            store(builder, added, total, place)
 
     return add_rows
 

@@ -29,7 +29,7 @@ RUN = 96
 TILE = 32
 """The fewest outputs that are summed at a time; O is a multiple of it."""
 _U = np.uint64
-_add_32, _add_64, _add_96 = (row_adder(width, LANES) for width in (32, 64, 96))
+_add_32, _add_64, _add_96 = (row_adder(width, LANES, step=-1) for width in (32, 64, 96))
 
 
 @instruction(types.void, None, types.int64, None, *[types.int64] * 4)
