@@ -58,9 +58,9 @@ def test_every_kind_of_display_sees_a_run(
             assert supervisor.play(saved(tmp_path, network(1)), range(32)).stats.games == 32
     assert_a_terminal_sees_every_worker(terminal.getvalue(), tree is SEARCHED)
     assert_lines_tell_how_it_goes(log.getvalue().splitlines(), tree is SEARCHED)
-    assert quiet.getvalue() == ""
+    assert "plies/s" not in quiet.getvalue()  # kernels may have been compiled, which it tells
     hushed.report_line("worker 1 [cpu] died")
-    assert quiet.getvalue() == "worker 1 [cpu] died\n"
+    assert quiet.getvalue().endswith("worker 1 [cpu] died\n")
 
 
 def assert_a_terminal_sees_every_worker(drawn: str, searches: bool) -> None:
