@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vecchess.ray_launcher.run_ray import selfplay_commands, training_commands
+from vecchess.ray_launcher.run_ray import fleet_seed, selfplay_commands, training_commands
 
 
 def test_runs_of_a_fleet_have_folders_and_seeds_of_their_own(tmp_path: Path) -> None:
@@ -12,6 +12,13 @@ def test_runs_of_a_fleet_have_folders_and_seeds_of_their_own(tmp_path: Path) -> 
         [*common, f"{tmp_path}/0", "--gpus", "all", "--seed", "7"],
         [*common, f"{tmp_path}/1", "--gpus", "all", "--seed", "8"],
     ]
+
+
+def test_seeds_of_two_fleets_are_a_million_nodes_apart(tmp_path: Path) -> None:
+    one, two = fleet_seed(tmp_path / "a"), fleet_seed(tmp_path / "b")
+    assert one == fleet_seed(tmp_path / "x" / ".." / "a")
+    assert abs(one - two) >= 1 << 20
+    assert 0 <= one < 1 << 52
 
 
 def test_an_existing_run_is_resumed_with_its_settings(tmp_path: Path) -> None:

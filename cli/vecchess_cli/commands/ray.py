@@ -1,7 +1,6 @@
 """``vecchess ray``: the same commands on the nodes of a Ray cluster."""
 
 import json
-import os
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -44,21 +43,22 @@ def ray_selfplay(
     """Play independent runs, one a node, in a folder that all nodes share.
 
     All other options are those of "vecchess selfplay". Node i plays in RUN_DIR/i with seed SEED +
-    i; an existing run is resumed. Where one fails, and at Ctrl-C, all save and end.
+    i, or a seed made from the folder's path and i where none is given; an existing run is resumed.
+    Where one fails, and at Ctrl-C, all save and end.
 
     Example:  vecchess ray selfplay --nodes 4 --gpus-per-node 8 --net my.safetensors --run-dir fleet
     """
     from vecchess.config import SelfplayConfig, load_config
-    from vecchess.ray_launcher.run_ray import selfplay_commands
+    from vecchess.ray_launcher.run_ray import fleet_seed, selfplay_commands
 
     given = _values(selfplay.selfplay, context.args)
     settings = load_config(SelfplayConfig, given, given["config"])
     run_dir = given["run_dir"] or Path("runs") / f"fleet-{datetime.now():%Y%m%d-%H%M%S}"
     own = _device(settings.gpus, gpus_per_node)
-    has_settings = (
-        bool(given["config"]) or given["seed"] is not None or "VECCHESS_SEED" in os.environ
-    )
-    commands = selfplay_commands(context.args, run_dir, own, settings.seed, has_settings, nodes)
+    has_seed = "seed" in settings.model_fields_set
+    seed = settings.seed if has_seed else fleet_seed(run_dir)
+    has_settings = has_seed or bool(given["config"])
+    commands = selfplay_commands(context.args, run_dir, own, seed, has_settings, nodes)
     return _run(lambda _: commands, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
 
 

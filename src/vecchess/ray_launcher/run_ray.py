@@ -1,6 +1,7 @@
 """One command on each node of a Ray cluster, from connecting to one exit code."""
 
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,12 @@ def run_on_nodes(
                 process.start(command, os.getcwd(), settings)
             results = wait_for_nodes(processes, stop, report_line)
     return joined_code(results, stop.reason), results
+
+
+def fleet_seed(run_dir: Path) -> int:
+    """The seed of a fleet's node 0 where none is given: 32 bits of the folder's path, then 20 bits
+    for nodes, so that two fleets play different games."""
+    return zlib.crc32(os.fsencode(run_dir.resolve())) << 20
 
 
 def selfplay_commands(
