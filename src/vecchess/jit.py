@@ -5,6 +5,8 @@ it would go unnoticed. Here the kernels of a folder have a cache directory named
 every source file they may be made of (that folder and those below it, ``STACK``), the numba
 version and the processor, under the user's cache directory. Nothing in it depends on where the
 sources lie, so a second checkout of the same sources finds the kernels compiled.
+
+Decisions 41, 197 and 207.
 """
 
 import hashlib

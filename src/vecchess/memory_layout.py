@@ -16,6 +16,8 @@ A field ``Array[X]`` holds the address of the first of many ``X``, numbers or re
 ``forest.nodes[index]`` is one of them. ``Annotated[Array[X], 12]`` is twelve of them in the record
 itself, and a field whose type is a record class is such a record within this one.
 ``Annotated[I32, "other"]`` is another name for the memory of the field ``other``.
+
+Decision 206.
 """
 
 import operator

@@ -2,6 +2,8 @@
 
 Three rounds of the finaliser of splitmix64 (Steele, Lea, Flood 2014), each taking in one more
 word. There is no state, so games depend neither on each other nor on the worker.
+
+Decision 23.
 """
 
 from typing import Any

@@ -6,4 +6,6 @@
   opened, checked, and timed
 - ``training``, ``loading`` training steps, and batches from recorded games
 - ``paired_timing`` entrants timed in turns
+
+Decision 202.
 """

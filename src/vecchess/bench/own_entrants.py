@@ -1,4 +1,7 @@
-"""Our own entrants, opened on one network and checked against ``reference`` before the timing."""
+"""Our own entrants, opened on one network and checked against ``reference`` before the timing.
+
+Decision 121.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""FEN in and out, through python-chess: standard, X-FEN and Shredder-FEN, Chess960 included."""
+"""FEN in and out, through python-chess: standard, X-FEN and Shredder-FEN, Chess960 included.
+
+Decision 177.
+"""
 
 from collections.abc import Iterable
 

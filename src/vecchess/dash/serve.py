@@ -1,4 +1,4 @@
-"""Serves a dashboard of run folders until it is stopped."""
+"""Serves a dashboard of run folders until it is stopped (decision 163)."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The report of an evaluation: participants, results of all pairs, ratings."""
+"""The report of an evaluation: participants, results of all pairs, ratings (decision 146)."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property

@@ -1,4 +1,7 @@
-"""Two participants that are to play each other, and all that decides their games."""
+"""Two participants that are to play each other, and all that decides their games.
+
+Decisions 141 and 143.
+"""
 
 import hashlib
 import json

@@ -3,6 +3,8 @@
     <folder>/<hash of all that decides the games>.json     {"schema", "pairing", "result"}
 
 A file that is damaged, or is about something else, is ignored and written anew.
+
+Decision 144.
 """
 
 import hashlib

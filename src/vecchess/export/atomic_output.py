@@ -1,4 +1,7 @@
-"""Output of an export: a file or a folder that is there whole or not at all, or stdout."""
+"""Output of an export: a file or a folder that is there whole or not at all, or stdout.
+
+Decision 101.
+"""
 
 import io
 import os

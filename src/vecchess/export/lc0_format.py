@@ -18,6 +18,8 @@ The moves are all that a queen, a knight or a promoting pawn can make, in the or
     0 .. 1791      from | to, both ascending from a1, b1 ... h8: what a queen or a knight could do
     1792 .. 1857   a pawn from rank 7 to rank 8, by file of start and goal, to a queen, a rook and
                    a bishop each; a promotion to a knight is the plain move
+
+Decisions 103 and 105.
 """
 
 from functools import cache

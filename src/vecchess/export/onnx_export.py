@@ -1,4 +1,7 @@
-"""A network written as an ONNX file, after onnxruntime was checked to give its bits."""
+"""A network written as an ONNX file, after onnxruntime was checked to give its bits.
+
+Decisions 108 and 109.
+"""
 
 import importlib.util
 from dataclasses import replace

@@ -7,6 +7,8 @@
 
 A logit is an accumulator / T * its scale, which the file's metadata has, with other facts on the
 network.
+
+Decision 107.
 """
 
 import numpy as np

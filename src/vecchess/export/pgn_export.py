@@ -14,6 +14,8 @@ of the start stands before the first move, the search that chose a move stands b
     visits   simulations of the search, or nodes of an engine; left out without a search
     steps    time steps of the network for all answers that the move needed; left out where no
              network was asked
+
+Decisions 99 and 100.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Failures of a device as typed errors of one line."""
+"""Failures of a device as typed errors of one line (decision 120)."""
 
 from collections.abc import Callable
 from functools import wraps

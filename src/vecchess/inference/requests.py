@@ -3,6 +3,8 @@
 A game has at most one question open, so what travels between movers, engine and backend is the
 row's number, and the arrays stay where they are: a mover writes a question into its row, and the
 backend writes the answer into the same row.
+
+Decision 31.
 """
 
 from typing import NamedTuple, Self

@@ -14,4 +14,6 @@
 - ``log_tail`` new lines of a file that grows
 - ``small_file`` a small file that is replaced
 - ``timestamps`` times and durations as text
+
+Decision 148.
 """

@@ -2,6 +2,8 @@
 
 Plain Python, so that no kernel has to be compiled. The moves of a game in progress are kept,
 and only new ones are decoded.
+
+Decision 155.
 """
 
 from dataclasses import dataclass

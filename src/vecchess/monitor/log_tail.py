@@ -1,4 +1,7 @@
-"""Reads a file that grows line by line: the lines that are new since the last read."""
+"""Reads a file that grows line by line: the lines that are new since the last read.
+
+Decision 152.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The status of a run, put together from the status files of its machines."""
+"""The status of a run, put together from the status files of its machines (decision 154)."""
 
 import shlex
 import time

@@ -1,4 +1,4 @@
-"""Reads the status of one machine, ``status.json``."""
+"""Reads the status of one machine, ``status.json`` (decision 150)."""
 
 import os
 import socket

@@ -8,6 +8,8 @@ the starter closed it or died, the command gets SIGTERM, and time to save.
 
 The guard leaves its starter's process tree before anything else. With an actor Ray kills the
 children of the actor's process; grandchildren would go on, with nothing to stop them.
+
+Decision 111.
 """
 
 import os

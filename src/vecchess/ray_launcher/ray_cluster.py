@@ -2,6 +2,8 @@
 
 Placement groups with STRICT_SPREAD give every bundle a node of its own
 (https://docs.ray.io/en/latest/ray-core/scheduling/placement-group.html).
+
+Decisions 110, 112 and 113.
 """
 
 import logging

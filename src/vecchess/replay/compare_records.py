@@ -1,4 +1,4 @@
-"""The first difference of a game that was played again from its record."""
+"""The first difference of a game that was played again from its record (decisions 34 and 35)."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

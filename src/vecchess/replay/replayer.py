@@ -1,4 +1,4 @@
-"""Plays games again by their numbers, many at a time, on a device of choice."""
+"""Plays games again by their numbers, many at a time, on a device of choice (decision 36)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Figures of the charts in ``charts.html``: scales, bounds, colours."""
+"""Figures of the charts in ``charts.html``: scales, bounds, colours (decision 158)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Writing that waits for room: what a full disk refuses is tried again until it works."""
+"""Writing that waits for room: what a full disk refuses is tried again until it works.
+
+Decision 27.
+"""
 
 from collections.abc import Callable
 from time import monotonic

@@ -1,4 +1,7 @@
-"""Load, memory, power and temperature of GPUs, from NVIDIA's driver (NVML, by nvidia-ml-py)."""
+"""Load, memory, power and temperature of GPUs, from NVIDIA's driver (NVML, by nvidia-ml-py).
+
+Decision 151.
+"""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,7 @@
-"""Functions and classes of the user, named ``module:attribute`` on the command line."""
+"""Functions and classes of the user, named ``module:attribute`` on the command line.
+
+Decision 174.
+"""
 
 import os
 import re

@@ -1,4 +1,7 @@
-"""Stop signals: the first one asks a run to save and end, a second Ctrl-C ends it at once."""
+"""Stop signals: the first one asks a run to save and end, a second Ctrl-C ends it at once.
+
+Decisions 186 to 189.
+"""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""Searches of one game, move after move, in a tree that is kept: for engines and analysis."""
+"""Searches of one game, move after move, in a tree that is kept: for engines and analysis.
+
+Decisions 67 and 69.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -9,6 +9,8 @@ al. 2016, with the spike rate added), and no layer starts dead or saturated.
 Sums of integers are done as float32 matrix products, which are exact below 2^24 (float64 for the
 ReLU twin, whose sums are larger); apart from them there are only integers and single correctly
 rounded float64 operations.
+
+Decision 18.
 """
 
 from collections.abc import Callable

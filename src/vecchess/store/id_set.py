@@ -1,4 +1,7 @@
-"""A set of game ids as sorted half-open ranges: its size goes with the gaps, not with the ids."""
+"""A set of game ids as sorted half-open ranges: its size goes with the gaps, not with the ids.
+
+Decision 212.
+"""
 
 from collections.abc import Callable, Iterable
 

@@ -4,6 +4,8 @@ inflight/<worker>.npz is a shard (``store/shard.py``) of unfinished games with t
 worker replaces its file at intervals and when it ends. Seed, settings and network decide a game
 from its first move to its last, so all that is saved of a number is a beginning of the same game:
 an old file does no harm, the longer of two beginnings is taken, and recorded games come first.
+
+Decision 24.
 """
 
 from collections.abc import Callable, Collection, Iterator

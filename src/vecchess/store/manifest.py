@@ -2,6 +2,8 @@
 
 A shard without a line was written by a worker whose message got lost. It is adopted if none of its
 games is recorded, and set aside otherwise: every game counts exactly once.
+
+Decision 39.
 """
 
 import hashlib

@@ -8,6 +8,8 @@ A run that resumes from a checkpoint first removes the lines after it: every ste
 Measurements by the clock, or every so many updates, would grow without limit. A long log loses
 every second one of such lines in its older half, repeatedly: the newest are all kept, and older
 ones are the further apart the older they are.
+
+Decision 194.
 """
 
 import json

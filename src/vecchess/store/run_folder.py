@@ -2,6 +2,8 @@
 
 runs/<name>/  config.toml  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
               nets/*.safetensors  live/*.npz  inflight/*.npz
+
+Decision 28.
 """
 
 import errno

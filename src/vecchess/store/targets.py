@@ -3,6 +3,8 @@
 A record lists a target's moves by action code; a network answers in the order of move generation. A
 table from code to index maps one to the other. It is never cleared: an entry counts only if the
 legal move at that index has that code.
+
+Decision 64.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A conversation with a GUI over two file descriptors, from settings to its end."""
+"""A conversation with a GUI over two file descriptors, from settings to its end (decision 190)."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The thread that owns network and trees, and runs one task after the other."""
+"""The thread that owns network and trees, and runs one task after the other (decision 71)."""
 
 import sys
 import traceback

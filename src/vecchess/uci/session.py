@@ -1,4 +1,4 @@
-"""The commands of a GUI, and the state of a conversation."""
+"""The commands of a GUI, and the state of a conversation (decision 68)."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Tasks of the searcher besides ``go``: count leaves, evaluate a position, bench."""
+"""Tasks of the searcher besides ``go``: count leaves, evaluate a position, bench (decision 65)."""
 
 from collections.abc import Iterator
 from time import perf_counter

@@ -1,4 +1,7 @@
-"""The game of ``position``, the board that ``d`` prints, and moves between both notations."""
+"""The game of ``position``, the board that ``d`` prints, and moves between both notations.
+
+Decision 66.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Colours of the screen, on a dark background."""
+"""Colours of the screen, on a dark background (decision 157)."""
 
 GOOD, WARM, BAD, QUIET, LIVE = "#8ddb8c", "#f0b35e", "#f69d9d", "#8b98a5", "#6cb6ff"
 WHITE, DRAW, BLACK = "#e6edf3", "#8b98a5", "#57606a"

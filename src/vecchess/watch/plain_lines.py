@@ -1,4 +1,4 @@
-"""A run as plain lines, for logs, pipes and simple terminals."""
+"""A run as plain lines, for logs, pipes and simple terminals (decision 156)."""
 
 import time
 from collections.abc import Iterator

@@ -5,6 +5,8 @@
                         +-- moves, adjudication <-- replies
 
 A slot whose game is over takes the next one, so that the batches of networks stay full.
+
+Decision 135.
 """
 
 from collections.abc import Iterator

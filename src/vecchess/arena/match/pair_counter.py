@@ -1,4 +1,4 @@
-"""The score of a match while its games end in any order."""
+"""The score of a match while its games end in any order (decision 136)."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,7 @@
-"""A player that is a UCI engine: several processes of it, each asked by a thread of its own."""
+"""A player that is a UCI engine: several processes of it, each asked by a thread of its own.
+
+Decisions 137 to 139.
+"""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass

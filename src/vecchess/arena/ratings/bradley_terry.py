@@ -11,6 +11,8 @@ give the errors. They are the sandwich H^-1 J H^-1 (Huber 1967): H the curvature
 what the pairs scored, found in the pairs themselves. Where few of them differ, virtual variance
 helps out (``score.variance_share``), as much as independent games with the fitted share of draws
 would have.
+
+Decisions 129 and 130.
 """
 
 import numpy as np

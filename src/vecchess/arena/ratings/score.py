@@ -5,6 +5,8 @@ by a design effect, as survey statistics does for clusters: the variance of the 
 share of the greatest that their mean allows. Where few pairs differ the share would come out as
 nothing; some virtual variance keeps it honest. So the interval stays within 0 and 1 and has a
 width, also where all pairs are alike.
+
+Decisions 126 and 127.
 """
 
 from collections.abc import Sequence

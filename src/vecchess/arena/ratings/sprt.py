@@ -5,6 +5,8 @@ likelier the pairs are under the likeliest distribution with the score that ``el
 under the likeliest with that of ``elo0``. The theory: M. Van den Bergh,
 https://www.cantate.be/Fishtest/support_MLE_multinomial.pdf, proposition 1.1; the bounds are Wald's
 (1945). The test may be asked after every pair, or after several.
+
+Decision 128.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Processes that the play page uses: started when needed, lent, ended when idle."""
+"""Processes that the play page uses: started when needed, lent, ended when idle (decision 167)."""
 
 import asyncio
 import os

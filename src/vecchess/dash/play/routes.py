@@ -10,6 +10,8 @@
 
 Events are server-sent, each a JSON object; closing the connection ends the work. An error is
 {"error": "one line"}.
+
+Decision 171.
 """
 
 import json

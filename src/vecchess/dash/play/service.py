@@ -1,4 +1,4 @@
-"""Answers the requests of the play page: games, moves, analyses, spikes."""
+"""Answers the requests of the play page: games, moves, analyses, spikes (decision 166)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping

@@ -5,6 +5,8 @@
 
 The first line says "ready": then the kernels are compiled. It ends with stdin. torch is imported
 here, so that the server needs none.
+
+Decision 170.
 """
 
 import sys

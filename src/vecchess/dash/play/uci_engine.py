@@ -1,4 +1,7 @@
-"""One engine of the play page: ``vecchess uci`` with a network, in a process of its own."""
+"""One engine of the play page: ``vecchess uci`` with a network, in a process of its own.
+
+Decision 168.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping

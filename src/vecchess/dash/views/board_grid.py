@@ -1,6 +1,8 @@
 """The boards of a run in progress: one for each game that workers show.
 
 A game that ended keeps its place for some seconds, so that its result can be read.
+
+Decision 165.
 """
 
 import time

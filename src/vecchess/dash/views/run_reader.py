@@ -1,4 +1,7 @@
-"""The runs that are shown, by names that are safe in addresses, and the thread that reads them."""
+"""The runs that are shown, by names that are safe in addresses, and the thread that reads them.
+
+Decision 161.
+"""
 
 import asyncio
 import re

@@ -1,4 +1,7 @@
-"""Access control in front of every page: host, method, site and token of a request."""
+"""Access control in front of every page: host, method, site and token of a request.
+
+Decisions 162 and 182.
+"""
 
 import hmac
 from collections.abc import Mapping

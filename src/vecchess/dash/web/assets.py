@@ -1,4 +1,4 @@
-"""The files of the built pages; nothing else is served."""
+"""The files of the built pages; nothing else is served (decision 164)."""
 
 import os
 from pathlib import Path

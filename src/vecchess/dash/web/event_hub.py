@@ -2,6 +2,8 @@
 
 Once a second, while clients listen, every topic that one of them wants is read. What differs from
 before becomes one event, shared by all; only the newest of a topic is kept, slow clients skip.
+
+Decision 160.
 """
 
 import asyncio

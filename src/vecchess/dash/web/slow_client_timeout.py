@@ -3,6 +3,8 @@
 A connection is closed where a client does not finish its request in time, or stops reading the
 answer. uvicorn has no such limits: a few hundred connections that send a byte now and then, or read
 nothing, would take every place.
+
+Decision 183.
 """
 
 import asyncio

@@ -3,6 +3,8 @@
 Both are timed when a network is opened, some milliseconds for each size of layer: events at two
 densities, with a straight line through them; dense once. The choice is made again as spikes are
 counted. Both kernels give the same bits, so only speed depends on it.
+
+Decision 8.
 """
 
 from functools import cache

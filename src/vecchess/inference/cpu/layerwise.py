@@ -2,6 +2,8 @@
 
 The membranes never leave the cache, and the weights of a layer are used T times as often; but no
 position can leave early.
+
+Decision 16.
 """
 
 import numpy as np

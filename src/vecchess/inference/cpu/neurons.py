@@ -7,6 +7,8 @@
 
 Spikes leave twice: as bytes (0 or 1, or the twin's activations) for the dense kernel, on a board
 with an empty file on either side, uint8[8, 10, C]; and as bits, uint16[64 * C / 16].
+
+Decision 7.
 """
 
 from functools import partial

@@ -4,6 +4,8 @@ A record is RECORD 64-bit words, P input planes, legal actions, slot and their n
 
     word  0 ......... P-1 | P ............. P+54 | P+55
           planes uint64   | legal uint16[218]    | slot int32, num_legal int32
+
+Decision 116.
 """
 
 import numpy as np

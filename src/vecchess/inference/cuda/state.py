@@ -1,4 +1,7 @@
-"""Tensors of the slots on the device, and of settled answers on the host; they never move."""
+"""Tensors of the slots on the device, and of settled answers on the host; they never move.
+
+Decisions 115, 117 and 119.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The order of work on a device: a stream for kernels, a stream for copies, and finished steps."""
+"""The order of work on a device: a stream for kernels, a stream for copies, and finished steps.
+
+Decision 118.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

@@ -8,6 +8,8 @@ output channels, and K runs over (tap, input channel) in pieces of the size of t
 
     slot       index of a question for all its time steps: membranes, x0
     position   index of its slot in the list of busy slots, in this step: spikes, stream
+
+Decision 114.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"

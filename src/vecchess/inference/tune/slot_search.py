@@ -3,6 +3,8 @@
 A ladder of slot counts, each measured with real positions in steady state: every slot occupied, the
 positions at all time steps, a slot refilled as soon as it is free. More slots keep the device
 busier up to a point; they always cost memory and make each answer wait longer.
+
+Decision 42.
 """
 
 import gc

@@ -4,6 +4,8 @@ A C library's ``log`` and ``exp`` differ between versions in the last place, and
 games from the same seed. These use exact-rounded operations only: the exponent is split off in
 the bits, the rest goes through a Taylor series. Error below 1 unit in the last place; some 5 ns
 each.
+
+Decision 38.
 """
 
 from typing import Any

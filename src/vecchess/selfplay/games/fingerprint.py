@@ -9,6 +9,8 @@ is an integer: any machine, backend, number of slots or threads must come to the
 
 A ply in progress has room for few bits. They are the fingerprint's tag so far, and say where two
 games part; that they do part somewhere, the whole fingerprint says.
+
+Decision 33.
 """
 
 from typing import Any

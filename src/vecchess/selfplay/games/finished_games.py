@@ -1,4 +1,4 @@
-"""Games as the movers' kernels log them, and their one conversion to records."""
+"""Games as the movers' kernels log them, and their one conversion to records (decision 211)."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,7 @@
-"""The pool of games a worker has yet to start: ids, and games saved earlier that are resumed."""
+"""The pool of games a worker has yet to start: ids, and games saved earlier that are resumed.
+
+Decision 30.
+"""
 
 from threading import Lock
 

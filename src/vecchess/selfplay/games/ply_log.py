@@ -8,6 +8,8 @@ The value is a pair of win and draw, each out of 511 and together at most that, 
 view. The probability of the drawn move is a bfloat16, less the codes below 2**-24; what is rarer is
 noted as that. The exact value can be computed again, since inference is exact. The tag is the
 fingerprint's (``fingerprint``): 29 values for T = 4, 4 for T = 31, 149 where no ply has steps.
+
+Decision 32.
 """
 
 from math import sqrt

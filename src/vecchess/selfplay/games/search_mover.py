@@ -1,4 +1,7 @@
-"""A mover that searches its moves: the games' trees, and the log of the searches' results."""
+"""A mover that searches its moves: the games' trees, and the log of the searches' results.
+
+Decision 26.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Assigns open games to workers, records their shards, and replaces dead workers."""
+"""Assigns open games to workers, records their shards, and replaces dead workers (decision 191)."""
 
 from collections import Counter
 

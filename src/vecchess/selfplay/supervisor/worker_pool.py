@@ -1,4 +1,7 @@
-"""The worker processes of a run: starting them, receiving messages, finding dead ones."""
+"""The worker processes of a run: starting them, receiving messages, finding dead ones.
+
+Decision 45.
+"""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The parent's side of one worker: its process, pipe, pulse and throughput."""
+"""The parent's side of one worker: its process, pipe, pulse and throughput (decision 40)."""
 
 import signal
 from collections.abc import MutableSequence

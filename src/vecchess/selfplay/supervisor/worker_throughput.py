@@ -1,4 +1,4 @@
-"""Speed and load from the counters that workers send: differences of two readings."""
+"""Speed and load from the counters that workers send: differences of two readings (decision 46)."""
 
 from collections import deque
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""Saves a worker's games in progress: at intervals, and when it ends."""
+"""Saves a worker's games in progress: at intervals, and when it ends (decision 25)."""
 
 from enum import Enum, auto
 from pathlib import Path

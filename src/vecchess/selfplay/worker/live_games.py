@@ -3,6 +3,8 @@
 live/<worker>.npz is a shard (``store/shard.py``) of unfinished games, replaced about once a second
 and removed when the worker rests. After them stand games that were shown and have just ended, which
 may be recorded only half a minute later. Errors of the disk are ignored: the file is for show.
+
+Decision 149.
 """
 
 from collections import deque

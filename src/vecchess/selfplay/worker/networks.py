@@ -1,4 +1,7 @@
-"""The network of a run: found by name, made if it is new, stored in the run's folder."""
+"""The network of a run: found by name, made if it is new, stored in the run's folder.
+
+Decision 29.
+"""
 
 from pathlib import Path
 

@@ -1,6 +1,8 @@
 """Writes a worker's finished games as shards, in a thread of its own.
 
 While the disk is full they wait, and are tried again until there is room, or the worker has to end.
+
+Decisions 43 and 47.
 """
 
 import ctypes

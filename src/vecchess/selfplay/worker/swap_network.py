@@ -1,4 +1,7 @@
-"""Another network in a worker that lives on: between two generations, when no game goes on."""
+"""Another network in a worker that lives on: between two generations, when no game goes on.
+
+Decision 77.
+"""
 
 import gc
 from pathlib import Path

@@ -5,6 +5,8 @@ the negative and the limit times the positive weights of its row, whatever is on
 order it is added. From there currents, the residual stream, membranes over T steps and accumulators
 follow by interval arithmetic. float32 holds every integer below 2^24 (IEEE 754, 24 bits of
 significand), so when all bounds stay below it, float32 and int32 give the same bits in any order.
+
+Decisions 10 and 17.
 """
 
 from collections.abc import Callable

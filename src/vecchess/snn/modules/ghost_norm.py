@@ -4,6 +4,8 @@ Hoffer et al. 2017, "Train longer, generalize better", algorithm 1. A group is `
 boards with all their time steps and squares, so the result of a batch does not depend on how it is
 split over ranks and micro-batches, as long as the parts are multiples of the group. Running
 statistics are sums until ``absorb`` is called, once per optimiser step, for the same reason.
+
+Decisions 78 and 96.
 """
 
 from typing import Any, cast

@@ -8,6 +8,8 @@ the T excesses in registers, and goes back through them.
 Same operations in the same order as ``fire``, none of them contracted to a fused multiply-add:
 the same bits, but for the last place of ``sigmoid``'s exponential, and a floor to which subnormal
 numbers are 0. Triton is imported here, and this file only where there is a GPU or its interpreter.
+
+Decision 94.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"

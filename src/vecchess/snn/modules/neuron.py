@@ -11,6 +11,8 @@ comparison, and adds it again if there is no spike. So does vecchess, on every d
 
 ``lif_steps`` is the definition in torch operators, for any device. ``lif_compiled`` is the same on
 the processor, faster; ``lif_triton`` on a GPU.
+
+Decision 6.
 """
 
 from collections.abc import Callable

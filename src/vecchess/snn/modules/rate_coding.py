@@ -3,6 +3,8 @@
 The pattern depends on the position, the plane and the time step, on nothing else, so a position
 has one answer (rate coding without a seed, as hobby code has it, gives ten best moves in twenty
 calls). Probabilities are sixteenths: four random words a plane, combined bit by bit.
+
+Decision 15.
 """
 
 import numpy as np
