@@ -8,6 +8,8 @@ SEED ?= 0
 BIN := $(VENV)/bin
 PIP_INSTALL := sh scripts/quietly.sh $(BIN)/pip install --disable-pip-version-check -c constraints.txt
 READY := $(VENV)/.ready
+# Test processes: one more than cores, up to 4, because tests wait for programs that they start.
+TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
 
 .PHONY: selfplay test test-all test-long coverage mutants fuzz docs lint types check setup pages try-pages stockfish \
 	chromium clean constraints licences sbom reproducible supply help
@@ -33,7 +35,7 @@ selfplay: setup
 	$(BIN)/vecchess selfplay
 
 test: setup stockfish chromium
-	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadscope --no-loadscope-reorder
 
 test-all: test test-long
 

@@ -13,7 +13,7 @@ QUICK = [
     "--max-plies", 24, "--eval-every", 0, "--loaders", 0,
 ]  # fmt: skip
 """Without loaders, processes that give the same batches and take seconds to import torch."""
-CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net", *LOAD_FACTS)
+CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net", "mean_time_steps", *LOAD_FACTS)
 PGN = """[Event "?"]
 [Result "1-0"]
 
