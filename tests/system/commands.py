@@ -59,7 +59,9 @@ def inside(
     return subprocess.CompletedProcess(command, code, raw.getvalue().decode(), err.getvalue())
 
 
-def start(*arguments: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+def start(
+    *arguments: object, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.Popen[str]:
     """The program, running in a process group of its own."""
     return subprocess.Popen(
         [*PROGRAM, *map(str, arguments)],
@@ -67,6 +69,7 @@ def start(*arguments: object, env: dict[str, str] | None = None) -> subprocess.P
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | (env or {}),
+        cwd=cwd,
         start_new_session=True,
     )
 

@@ -5,13 +5,11 @@ A run's folder is given relative to the working folder, so each "machine" has an
 
 import json
 import socket
-import subprocess
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from tests.system.commands import PROGRAM, games, inside
+from tests.system.commands import games, inside, start
 
 OPTIONS = [
     "--gpus", "cpu", "--games-per-iter", 8, "--batch-size", 64, "--sims", 4, "--max-plies", 40,
@@ -22,25 +20,19 @@ OPTIONS = [
 def train_on(folders: list[Path], *options: list[object]) -> list[tuple[int, str]]:
     """Exit code and stderr of two machines; ``options`` of both where only one list is given.
 
-    Machine 0 is this process, which has imported everything already.
+    Each is a process: where ranks fail, torch's connections stay open to the end of theirs.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     place = ["--run-dir", "run", "--nnodes", 2, "--master-addr", "127.0.0.1"]
     place += ["--master-port", port, "--node-rank"]
-    for folder in folders:
+    machines = []
+    for node_rank, folder in enumerate(folders):
         folder.mkdir(exist_ok=True)
-    with subprocess.Popen(
-        [*PROGRAM, "train", *map(str, [*options[-1], *place, 1])],
-        cwd=folders[1],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as other:
-        with chdir(folders[0]):
-            here = inside("train", *options[0], *place, 0)
-        there = other.communicate(timeout=280)[1]
-    return [(here.returncode, here.stderr), (other.returncode, there)]
+        own = options[min(node_rank, len(options) - 1)]
+        machines.append(start("train", *own, *place, node_rank, cwd=folder))
+    errors = [machine.communicate(timeout=280)[1] for machine in machines]
+    return [(machine.returncode, error) for machine, error in zip(machines, errors, strict=True)]
 
 
 @pytest.fixture(scope="module")
