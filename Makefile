@@ -16,7 +16,7 @@ TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? core
 
 help:
 	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
-	@echo "make test       set up, then run the tests (under 8 minutes on 2 cores)"
+	@echo "make test       set up, then run the tests (under 5 minutes on 2 cores, 7 with its setup)"
 	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
 	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"
@@ -41,7 +41,7 @@ test-all: test test-long
 
 # The tests that `make test` leaves out, as many as are begun within MINUTES.
 test-long: setup stockfish chromium
-	$(BIN)/python -m pytest -m slow $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m pytest -m slow -n $(TESTERS) --dist loadscope --no-loadscope-reorder $(if $(MINUTES),--minutes $(MINUTES))
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz $(TARGETS) --inputs $(INPUTS) --seconds $(SECONDS) --seed $(SEED) \

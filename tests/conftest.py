@@ -27,7 +27,11 @@ _deadline_s = math.inf
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--minutes", type=float, help="begin no test after so many minutes")
+    parser.addoption(
+        "--minutes",
+        type=float,
+        help="begin no test after so many minutes, and none that may take four times as long",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,9 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _deadline_s = time.monotonic() + 60 * minutes
 
 
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     if time.monotonic() > _deadline_s:
         pytest.skip("the minutes of --minutes are over")
+    if _most_seconds(item) > 4 * 60 * (item.config.getoption("--minutes") or math.inf):
+        pytest.skip("may take longer than four times the minutes of --minutes")
 
 
 def pytest_collection_finish() -> None:
@@ -48,10 +54,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def _most_seconds(item: pytest.Item) -> float:
+    """The time-out that a slow test sets itself; 0 for others."""
+    timeout = item.get_closest_marker("timeout")
+    return float(timeout.args[0]) if timeout and item.get_closest_marker("slow") else 0.0
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole runs first, so that no process is left with the longest at the end. Skip what needs
-    Stockfish where there is none, unless it has to be there."""
-    items.sort(key=lambda item: "system" not in item.path.parts)
+    """Whole runs first, so that no process is left with the longest at the end; of the slow tests
+    those last that may take the longest. Skip what needs Stockfish where there is none, unless it
+    has to be there."""
+    items.sort(key=lambda item: (_most_seconds(item), "system" not in item.path.parts))
     if shutil.which("stockfish") or shutil.which("/usr/games/stockfish"):
         return
     if os.environ.get("VECCHESS_REQUIRE_STOCKFISH"):

@@ -47,11 +47,11 @@ def _ways(net: IntegerNet, rule: ExitRule) -> Iterator[Backend]:
     ("name", "count"),
     [
         ("tiny", 200),
-        pytest.param("tiny", 10_000, marks=SLOW),
+        pytest.param("tiny", 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
         pytest.param("small", 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
         pytest.param("base", 10_000, marks=[SLOW, pytest.mark.timeout(3600)]),
         pytest.param("large", 500, marks=[SLOW, pytest.mark.timeout(3600)]),
-        pytest.param("configs/nets/twin.toml", 10_000, marks=SLOW),
+        pytest.param("configs/nets/twin.toml", 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
         pytest.param(
             "configs/nets/rate-coded.toml", 2_000, marks=[SLOW, pytest.mark.timeout(1200)]
         ),
