@@ -45,6 +45,28 @@ def test_an_unknown_variable_is_an_error_that_names_the_nearest() -> None:
     assert load(None, None, others).games == 64
 
 
+def test_variables_of_kubernetes_services_are_no_settings() -> None:
+    """As in a container beside services named vecchess and vecchess-metrics."""
+    environ = {
+        "VECCHESS_SERVICE_HOST": "10.0.0.11",
+        "VECCHESS_SERVICE_PORT": "80",
+        "VECCHESS_SERVICE_PORT_HTTP": "80",
+        "VECCHESS_PORT": "tcp://10.0.0.11:80",
+        "VECCHESS_PORT_80_TCP": "tcp://10.0.0.11:80",
+        "VECCHESS_PORT_80_TCP_PROTO": "tcp",
+        "VECCHESS_PORT_80_TCP_PORT": "80",
+        "VECCHESS_PORT_80_TCP_ADDR": "10.0.0.11",
+        "VECCHESS_METRICS_SERVICE_HOST": "10.0.0.12",
+        "VECCHESS_METRICS_PORT": "udp://10.0.0.12:53",
+        "VECCHESS_METRICS_PORT_53_UDP_ADDR": "10.0.0.12",
+    }
+    assert load(None, None, environ) == load(None, None, {})
+    assert load(None, None, {"VECCHESS_METRICS_PORT": "9090"}).metrics_port == 9090
+    for name in ("VECCHESS_PORT", "VECCHESS_METRIC_PORT", "VECCHESS_SERVICE"):
+        with pytest.raises(ConfigError, match=f'unknown variable "{name}"'):
+            load(None, None, {name: "9090"})
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -6,6 +6,7 @@ names the nearest known one, a wrong value one that names where it was given.
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,13 @@ _LONGEST_KEY = 100
 """Of a longer key only the beginning is compared with ours: that takes the square of its length."""
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM")
 """Variables with our prefix that are no settings: the tests read these."""
+_INJECTED_NAME = re.compile(
+    r"VECCHESS_(\w+_)?"
+    r"(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+_INJECTED_VALUE = re.compile(r"(tcp|udp|sctp)://")
+"""Variables that Kubernetes sets in every container beside a service whose name begins with
+vecchess. https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables"""
 MODELS: tuple[type[BaseModel], ...] = (
     SelfplayConfig,
     TrainConfig,
@@ -60,8 +68,7 @@ def resolve(
 ) -> ModelT:
     """As ``load_config``, over ``values`` that were read from ``where``; they are changed."""
     _refuse_unknown(model, values, where)
-    environ = os.environ if environ is None else environ
-    _refuse_unknown_variables(environ)
+    environ = _given_variables(os.environ if environ is None else environ)
     given_as: dict[str, str] = {}
     for name, section, _ in leaf_fields(model):
         variable = ENV_PREFIX + name.upper()
@@ -91,14 +98,20 @@ def to_toml(config: BaseModel) -> str:
     return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
 
 
-def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
-    """Raise ConfigError for a ``VECCHESS_*`` variable that is a setting of no command."""
+def _given_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The ``VECCHESS_*`` variables; raises ConfigError for one that is a setting of no command."""
     settings = {ENV_PREFIX + name.upper() for model in MODELS for name, *_ in leaf_fields(model)}
-    for name in environ:
-        if name.startswith(ENV_PREFIX) and name not in settings and name not in OTHER_VARIABLES:
+    found = {}
+    for name, value in environ.items():
+        if not name.startswith(ENV_PREFIX) or _INJECTED_VALUE.match(value):
+            continue
+        if name in settings:
+            found[name] = value
+        elif name not in OTHER_VARIABLES and not _INJECTED_NAME.fullmatch(name):
             near = difflib.get_close_matches(name, settings, 1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
             raise ConfigError(f'environment: unknown variable "{name}"{hint}')
+    return found
 
 
 def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
