@@ -9,7 +9,14 @@ import pytest
 
 from vecchess.errors import DataError
 from vecchess.monitor.series import Series
-from vecchess.store.metrics import MetricsLog, TensorboardFile, is_plotted, read_metrics, scalars
+from vecchess.store.metrics import (
+    MetricsLog,
+    TensorboardFile,
+    is_plotted,
+    read_metrics,
+    scalars,
+    thinned,
+)
 
 pytestmark = pytest.mark.plain
 
@@ -56,6 +63,18 @@ def test_a_torn_line_is_cut(tmp_path: Path) -> None:
     assert path.read_bytes() == whole
     log.write("eval", 3, 30, 0, {"elo": 1})
     assert steps(tmp_path)[-1] == (3, 30)
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"kind": "learn"}\n{"kind": \n')
+    with pytest.raises(DataError, match=r"metrics.jsonl is damaged: "):
+        read_metrics(tmp_path)
+
+
+def test_thinning_drops_every_second_of_the_older_half() -> None:
+    lines = [b'{"schema": 1, "kind": "learn", "step": %d}\n' % step for step in range(10)]
+    other = b'{"schema": 1, "kind": "play"}\n'
+    assert thinned([*lines, other]) == [*(lines[step] for step in (0, 2, 4, 5, 6, 7, 8, 9)), other]
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
