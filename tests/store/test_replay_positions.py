@@ -15,12 +15,13 @@ from tests.selfplay.playing import replay as replay_by_python_chess
 from tests.store.games import walked
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_board
+from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import NUM_PLANES, encode_planes, num_planes
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
 from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import replay_positions
+from vecchess.store.replay_positions import replay_moves, replay_positions
 
 CASES = {"standard": (False, 1), "chess960": (True, 1), "two": (False, 2), "eight": (True, 8)}
 """Chess960 or not, and how many positions the network sees."""
@@ -143,8 +144,21 @@ def test_where_a_recorded_move_is_illegal_is_told() -> None:
             action = records.action.copy()
             action[records.offsets[index] + ply] = 64 * 73 - 1  # a knight promotes on h8's file
             expected = f"game {10 + index}: the move recorded at ply {ply} is illegal"
+            wrong = replace(records, action=action)
             with pytest.raises(DataError, match=f"^{expected}$"):
-                replay_positions(replace(records, action=action), np.arange(len(action)))
+                replay_positions(wrong, np.arange(len(action)))
+            with pytest.raises(DataError, match=f"^{expected}$"):
+                replay_moves(wrong)
+
+
+@pytest.mark.plain
+def test_moves_lead_from_each_position_to_the_next() -> None:
+    records, _ = walked(4, seed=5)
+    replayed = replay_moves(records)
+    after = make(replayed.positions, replayed.moves)
+    first = np.isin(np.arange(len(after)), records.offsets[:-1])
+    assert np.array_equal(replayed.positions[first], records.start)
+    assert np.array_equal(replayed.positions[~first], after[:-1][~first[1:]])
 
 
 def test_an_illegal_move_is_named() -> None:
