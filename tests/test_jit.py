@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numba
 import pytest
 
 from tests.test_architecture import PACKAGE, imported_modules
-from vecchess.jit import STACK, cache_dir, kernel
+from vecchess.jit import STACK, cache_dir, kernel, user_cache
 
 DECORATORS = {f"vecchess.jit.{name}" for name in ("kernel", "inline", "part", "paste")}
 KERNELS = sorted(
@@ -56,6 +57,24 @@ def test_kernels_are_kept_with_their_folder(module: str, folder: str) -> None:
     function.__module__ = module
     kernel(function)
     assert str(cache_dir(folder)) == numba.core.config.CACHE_DIR
+
+
+def test_without_a_home_kernels_are_kept_in_a_folder_of_the_users_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A container with a user id that has no entry, and no HOME."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    own = user_cache()
+    assert own.parent == tmp_path
+    assert own.stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert user_cache() == Path("/elsewhere/vecchess")
 
 
 def test_folders_keep_their_kernels_apart() -> None:

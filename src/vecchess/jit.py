@@ -67,8 +67,12 @@ def _sources(folder: str) -> list[Path]:
 
 def user_cache() -> Path:
     """The user's cache directory for vecchess; it need not exist."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return root / "vecchess"
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "vecchess"
+    try:
+        return Path.home() / ".cache" / "vecchess"
+    except RuntimeError:  # no HOME, and a user without an entry, as in some containers
+        return _temporary()
 
 
 def _folder_of(function: Callable[..., Any]) -> str:

@@ -4,6 +4,7 @@ Decision 45.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.connection import wait
@@ -40,7 +41,7 @@ class WorkerPool:
         self._received = monotonic()
         """When the last round began."""
         self._next_pulses = 0.0
-        self._session = _next_session(run)
+        self._session = next_session(run)
         self._token = token_hex(3)  # a lost parent's workers may still be writing their last shard
 
     def start(self, index: int, net: str, share: Share) -> WorkerProcess:
@@ -115,7 +116,7 @@ class WorkerPool:
             worker.kill()
 
 
-def _next_session(run: RunFolder) -> int:
+def next_session(run: RunFolder) -> int:
     """A number that no shard of the run carries yet."""
-    names = [name for name in os.listdir(run.games) if name[:4].isdecimal()]
-    return 1 + max((int(name.split("-")[0]) for name in names), default=-1)
+    numbers = (re.match(r"\d+(?=-)", name) for name in os.listdir(run.games))
+    return 1 + max((int(number[0]) for number in numbers if number), default=-1)
