@@ -47,7 +47,8 @@ def test_a_run_that_is_tortured_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_kind_of_run(tmp_path: Path) -> None:
+@pytest.mark.timeout(1800)
+def test_every_kind_of_run() -> None:
     done = vecchess("doctor", "--torture", 10, "--kills", 60, "--seed", 3, "--json", timeout=1500)
     report = json.loads(done.stdout)
     assert (done.returncode, report["broken"]) == (0, [])
