@@ -35,7 +35,7 @@ def in_loop(
         return Stub()
 
     async def run() -> None:
-        await work(HelperPool(start, asyncio.Lock(), idle_s, 2))
+        await work(HelperPool(start, idle_s, 2))
 
     asyncio.run(run())
     return started

@@ -78,13 +78,12 @@ class HelperPool(Generic[H]):
     def __init__(
         self,
         start: Callable[[str], Awaitable[H]],
-        compiling: asyncio.Lock,
         idle_s: float,
         most: int = 1,
     ) -> None:
-        """start: a helper for a key, ready to be used. compiling: held meanwhile, since numba's
-        cache takes one writer. idle_s: seconds without use after which a helper ends."""
-        self._start, self._compiling, self._idle_s, self._most = start, compiling, idle_s, most
+        """start: a helper for a key, ready to be used. idle_s: seconds without use after which
+        a helper ends."""
+        self._start, self._idle_s, self._most = start, idle_s, most
         self._entries: dict[str, _PoolEntry[H]] = {}
 
     @property
@@ -141,11 +140,10 @@ class HelperPool(Generic[H]):
         return await asyncio.shield(task)
 
     async def _started(self, key: str) -> H:
-        async with self._compiling:
-            try:
-                return await self._start(key)
-            except OSError as error:
-                raise HelperFailed(f"the process cannot be started: {error}") from None
+        try:
+            return await self._start(key)
+        except OSError as error:
+            raise HelperFailed(f"the process cannot be started: {error}") from None
 
     def _end(self, key: str) -> None:
         entry = self._entries.pop(key)

@@ -1,6 +1,5 @@
 """Answers the requests of the play page: games, moves, analyses, spikes (decision 166)."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,10 +55,9 @@ class PlayService:
     def __init__(self, networks: Networks, idle_s: float = IDLE_S) -> None:
         """``idle_s``: seconds after which an unused process is ended."""
         self._networks, self._open = networks, 0
-        compiling = asyncio.Lock()
-        self.engines = HelperPool(PlayEngine.start, compiling, idle_s, MOST_ENGINES)
+        self.engines = HelperPool(PlayEngine.start, idle_s, MOST_ENGINES)
         """By network: a file's path, or "material"."""
-        self.spikes = HelperPool(SpikeHelper.start, compiling, idle_s)
+        self.spikes = HelperPool(SpikeHelper.start, idle_s)
 
     async def close(self) -> None:
         """End all processes."""
