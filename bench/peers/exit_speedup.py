@@ -6,6 +6,7 @@ policy_margin=m), with m found by bisection.
 """
 
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from vecchess.bench.batching_engines import BatchSynchronous, Continuous
 from vecchess.bench.own_entrants import unanswered
-from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, ratio, step_ratio, time_in_turns
+from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, ratio, time_in_turns
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
@@ -118,3 +119,9 @@ def _row(margin: int, laps: Laps, time_steps: int, fixed: str, slots: str) -> di
         "batch_synchronous_speedup": ratio(laps, "batch_synchronous", fixed),
         "batch_synchronous_share_of_ideal": step_ratio(laps, "batch_synchronous", fixed),
     }
+
+
+def step_ratio(laps: Laps, one: str, other: str) -> float:
+    """As ``ratio``, of time steps/s, independent of the steps an answer takes."""
+    pairs = zip(laps[one], laps[other], strict=True)
+    return median((a.steps / a.spent_s) / (b.steps / b.spent_s) for a, b in pairs)

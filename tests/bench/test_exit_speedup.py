@@ -7,12 +7,14 @@ from bench.peers.exit_speedup import (
     exit_patterns,
     find_margin,
     measure_margins,
+    step_ratio,
     steps_at,
 )
 
 from tests.bench.nets import questions, small_net
 from vecchess.bench.batching_engines import BatchSynchronous, Continuous
 from vecchess.bench.own_entrants import unanswered
+from vecchess.bench.paired_timing import Lap
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
@@ -63,3 +65,11 @@ def test_patterns_tell_speed_and_ideal() -> None:
         assert row["speedup"] > 0
         assert row["share_of_ideal"] == row["share_of_slots_ideal"]
         assert row["batch_synchronous_speedup"] > 0
+
+
+def test_a_ratio_of_steps_leaves_out_how_many_an_answer_takes() -> None:
+    laps = {
+        "one": [Lap(10, 20, s, 0.5) for s in (1.0, 4.0, 1.0)],
+        "other": [Lap(10, 40, s, 0.5) for s in (2.0, 8.0, 5.0)],
+    }
+    assert step_ratio(laps, "one", "other") == 1.0

@@ -8,7 +8,6 @@ from vecchess.bench.paired_timing import (
     mean_steps,
     ratio,
     speed,
-    step_ratio,
     time_in_turns,
 )
 
@@ -38,7 +37,6 @@ def test_ratios_are_taken_within_a_round() -> None:
     }
     assert speed(laps["one"]) == 10.0
     assert ratio(laps, "one", "other") == 2.0
-    assert step_ratio(laps, "one", "other") == 1.0
     assert core_share(laps) == 3 / 21
 
 

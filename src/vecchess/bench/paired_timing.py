@@ -52,11 +52,6 @@ class Lap:
         """Positions/s."""
         return self.positions / self.spent_s
 
-    @property
-    def step_speed(self) -> float:
-        """Time steps/s of the positions answered."""
-        return self.steps / self.spent_s
-
 
 Laps = dict[str, list[Lap]]
 """Name -> a lap for each round."""
@@ -98,12 +93,6 @@ def ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float:
     """How many times faster ``one`` is than ``other``, median over rounds."""
     pairs = zip(laps[one], laps[other], strict=True)
     return median(a.speed / b.speed for a, b in pairs)
-
-
-def step_ratio(laps: Mapping[str, Sequence[Lap]], one: str, other: str) -> float:
-    """As ``ratio``, of time steps/s, independent of the steps an answer takes."""
-    pairs = zip(laps[one], laps[other], strict=True)
-    return median(a.step_speed / b.step_speed for a, b in pairs)
 
 
 def core_share(laps: Laps) -> float:
