@@ -12,9 +12,9 @@ from vecchess.monitor.run_view import RunView
 
 def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
     made = training_run(tmp_path, 1, 1)
-    made.status(machine=1, updated_unix=time.time() - 18_000, pid=2**22 + 1)
+    made.status(machine=1, updated_unix=time.mktime((2026, 5, 4, 3, 2, 1, 0, 0, -1)), pid=2**22 + 1)
     notes = RunView(tmp_path).status.notes
-    assert [note["line"] for note in notes] == ["machine 1: last update 5 h ago"]
+    assert [note["line"] for note in notes] == ["machine 1 is silent since 2026-05-04 03:02:01"]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,64 @@ def test_silence_is_no_death_while_the_process_is_there(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path)
     made.status(updated_unix=time.time() - 100)
     assert RunView(tmp_path).status.state == "playing"
-    made.status(updated_unix=time.time() - 100, host="elsewhere")
+    made.status(updated_unix=time.time() - 100, pid=2**22 + 1)
     assert RunView(tmp_path).status.state == "gone"
+
+
+class Clock:
+    """A reader's own clock, moved by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("vecchess.monitor.status_reader.time.monotonic", lambda: self.now)
+
+
+@pytest.mark.parametrize("ahead_s", [-10.0, -200.0, 10.0, 200.0])
+def test_clocks_that_differ_do_not_make_a_live_run_gone(
+    ahead_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor a dead one alive: it is, once it has been watched without a change."""
+    clock, made = Clock(monkeypatch), selfplay_run(tmp_path)
+    made.status(host="elsewhere", updated_unix=time.time() + ahead_s)
+    view = RunView(tmp_path)
+    assert view.status.state == "playing", "at the first look"
+    for second in range(1, 30):
+        clock.now += 1.0
+        made.status(host="elsewhere", updated_unix=time.time() + ahead_s + second)
+        view.refresh()
+        assert view.status.state == "playing"
+        assert view.status.age_s == 0.0
+    clock.now += 9.0
+    view.refresh()
+    assert view.status.state == "playing"
+    clock.now += 2.0
+    assert view.refresh()
+    assert (view.status.state, view.status.age_s) == ("gone", 11.0)
+
+
+@pytest.mark.parametrize("ahead_s", [-9.0, 3600.0])
+def test_a_run_that_was_killed_elsewhere_is_gone_once_it_was_watched(
+    ahead_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, made = Clock(monkeypatch), selfplay_run(tmp_path)
+    made.killed(-ahead_s, host="elsewhere")
+    view = RunView(tmp_path)
+    assert view.status.state == ("playing" if ahead_s < 0 else "gone")
+    clock.now += 11.0
+    view.refresh()
+    assert view.status.state == "gone"
+
+
+def test_a_change_that_was_not_watched_is_judged_by_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dashboard reads only while its pages are looked at."""
+    clock, made = Clock(monkeypatch), selfplay_run(tmp_path)
+    view = RunView(tmp_path)
+    clock.now += 7200.0
+    made.killed(3600.0)
+    view.refresh()
+    assert view.status.state == "gone"
 
 
 @pytest.mark.parametrize(

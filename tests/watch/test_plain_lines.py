@@ -30,11 +30,12 @@ def registry(
 def test_lines_tell_a_self_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = selfplay_run(tmp_path / "first")
     note = {"time_unix": 5.0, "line": "cpu#0 died"}
+    slow = {"time_unix": 4.0, "line": "by a clock that is behind"}
     code, said = registry(
         monkeypatch,
         RunFollower(made.path),
         lambda: made.status(games=500, notes=[note], load=load(sims_per_s=16000.0)),
-        lambda: made.status(state="done", games=4096, notes=[note]),
+        lambda: made.status(state="done", games=4096, notes=[slow, note]),
     )
     assert code == 0
     assert said[0] == f"{made.path}: selfplay with tiny-s0-d0.safetensors"
@@ -45,7 +46,8 @@ def test_lines_tell_a_self_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert said[2].endswith("  cpu#0 died")
     assert "500/4,096 games" in said[3]
     assert "16,000 sims/s" in said[3]
-    assert said[4:] == [
+    assert said[4].endswith("  by a clock that is behind")
+    assert said[5:] == [
         f"{made.path}: all done in 0:01:35",
         "12 games  White 0% draws 100% Black 0%  mean 60 plies",
     ]

@@ -10,15 +10,16 @@ from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
-from vecchess.monitor.timestamps import rounded_duration
+from vecchess.monitor.timestamps import format_time, rounded_duration
 from vecchess.runtime.reporting import as_clock
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.stats import GameStats
 
 KINDS = ("selfplay", "train")
-SILENT_S = 60.0
-"""A run without a status, in whose folder nothing changed for so long, counts as over."""
+SILENT_S = 360.0
+"""A run without a status, in whose folder nothing changed for so long, counts as over. Times of
+files are those of the disk's machine, see ``status_reader.SKEW_S``."""
 RESUMABLE = ("stopped", "failed", "gone")
 NUM_NOTES = 20
 
@@ -247,7 +248,7 @@ def _notes(statuses: Sequence[StatusReader], is_over: bool) -> list[Values]:
     if not is_over:
         for nr, status in enumerate(statuses[1:], start=1):
             if status.state == "gone":
-                line = f"machine {nr}: last update {rounded_duration(status.age_s or 0)} ago"
                 when = status.number("updated_unix")
+                line = f"machine {nr} is silent since {format_time(when, '%Y-%m-%d %H:%M:%S')}"
                 found.append({"time_unix": when, "line": line, "machine": nr})
     return sorted(found, key=lambda note: note["time_unix"])[-NUM_NOTES:]

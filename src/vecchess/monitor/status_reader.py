@@ -1,4 +1,4 @@
-"""Reads the status of one machine, ``status.json`` (decision 150)."""
+"""Reads the status of one machine, ``status.json`` (decisions 150, 154 and 219)."""
 
 import os
 import socket
@@ -11,7 +11,10 @@ from vecchess.safe_parse import parse_json_object, to_json_value
 from vecchess.store.status_file import SCHEMA
 
 FRESH_S = 10.0
-"""A status that was written less than this long ago is of a run that goes on."""
+"""A status that changed less than this long ago is of a run that goes on."""
+SKEW_S = 300.0
+"""Clocks of two machines differ by so much at most. A status that another machine wrote counts as
+new if its time is as near as that, until it has been watched for ``FRESH_S``."""
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
 MOST = 1e15
 """Larger values, and what is no number, count as 0."""
@@ -25,14 +28,18 @@ class StatusReader:
     def __init__(self, path: Path) -> None:
         """Nothing is read before ``refresh``; the file need not exist."""
         self._file: SmallFile[Values] = SmallFile(path, _parse, {})
-        self._changed_at = 0.0
+        self._looked_at = self._changed_at = float("-inf")
+        self._lag_s = 0.0
 
     def refresh(self) -> bool:
         """Read the file if it was replaced; returns whether it was."""
-        before = self.number("updated_unix")
+        now = time.monotonic()
         changed = self._file.refresh()
-        if changed and before and self.number("updated_unix") != before:
-            self._changed_at = time.monotonic()
+        if changed:
+            is_observed = now - self._looked_at <= FRESH_S  # it was written since the last look
+            self._lag_s = 0.0 if is_observed else time.time() - self.number("updated_unix")
+            self._changed_at = now
+        self._looked_at = now
         return changed
 
     @property
@@ -61,13 +68,11 @@ class StatusReader:
 
     @property
     def age_s(self) -> float | None:
-        """Seconds since it was written; None where it has no time. As long as the file is seen to
-        change, another machine's wrong clock does not matter."""
-        updated = self.number("updated_unix")
-        if not updated:
+        """Seconds since it was written; None where it has no time. By the clock that wrote it at
+        the first look, by this process's own clock from then on."""
+        if not self.number("updated_unix"):
             return None
-        age = max(time.time() - updated, 0.0)
-        return min(age, time.monotonic() - self._changed_at) if self._changed_at else age
+        return max(self._lag_s, 0.0) + time.monotonic() - self._changed_at
 
     @property
     def state(self) -> str:
@@ -80,10 +85,13 @@ class StatusReader:
         return "gone"
 
     def _is_active(self) -> bool:
-        age = self.age_s
-        if age is not None and age <= FRESH_S:
+        is_here, age = self.text("host") == socket.gethostname(), self.age_s
+        if is_here and is_alive(int(self.number("pid"))):
             return True
-        return self.text("host") == socket.gethostname() and is_alive(int(self.number("pid")))
+        if is_here or age is None:
+            return age is not None and age <= FRESH_S
+        watched_s = time.monotonic() - self._changed_at
+        return abs(self._lag_s) <= SKEW_S and watched_s <= FRESH_S
 
 
 def number(values: Values, key: str) -> float:

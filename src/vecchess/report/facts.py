@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import NetworkError
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.status_reader import number
-from vecchess.monitor.timestamps import format_time
+from vecchess.monitor.status_reader import FRESH_S, number
+from vecchess.monitor.timestamps import format_time, rounded_duration
 from vecchess.runtime.reporting import as_clock
 from vecchess.snn.integer.net_file import load_net
 
@@ -49,7 +49,9 @@ def state_words(view: RunView) -> str:
     if now.is_over:
         return now.why
     share = "" if now.progress is None else f", {now.progress:.0%} of this stage"
-    return f"{now.state}{share}"
+    age = now.age_s or 0.0
+    ago = f"; written {rounded_duration(age)} ago by {now.host}'s clock" if age > FRESH_S else ""
+    return f"{now.state}{share}{ago}"
 
 
 def began_unix(view: RunView) -> float:

@@ -68,20 +68,21 @@ class _News:
 
     def __init__(self) -> None:
         self._path: Any = None
-        self._noted = 0.0
+        self._noted: set[tuple[Any, ...]] = set()
         self._matched = 0
 
     def lines(self, view: RunView) -> Iterator[str]:
         """The new lines, each once."""
         matches = view.series.kinds.get("eval", 0)
         if view.path != self._path:
-            self._path, self._noted, self._matched = view.path, 0.0, matches
+            self._path, self._noted, self._matched = view.path, set(), matches
             net = f" with {view.status.net}" if view.status.net else ""
             yield f"{view.path}: {view.status.kind}{net}"
-        for note in view.status.notes:
-            if note["time_unix"] > self._noted:
+        notes = {tuple(note.values()): note for note in view.status.notes}
+        for key, note in notes.items():
+            if key not in self._noted:
                 yield f"{format_time(note['time_unix'])}  {note['line']}"
-                self._noted = note["time_unix"]
+        self._noted = set(notes)
         if matches > self._matched:
             for match in view.series.lines("eval")[self._matched - matches :]:
                 yield match_line(match)
