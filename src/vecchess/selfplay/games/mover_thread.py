@@ -95,6 +95,8 @@ class MoverThread:
             self.snapshot = output.snapshot
         if output.has_saved:
             self.saved, self.is_saving = output.saved, False
+        elif not self.has_games:  # it was asked when its last call was over already
+            self.is_saving = False
 
     def request_snapshot(self, most: int) -> None:
         """Have up to ``most`` games in progress reported after the mover's next call."""
