@@ -5,13 +5,14 @@ from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.games.mover_thread import MoverThread
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.store.id_set import IdSet
 
 
-def server_of(num_games: int, seats: int, movers: int) -> SelfplayServer:
-    config = SelfplayConfig(game=GameConfig(max_plies=10))
+def server_of(num_games: int, seats: int, movers: int, max_plies: int = 10) -> SelfplayServer:
+    config = SelfplayConfig(game=GameConfig(max_plies=max_plies))
     pool = GameIdPool()
     pool.add(IdSet([(0, num_games)]))
     backend = ConstantBackend(seats)
@@ -35,29 +36,29 @@ def test_no_mover_keeps_numbers_from_the_others(movers: int) -> None:
     assert sum(records.num_games for records in server.take_finished()) == 64
 
 
+def call(thread: MoverThread) -> None:
+    """A call of the mover with its only row, in this thread; the output stays in the outbox."""
+    thread.vacant = thread.vacant[:0]
+    thread.send(thread.mover.rows)
+    thread.stop()
+    thread._run()
+
+
 def test_a_mover_whose_last_call_is_on_its_way_has_nothing_to_save() -> None:
     """It will not be called again: a saving that waited for it would be the last."""
-    server = server_of(num_games=2, seats=2, movers=2)
+    server = server_of(num_games=2, seats=2, movers=2, max_plies=2)
+    server.requests.steps[:] = 1
     last, other = server._threads
-    for thread in (last, other):
-        thread.send(thread.vacant[:1])
-        thread.vacant = thread.vacant[1:]
-        thread.stop()
-        thread._run()  # the call of a mover, in this thread
+    for thread in (last, other, last):  # one ply of the first game is played
+        call(thread)
         server._collect(wait=True)
-    server.pool.clear()
-    last.mover.games.ply[:] = 9
-    last.send(last.mover.rows)
-    last.stop()
-    last._run()
+    call(last)
     server.request_saved()
     assert not server.is_saved, "the last call lies in the outbox, and the other mover has a game"
     server._collect(wait=True)
     assert not last.has_games
     assert not last.is_saving
-    other.send(other.mover.rows)
-    other.stop()
-    other._run()
+    call(other)
     server._collect(wait=True)
     assert server.is_saved
     saved = server.saved
