@@ -172,7 +172,7 @@ def entry_of(name: str, sha256: str, games: int) -> dict[str, Any]:
         "lengths": {str(length): games // 16 for length in range(0, 512, 32)},
         "time_steps": {str(steps): games * PLIES // 4 for steps in range(1, 5)},
     }
-    return {"schema": 1, "file": name, "sha256": sha256, "stats": stats}
+    return {"schema": 2, "file": name, "sha256": sha256, "stats": stats}
 
 
 def npz_of(name: str, numbers: list[int]) -> bytes:

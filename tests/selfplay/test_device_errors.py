@@ -87,7 +87,7 @@ def test_a_worker_reports_its_device_in_one_line(
     monkeypatch.setattr(worker, "build_server", fail)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    plan = WorkerPlan(0, CPU, SelfplayConfig(slots=8), net, RunFolder(tmp_path), "0000", SHARE)
+    plan = WorkerPlan(0, CPU, SelfplayConfig(slots=8), net, RunFolder(tmp_path), "", "0000", SHARE)
     mine, theirs = multiprocessing.Pipe()
     with pytest.raises(SystemExit) as left:
         run_worker(plan, theirs, [0, 0])

@@ -282,3 +282,21 @@ def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
     assert read_saved_games(folder.path, names, IdSet([(100, 200)]), NET, said.append) is None
     assert read_saved_games(folder.path, ["2.npz"], IdSet([(0, 99)]), OTHER, said.append) is None
     assert read_saved_games(folder.path, [], IdSet([(0, 99)]), NET, said.append) is None
+
+
+def test_games_in_progress_of_another_run_are_left_alone(tmp_path: Path) -> None:
+    file, said = tmp_path / "0.npz", list[str]()
+    file.write_bytes(saved([4]).to_bytes("a" * 32))
+    ours, others = InflightFolder(tmp_path, "a" * 32), InflightFolder(tmp_path, "b" * 32)
+    for folder in (ours, others):
+        folder.survey(())
+    assert ours.files_with(IdSet([(0, 9)])) == ["0.npz"]
+    assert others.files_with(IdSet([(0, 9)])) == []
+    others.drop(lambda numbers: False, ())
+    ids, net = IdSet([(0, 9)]), NET
+    assert read_saved_games(tmp_path, ["0.npz"], ids, net, said.append, "b" * 32) is None
+    assert len(said) == 1
+    assert "was written by another run" in said[0]
+    assert read_saved_games(tmp_path, ["0.npz"], ids, net, said.append, "a" * 32) is not None
+    ours.drop(lambda numbers: False, ())
+    assert not file.exists()

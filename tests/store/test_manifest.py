@@ -8,7 +8,7 @@ import pytest
 from tests.store.games import made_up
 from vecchess.errors import DataError
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.shard import ShardFile, read_shards, write_shard
+from vecchess.store.shard import NO_RUN, ShardFile, read_shards, write_shard
 from vecchess.store.stats import GameStats
 
 pytestmark = pytest.mark.plain
@@ -46,15 +46,19 @@ def test_a_shard_without_a_line_gets_one(tmp_path: Path) -> None:
     assert names(tmp_path) == ["manifest.jsonl", "w0-1.npz"]
 
 
-@pytest.mark.parametrize("fault", ["recorded", "twice", "damaged", "name"])
+@pytest.mark.parametrize("fault", ["recorded", "twice", "damaged", "name", "foreign"])
 def test_a_shard_that_must_not_count_is_set_aside(tmp_path: Path, fault: str) -> None:
     name = "w0 1.npz" if fault == "name" else "w0-1.npz"
-    write(tmp_path, name, [4, 4] if fault == "twice" else [4, 2])
+    foreign = "f" * 32 if fault == "foreign" else NO_RUN
+    write_shard(tmp_path / name, made_up([4, 4] if fault == "twice" else [4, 2]), foreign)
     if fault == "damaged":
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-9])
     write(tmp_path, "w0-2.npz", [5])
-    manifest = Manifest(tmp_path)
-    assert len(list(manifest.adopt(Recorded(2) if fault == "recorded" else Recorded()))) == 1
+    manifest, lines = Manifest(tmp_path), list[str]()
+    is_recorded = Recorded(2) if fault == "recorded" else Recorded()
+    assert len(list(manifest.adopt(is_recorded, report_line=lines.append))) == 1
+    assert len(lines) == 1
+    assert lines[0].startswith("a shard without a line is set aside: ")
     assert [entry.file for entry in manifest.entries] == ["w0-2.npz"]
     assert names(tmp_path) == sorted([f"{name}.set-aside", "manifest.jsonl", "w0-2.npz"])
 
@@ -106,9 +110,17 @@ def test_entries_are_kept_with_all_that_they_say(tmp_path: Path) -> None:
     stats = GameStats.of(made_up([1, 2, 3]))
     entry = ShardEntry("a.npz", "0" * 64, stats)
     assert ShardEntry.from_dict(entry.to_dict()) == entry
-    for schema in (0, 2, "1"):
-        with pytest.raises(ValueError, match=f"schema {schema}; this vecchess reads 1"):
+    for schema in (0, 1, "2"):
+        with pytest.raises(ValueError, match=f"schema {schema}; this vecchess reads 2"):
             ShardEntry.from_dict(entry.to_dict() | {"schema": schema})
     for sha256 in ("0" * 63, "0" * 65, "g" * 64, "A" * 64):
         with pytest.raises(ValueError, match="its sha256 is not one"):
             ShardEntry.from_dict(entry.to_dict() | {"sha256": sha256})
+
+
+def test_a_shard_of_the_run_is_adopted_and_one_of_no_run_is_not(tmp_path: Path) -> None:
+    write_shard(tmp_path / "a.npz", made_up([1]), "a" * 32)
+    write_shard(tmp_path / "b.npz", made_up([2]))
+    adopted = Manifest(tmp_path).adopt(Recorded(), run_id="a" * 32)
+    assert [entry.file for entry, _ in adopted] == ["a.npz"]
+    assert names(tmp_path) == ["a.npz", "b.npz.set-aside", "manifest.jsonl"]

@@ -38,7 +38,7 @@ def test_making_one_touches_nothing(tmp_path: Path) -> None:
 
 
 def test_it_is_there_once_it_has_settings(run: RunFolder) -> None:
-    assert sorted(path.name for path in run.path.iterdir()) == ["games", "nets"]
+    assert sorted(path.name for path in run.path.iterdir()) == ["games", "nets", "run_id"]
     run.create()
     with pytest.raises(ConfigError, match=r"one is not a run: it has no config\.toml"):
         RunFolder.existing(run.path)
@@ -123,3 +123,20 @@ def test_what_was_shown_goes_and_folders_stay(run: RunFolder) -> None:
         (run.live / name).write_text("x")
     run.clear_live()
     assert [path.name for path in run.live.iterdir()] == ["kept"]
+
+
+def test_a_run_has_an_id_from_its_creation_on(tmp_path: Path) -> None:
+    run, other = RunFolder(tmp_path / "run"), RunFolder(tmp_path / "other")
+    for made in (run, other):
+        made.create()
+    first = run.run_id
+    assert len(first) == 32
+    assert first != other.run_id
+    run.create()
+    assert run.run_id == first
+    (run.path / "run_id").write_text(first[:9])
+    with pytest.raises(DataError, match="run_id is damaged"):
+        _ = run.run_id
+    (run.path / "run_id").unlink()
+    with pytest.raises(DataError, match=r"has no run_id: .*begin another run"):
+        _ = run.run_id

@@ -22,7 +22,14 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
-from vecchess.store.shard import GameOutcomes, read_outcomes, read_shard_and_columns, shard_bytes
+from vecchess.store.shard import (
+    NO_RUN,
+    ForeignShard,
+    GameOutcomes,
+    read_outcomes,
+    read_shard_and_columns,
+    shard_bytes,
+)
 
 Numbers = NDArray[np.int64]
 MORE_COLUMNS = {"low_turns": np.dtype(np.uint8), "level_plies": np.dtype(np.uint8)}
@@ -58,10 +65,10 @@ class SavedGames:
         is_first = np.diff(numbers[order], prepend=-1) != 0
         return self.take(order[is_first])
 
-    def to_bytes(self) -> bytes:
-        """The contents of a file."""
+    def to_bytes(self, run_id: str = NO_RUN) -> bytes:
+        """The contents of a file of the run ``run_id``."""
         more = {name: getattr(self, name) for name in MORE_COLUMNS}
-        return shard_bytes(self.records, compressed=False, **more)
+        return shard_bytes(self.records, run_id, compressed=False, **more)
 
 
 def join_saved(parts: list[SavedGames]) -> SavedGames:
@@ -73,9 +80,12 @@ def join_saved(parts: list[SavedGames]) -> SavedGames:
     )
 
 
-def read_saved(path: Path) -> SavedGames:
-    """The games of one file; raises DataError where it is missing, damaged or something else."""
-    records, more = read_shard_and_columns(path, MORE_COLUMNS)
+def read_saved(path: Path, run_id: str | None = None) -> SavedGames:
+    """The games of one file; raises DataError where it is missing, damaged or something else.
+
+    ``run_id``: of the run that wrote it; None is not compared.
+    """
+    records, more = read_shard_and_columns(path, MORE_COLUMNS, run_id=run_id)
     if not np.array_equal(records.span_offsets, np.arange(records.num_games + 1)):
         raise DataError(f"{path}: games in progress have one network each")
     saved = SavedGames(records, **more)
@@ -101,9 +111,13 @@ def _is_sound(records: GameRecords) -> bool:
 class InflightFolder:
     """The files of workers that have ended, managed by the run's parent."""
 
-    def __init__(self, path: Path) -> None:
-        """Nothing is read before ``survey``; the folder need not exist."""
+    def __init__(self, path: Path, run_id: str = NO_RUN) -> None:
+        """Nothing is read before ``survey``; the folder need not exist.
+
+        ``run_id``: files of another run are left alone.
+        """
         self.path = path
+        self._run_id = run_id
         self._numbers: dict[str, Numbers] = {}
         self._lengths: dict[str, Numbers] = {}
 
@@ -114,8 +128,8 @@ class InflightFolder:
         """
         self._numbers, self._lengths = {}, {}
         for path in self._files(alive):
-            with suppress(FileUnreadable):
-                for games in _beginnings_in(path):
+            with suppress(FileUnreadable, ForeignShard):
+                for games in self._beginnings_in(path):
                     self._numbers[path.name], self._lengths[path.name] = games.numbers, games.plies
 
     def files_with(self, ids: IdSet) -> list[str]:
@@ -138,11 +152,12 @@ class InflightFolder:
     def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
         """Remove the files none of whose games is needed any more, and partial files.
 
-        Files that the system does not let us read stay: their games may be needed.
+        Files that the system does not let us read stay, for their games may be needed, and so do
+        those of another run.
         """
         for path in self._files(alive):
-            with suppress(OSError, FileUnreadable):
-                if not any(is_needed(games.numbers) for games in _beginnings_in(path)):
+            with suppress(OSError, FileUnreadable, ForeignShard):
+                if not any(is_needed(games.numbers) for games in self._beginnings_in(path)):
                     self._numbers.pop(path.name, None)
                     self._lengths.pop(path.name, None)
                     path.unlink()
@@ -151,19 +166,36 @@ class InflightFolder:
         files = sorted(self.path.glob("*.npz"))
         return [path for path in files if path.stem.removeprefix(PARTIAL_PREFIX) not in alive]
 
+    def _beginnings_in(self, path: Path) -> Iterator[GameOutcomes]:
+        """The games of a file; nothing where it is damaged or partial."""
+        if path.name.startswith(PARTIAL_PREFIX):
+            return
+        try:
+            yield read_outcomes(path, self._run_id)
+        except (FileUnreadable, ForeignShard):
+            raise
+        except DataError:
+            return
+
 
 def read_saved_games(
-    folder: Path, names: list[str], ids: IdSet, net: str, report_line: ReportLine
+    folder: Path,
+    names: list[str],
+    ids: IdSet,
+    net: str,
+    report_line: ReportLine,
+    run_id: str = NO_RUN,
 ) -> SavedGames | None:
     """What the files ``names`` of ``folder`` hold of games out of ``ids``, each once.
 
     ``net``: sha256 of the network that plays; beginnings by another are left out, and so are files
-    that cannot be read: these are reported. None where nothing is left.
+    that cannot be read or are not of the run ``run_id``: these are reported. None where nothing is
+    left.
     """
     parts = list[SavedGames]()
     for name in names:
         try:
-            parts.append(_wanted(read_saved(folder / name), ids, net))
+            parts.append(_wanted(read_saved(folder / name, run_id), ids, net))
         except DataError as error:
             report_line(f"saved games are left out, and played from the start: {error}")
     joined = join_saved(parts).longest() if parts else None
@@ -174,18 +206,6 @@ def _wanted(saved: SavedGames, ids: IdSet, net: str) -> SavedGames:
     records = saved.records
     is_ours = np.array([name == net for name in records.nets] or [False])[records.span_net]
     return saved.take(np.flatnonzero(is_ours & ids.contains(records.numbers)))
-
-
-def _beginnings_in(path: Path) -> Iterator[GameOutcomes]:
-    """The games of a file; nothing where it is damaged or partial."""
-    if path.name.startswith(PARTIAL_PREFIX):
-        return
-    try:
-        yield read_outcomes(path)
-    except FileUnreadable:
-        raise
-    except DataError:
-        return
 
 
 def _joined(parts: dict[str, Numbers]) -> Numbers:

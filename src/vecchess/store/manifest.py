@@ -26,9 +26,10 @@ from vecchess.runtime.atomic_write import (
     truncate_partial_line,
     whole_lines,
 )
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.records import SCHEMA
-from vecchess.store.shard import SET_ASIDE_SUFFIX, ShardFile, read_shard
+from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, read_shard
 from vecchess.store.stats import GameStats
 
 MANIFEST_NAME = "manifest.jsonl"
@@ -100,14 +101,19 @@ class Manifest:
         return [ShardFile(self.folder / entry.file, entry.sha256) for entry in self.entries]
 
     def adopt(
-        self, is_recorded: Callable[[NDArray[np.int64]], bool], prefix: str = ""
+        self,
+        is_recorded: Callable[[NDArray[np.int64]], bool],
+        prefix: str = "",
+        run_id: str = NO_RUN,
+        report_line: ReportLine = no_report,
     ) -> Iterator[tuple[ShardEntry, NDArray[np.int64]]]:
         """Record shards that have no line yet, of all workers or of the one named by ``prefix``.
 
         Yields each of them once it is recorded, with the numbers of its games.
         ``is_recorded(numbers)``: whether any of these games (int64[K]) counts already, those
-        yielded before included. Files that hold such a game or cannot be read are set aside under
-        another name, partial files are removed. Raises DataError where writing fails; the others
+        yielded before included. Files that hold such a game, are damaged or belong to another run
+        than ``run_id`` are set aside under another name and reported, partial files are removed.
+        Raises DataError where writing fails; the others
         can be adopted later.
         """
         known = {entry.file for entry in self.entries}
@@ -117,10 +123,12 @@ class Manifest:
         for path in sorted(self.folder.glob(f"{prefix}*.npz")):
             if path.name in known:
                 continue
-            found = _adoptable(path, is_recorded)
-            if found is None:
+            try:
+                found = _adoptable(path, is_recorded, run_id)
+            except DataError as error:
                 with _refusals(path):
                     path.replace(path.with_name(path.name + SET_ASIDE_SUFFIX))
+                report_line(f"a shard without a line is set aside: {error}")
             else:
                 self.append(found[0])
                 yield found
@@ -147,16 +155,13 @@ def _refusals(path: Path) -> Iterator[None]:
 
 
 def _adoptable(
-    path: Path, is_recorded: Callable[[NDArray[np.int64]], bool]
-) -> tuple[ShardEntry, NDArray[np.int64]] | None:
-    """The line for an unlisted shard, and its numbers; None where it must not count."""
+    path: Path, is_recorded: Callable[[NDArray[np.int64]], bool], run_id: str
+) -> tuple[ShardEntry, NDArray[np.int64]]:
+    """The line for an unlisted shard, and its numbers; DataError where it must not count."""
     if not _NAME.fullmatch(path.name):
-        return None
-    try:
-        records = read_shard(path)
-        if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
-            return None
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-        return ShardEntry(path.name, sha256, GameStats.of(records)), records.numbers
-    except DataError:
-        return None
+        raise DataError(f"{path} has a name that no shard has")
+    records = read_shard(path, run_id=run_id)
+    if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
+        raise DataError(f"{path} has games that are recorded already")
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return ShardEntry(path.name, sha256, GameStats.of(records)), records.numbers

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError
 from vecchess.shapes import NUM_ACTIONS, POSITION_WORDS
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of shards and of manifests."""
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
 
@@ -63,6 +64,7 @@ _TYPES: dict[str, Any] = {
     **dict.fromkeys(("span_ply", "span_net"), np.int32),
     "start": np.uint64,
     "nets": "<U64",
+    "run": "<U32",
 }
 COLUMN_DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(_TYPES[name]) for name in _TYPES}
 """The types of a shard's columns."""

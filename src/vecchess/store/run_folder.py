@@ -1,6 +1,6 @@
 """The folder of one run: its paths and small files, and the lock that one writer holds.
 
-runs/<name>/  config.toml  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
+runs/<name>/  config.toml  run_id  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
               nets/*.safetensors  live/*.npz  inflight/*.npz
 
 Decision 28.
@@ -9,18 +9,24 @@ Decision 28.
 import errno
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
-from vecchess.errors import ConfigError, DataError, write_error
+from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.reporting import ReportLine
+from vecchess.safe_parse import read_bytes
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import read_shards
+
+RUN_ID_FILE = "run_id"
+_RUN_ID = re.compile("[0-9a-f]{32}")
 
 
 class RunFolder:
@@ -53,8 +59,27 @@ class RunFolder:
         except OSError as error:
             raise ConfigError(f"cannot look into {self.path}: {error.strerror}") from None
 
+    @property
+    def run_id(self) -> str:
+        """32 hexadecimal digits, drawn when the run began and written into every file of games.
+
+        Raises DataError where the file is missing or damaged.
+        """
+        try:
+            text = read_bytes(self.path / RUN_ID_FILE).decode().strip()
+        except FileNotFoundError:
+            raise DataError(
+                f"{self.path} has no {RUN_ID_FILE}: an older vecchess made it, or the file was "
+                "lost; put it back, or begin another run"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise FileUnreadable(f"cannot read {self.path / RUN_ID_FILE}: {error}") from None
+        if not _RUN_ID.fullmatch(text):
+            raise DataError(f"{self.path / RUN_ID_FILE} is damaged: it holds no id of a run")
+        return text
+
     def create(self) -> None:
-        """Make the folders; raises ConfigError where that is not allowed."""
+        """Make the folders and the run's id; raises ConfigError where that is not allowed."""
         try:
             for folder in (self.games, self.nets):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +89,8 @@ class RunFolder:
         except OSError as error:
             advice = "choose another --run-dir"
             raise write_error(f"cannot write to {self.path}", error, ConfigError, advice) from None
+        if not (self.path / RUN_ID_FILE).exists():
+            write_atomically(self.path / RUN_ID_FILE, f"{token_hex(16)}\n".encode())
 
     @contextmanager
     def locked(self) -> Iterator[None]:

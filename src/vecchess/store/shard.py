@@ -27,8 +27,14 @@ from vecchess.store.records import (
 
 SET_ASIDE_SUFFIX = ".set-aside"
 """Of a shard that could not be read, or whose games were recorded already."""
+NO_RUN = ""
+"""Run id of games that no run has played, such as imported ones."""
 _HEADERS_BYTES = 1 << 16
 """An upper limit for the headers of all columns."""
+
+
+class ForeignShard(DataError):  # noqa: N818
+    """A shard, whole or not, that another run has written."""
 
 
 @dataclass(frozen=True)
@@ -70,41 +76,51 @@ def read_shards(
             yield records
 
 
-def write_shard(path: Path, records: GameRecords) -> str:
-    """Write ``records`` to ``path`` atomically; returns the file's sha256.
+def write_shard(path: Path, records: GameRecords, run_id: str = NO_RUN) -> str:
+    """Write ``records`` of the run ``run_id`` to ``path`` atomically; returns the file's sha256.
 
     Raises DataError where writing fails, which leaves nothing behind.
     """
-    data = shard_bytes(records)
+    data = shard_bytes(records, run_id)
     write_atomically(path, data)
     return hashlib.sha256(data).hexdigest()
 
 
 def shard_bytes(
-    records: GameRecords, compressed: bool = True, **more: NDArray[np.generic]
+    records: GameRecords,
+    run_id: str = NO_RUN,
+    compressed: bool = True,
+    **more: NDArray[np.generic],
 ) -> bytes:
     """``records`` as the contents of a shard, or of a file with ``more`` columns than that."""
     columns: dict[str, Any] = {f.name: getattr(records, f.name) for f in fields(records)} | more
     columns["nets"] = np.array(records.nets, COLUMN_DTYPES["nets"])
+    columns["run"] = np.array(run_id, COLUMN_DTYPES["run"])
     buffer = io.BytesIO()
     save = np.savez_compressed if compressed else np.savez
     save(buffer, schema=np.int64(SCHEMA), **columns)
     data = buffer.getvalue()
     size = sum(column.nbytes for column in columns.values()) + _HEADERS_BYTES
-    return data if fits(size, len(data)) or not compressed else shard_bytes(records, False, **more)
+    if compressed and not fits(size, len(data)):
+        return shard_bytes(records, run_id, False, **more)
+    return data
 
 
-def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
+def read_shard(path: Path, sha256: str | None = None, run_id: str | None = None) -> GameRecords:
     """The games of a shard; raises DataError where it is missing, damaged or not what was written.
 
-    ``sha256``: of the file, as its manifest has it; None is not compared.
+    ``sha256``: of the file, as its manifest has it. ``run_id``: of the run that wrote it. None is
+    not compared.
     """
-    records, _ = read_shard_and_columns(path, {}, sha256)
+    records, _ = read_shard_and_columns(path, {}, sha256, run_id)
     return records
 
 
 def read_shard_and_columns(
-    path: Path, more: Mapping[str, np.dtype[Any]], sha256: str | None = None
+    path: Path,
+    more: Mapping[str, np.dtype[Any]],
+    sha256: str | None = None,
+    run_id: str | None = None,
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
     """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
     try:
@@ -121,10 +137,13 @@ def read_shard_and_columns(
         schema = int(columns.pop("schema"))
         if schema != SCHEMA:
             raise DataError(f"it has schema {schema}; this vecchess reads {SCHEMA}")
-        if lacking := sorted(more.keys() - columns.keys()):
+        if lacking := sorted({"run", *more} - columns.keys()):
             raise DataError(f'it lacks the column "{lacking[0]}"')
+        _check_run(path, columns.pop("run"), run_id)
         others = {name: columns.pop(name) for name in more}
         return _checked(columns), others
+    except ForeignShard:
+        raise
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
 
@@ -147,23 +166,26 @@ class GameOutcomes:
     """Of ``chess.rules.Termination``."""
 
 
-def read_outcomes(path: Path) -> GameOutcomes:
-    """How the games of a shard ended. Raises DataError."""
+def read_outcomes(path: Path, run_id: str | None = None) -> GameOutcomes:
+    """How the games of a shard ended. Raises DataError, see ``read_shard``."""
     names = ("numbers", "offsets", "result", "termination")
-    numbers, offsets, result, termination = _some_columns(path, *names)
+    numbers, offsets, result, termination = _some_columns(path, *names, run_id=run_id)
     plies = np.diff(offsets)
     if {len(plies), len(result), len(termination)} != {len(numbers)} or plies.min(initial=0) < 0:
         raise DataError(f"{path} is not a readable shard: its lengths do not fit its games")
     return GameOutcomes(numbers, plies, result, termination)
 
 
-def _some_columns(path: Path, *names: str) -> list[NDArray[Any]]:
+def _some_columns(path: Path, *names: str, run_id: str | None = None) -> list[NDArray[Any]]:
     """Columns of a shard with one number each."""
     try:
         with open_regular(path) as file:
-            found = read_columns(file, {name: COLUMN_DTYPES[name] for name in names})
+            found = read_columns(file, {name: COLUMN_DTYPES[name] for name in ("run", *names)})
+        _check_run(path, found.pop("run", None), run_id)
     except OSError as error:
         raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
+    except ForeignShard:
+        raise
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
     if any(name not in found or found[name].ndim != 1 for name in names):
@@ -171,9 +193,15 @@ def _some_columns(path: Path, *names: str) -> list[NDArray[Any]]:
     return [found[name] for name in names]
 
 
+def _check_run(path: Path, found: NDArray[Any] | None, run_id: str | None) -> None:
+    """Raise ForeignShard where ``found``, str[], is not the id of the run; None is not compared."""
+    if run_id is not None and (found is None or found.shape or str(found) != run_id):
+        raise ForeignShard(f"{path} was written by another run")
+
+
 def _checked(columns: dict[str, Any]) -> GameRecords:
     """The records in the columns of a file. Raises DataError where they are not whole."""
-    if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - {"schema"}):
+    if lacking := sorted(COLUMN_DTYPES.keys() - columns.keys() - {"schema", "run"}):
         raise DataError(f'it lacks the column "{lacking[0]}"')
     if columns["action"].ndim != 1 or columns["numbers"].ndim != 1 or columns["nets"].ndim != 1:
         raise DataError("its columns have too many dimensions")

@@ -1,11 +1,14 @@
 """The parent's ledger of games: each id is open, with a worker, or recorded. Each counts once."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from vecchess.errors import DataError
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.store.id_set import Ids, IdSet, Range
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.shard import read_numbers, read_shard
+from vecchess.store.shard import NO_RUN, read_numbers, read_shard
 from vecchess.store.stats import GameStats
 
 MAX_RANGES = 256
@@ -18,15 +21,21 @@ class GameLedger:
     The target is what ``open`` was given last: the games of a run, or of one generation.
     """
 
-    def __init__(self, manifest: Manifest) -> None:
-        """Read what is recorded, and adopt shards that a lost parent did not record. No target."""
+    def __init__(
+        self, manifest: Manifest, run_id: str = NO_RUN, report_line: ReportLine = no_report
+    ) -> None:
+        """Read what is recorded, and adopt shards that a lost parent did not record. No target.
+
+        ``run_id``: shards of another run are set aside; ``report_line`` gets a line for each.
+        """
         self._manifest = manifest
+        self._run_id, self._report_line = run_id, report_line
         self._spans: list[Range] = []
         ids = [self._ids_in(entry) for entry in manifest.entries]
         for part in ids:
             self._append_span(part)
         self._recorded = IdSet.of(np.concatenate([np.empty(0, np.int64), *ids]))
-        for _, adopted in manifest.adopt(self._has_recorded):
+        for _, adopted in self._adopt():
             self._mark(adopted)
         self._target = IdSet()
         self._open = IdSet()
@@ -106,13 +115,16 @@ class GameLedger:
         Shards it wrote and could not report are recorded. Raises DataError where the manifest
         cannot be written: what is left can be taken back later.
         """
-        for entry, ids in self._manifest.adopt(self._has_recorded, shard_prefix):
+        for entry, ids in self._adopt(shard_prefix):
             self._mark(ids)
             self.stats.add(self._stats_in_target(entry))
             self._with_worker[worker] = self.assigned_to(worker) - IdSet.of(ids)
         unfinished = self._with_worker.pop(worker, IdSet())
         self._open |= unfinished
         return len(unfinished)
+
+    def _adopt(self, prefix: str = "") -> Iterator[tuple[ShardEntry, Ids]]:
+        return self._manifest.adopt(self._has_recorded, prefix, self._run_id, self._report_line)
 
     def _has_recorded(self, ids: Ids) -> bool:
         return bool(self._recorded.contains(ids).any())

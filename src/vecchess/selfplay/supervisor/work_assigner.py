@@ -33,8 +33,8 @@ class WorkAssigner:
     ) -> None:
         """No worker is started. Raises DataError for a damaged manifest."""
         self.pool = WorkerPool(config, run, devices)
-        self.ledger = GameLedger(run.manifest())
-        self.inflight = InflightFolder(run.inflight)
+        self.ledger = GameLedger(run.manifest(), self.pool.run_id, report_line)
+        self.inflight = InflightFolder(run.inflight, self.pool.run_id)
         """Saved games of workers that are gone."""
         self.share: Share = share_out(config, devices, 1)
         """Each worker's share of slots, games and threads."""

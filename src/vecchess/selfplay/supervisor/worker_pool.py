@@ -32,9 +32,11 @@ class WorkerPool:
     """At most one worker for each device, by the device's index."""
 
     def __init__(self, config: SelfplayConfig, run: RunFolder, devices: list[Device]) -> None:
-        """No worker is started."""
+        """No worker is started. Raises DataError where the run has no id."""
         self.workers: dict[int, WorkerProcess] = {}
         self._config = config
+        self.run_id = run.run_id
+        """In every file of games that the workers write."""
         self._run = run
         self._devices = devices
         self._most_slots: dict[int, int] = {}
@@ -55,6 +57,7 @@ class WorkerPool:
             config=self._config,
             net=net,
             run=self._run,
+            run_id=self.run_id,
             shard_prefix=prefix,
             share=replace(share, slots=slots),
         )

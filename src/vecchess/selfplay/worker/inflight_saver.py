@@ -1,6 +1,7 @@
 """Saves a worker's games in progress: at intervals, and when it ends (decision 25)."""
 
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -9,6 +10,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.store.inflight import SavedGames
+from vecchess.store.shard import NO_RUN
 
 
 class SaveStage(Enum):
@@ -26,9 +28,12 @@ class SaveStage(Enum):
 class InflightSaver:
     """Keeps one worker's file of saved games (``store/inflight.py``) up to date."""
 
-    def __init__(self, path: Path, interval_s: float, report_line: ReportLine) -> None:
+    def __init__(
+        self, path: Path, interval_s: float, report_line: ReportLine, run_id: str = NO_RUN
+    ) -> None:
         """``report_line`` gets a line when the file cannot be written: games go on all the same."""
-        self._file = LatestFile(path, SavedGames.to_bytes, durably=True, report_line=report_line)
+        encode = partial(SavedGames.to_bytes, run_id=run_id)
+        self._file = LatestFile(path, encode, durably=True, report_line=report_line)
         self._interval_s = interval_s
         self._next_time = monotonic() + interval_s
         self._stage = SaveStage.INTERVAL

@@ -19,7 +19,7 @@ from vecchess.runtime.async_file import LatestFile
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.store.records import GameRecords, concatenate
-from vecchess.store.shard import shard_bytes
+from vecchess.store.shard import NO_RUN, shard_bytes
 
 SHOWN_GAMES = 16
 INTERVAL_S = 1.0
@@ -31,9 +31,9 @@ CLOSE_WAIT_S = 2.0
 class LiveGames:
     """Keeps the file of one worker up to date."""
 
-    def __init__(self, folder: Path, worker: int) -> None:
+    def __init__(self, folder: Path, worker: int, run_id: str = NO_RUN) -> None:
         """Files lie in ``folder``, which is made where it is missing."""
-        encode = partial(shard_bytes, compressed=False)
+        encode = partial(shard_bytes, run_id=run_id, compressed=False)
         self._file = LatestFile(folder / f"{worker:03d}.npz", encode, durably=False)
         self._shown: NDArray[np.int64] = np.empty(0, np.int64)
         self._ended: deque[tuple[float, GameRecords]] = deque()

@@ -20,7 +20,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
-from vecchess.store.shard import write_shard
+from vecchess.store.shard import NO_RUN, write_shard
 from vecchess.store.stats import GameStats
 
 MOST_UNWRITTEN = 1 << 20
@@ -47,6 +47,7 @@ class ShardWriter:
         interval_s: float,
         on_shard: OnShard,
         report_line: ReportLine,
+        run_id: str = NO_RUN,
     ) -> None:
         """Files are named ``prefix-NNNNNN.npz``; ``on_shard(entry, ids)`` follows each write.
 
@@ -54,6 +55,7 @@ class ShardWriter:
         """
         self._folder = folder
         self._prefix = prefix
+        self._run_id = run_id
         self._shard_games = shard_games
         self._interval_s = interval_s
         self._on_shard = on_shard
@@ -134,7 +136,7 @@ class ShardWriter:
         """Write what is waiting; where that fails it waits on."""
         name = f"{self._prefix}-{self._num_written:06d}.npz"
         records = finished_records(self._waiting)
-        sha256 = write_shard(self._folder / name, records)
+        sha256 = write_shard(self._folder / name, records, self._run_id)
         self._waiting = []
         self._games_waiting = self._plies_waiting = 0
         self.plies_written += len(records.action)

@@ -41,6 +41,7 @@ class WorkerPlan:
     net: str
     """Network file, or name of a built-in one."""
     run: RunFolder
+    run_id: str
     shard_prefix: str
     share: Share
 
@@ -94,12 +95,14 @@ class Worker:
             plan.config.shard_interval_s,
             self._on_shard,
             self._report_line,
+            plan.run_id,
         )
-        self._live = LiveGames(plan.run.live, plan.index)
+        self._live = LiveGames(plan.run.live, plan.index, plan.run_id)
         self._saver = InflightSaver(
             plan.run.inflight / f"{plan.shard_prefix}.npz",
             plan.config.inflight_interval_s,
             self._report_line,
+            plan.run_id,
         )
 
     def run(self) -> None:
@@ -184,7 +187,9 @@ class Worker:
         """Play the games ``ids``, and resume those that are saved in ``files``."""
         if files:
             folder, net = self._plan.run.inflight, self._server.net_sha
-            if saved := read_saved_games(folder, files, ids, net, self._report_line):
+            if saved := read_saved_games(
+                folder, files, ids, net, self._report_line, self._plan.run_id
+            ):
                 self._pool.add_saved(saved)
                 ids -= IdSet.of(saved.records.numbers)
         self._pool.add(ids)
