@@ -1,8 +1,10 @@
 """What Prometheus gets to read."""
 
+import re
 import socket
 import threading
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import prometheus_client
@@ -10,17 +12,19 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from vecchess.errors import ConfigError
-from vecchess.runtime.prometheus import metrics_endpoint
+from vecchess.runtime.prometheus import STATES, families, metrics_endpoint
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 
 WORKER = {
     "index": 1,
     "device": "gpu 1",
+    "saving_age_s": 12.5,
     "load": Throughput(plies_per_s=3.5, queue_age_p99_ms=20).to_dict(),
 }
 GPU = {"util": 0.9, "memory_mb": 12.0, "name": "H200"}
 FACTS: dict[str, Any] = {
     "state": "playing", "games": 12, "target": 64, "iteration": 2, "restarts": 1,
+    "unwritten_games": 5, "disk_free_bytes": 7 << 30,
     "learning": {"loss": 2.5}, "workers": [WORKER, WORKER | {"index": 2, "gpu": GPU}],
 }  # fmt: skip
 
@@ -59,10 +63,31 @@ def test_what_it_tells() -> None:
         assert told["vecchess_gpu_utilization_ratio"] == {"2 gpu 1": 0.9}
         assert told["vecchess_gpu_memory_bytes"] == {"2 gpu 1": 12e6}
         assert told["vecchess_train_loss"] == {"": 2.5}
+        assert told["vecchess_unwritten_games"] == {"": 5}
+        assert told["vecchess_disk_free_bytes"] == {"": 7 << 30}
+        assert told["vecchess_saving_age_seconds"]["2 gpu 1"] == 12.5
         facts["games"] = 13
         assert asked(port)["vecchess_games_finished"] == {"": 13}
     with pytest.raises(OSError, match="refused"):
         asked(port)
+
+
+def test_every_alert_is_about_metrics_that_are_served() -> None:
+    yaml = pytest.importorskip("yaml", reason="comes with the documentation's tools")
+    served = {family.name for family in families(FACTS)}
+    file = Path(__file__).parents[2] / "configs" / "prometheus-alerts.yml"
+    (group,) = yaml.safe_load(file.read_text())["groups"]
+    named = {rule["alert"]: rule["expr"] for rule in group["rules"]}
+    assert len(named) == len(group["rules"]) == 7
+    for rule in group["rules"]:
+        assert rule.keys() <= {"alert", "expr", "for", "annotations"}
+        assert re.fullmatch(r"\d+m", rule.get("for", "0m"))
+        assert rule["annotations"]["summary"]
+        metrics = set(re.findall(r"vecchess_\w+", rule["expr"]))
+        assert metrics <= served, rule["alert"]
+        assert metrics or rule["expr"].startswith("up{")
+    states = re.findall(r'state="(\w+)"', " ".join(named.values()))
+    assert set(states) <= set(STATES)
 
 
 def test_a_port_that_is_taken() -> None:

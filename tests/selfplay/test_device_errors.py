@@ -27,6 +27,7 @@ from vecchess.snn.create import create_network
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import RunLog, read_log
 
 GPU = Device("cuda:0", "gpu 0", "0")
 CONFIG = SelfplayConfig(slots=64)
@@ -109,7 +110,8 @@ class DyingWorker:
     def __init__(self, plan: WorkerPlan) -> None:
         self.plan = plan
         self.name = f"worker {plan.index} ({plan.device.label})"
-        self.stage = "playing"
+        self.stage, self.pid = "playing", 4711
+        self.stderr = SimpleNamespace(last_lines=lambda: ["CUDA error"])
         self.failure = None
         self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
 
@@ -128,7 +130,8 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) ->
     monkeypatch.setattr(worker_pool, "WorkerProcess", DyingWorker)
     run = RunFolder(tmp_path / "run")
     run.create()
-    made = WorkAssigner(CONFIG, run, [GPU], notes.append)
+    log = RunLog(run.path)
+    made = WorkAssigner(CONFIG, run, [GPU], notes.append, log.write)
     made.share = share_out(CONFIG, [GPU], 100_000)
     made.begin_generation("constant", IdSet([(0, 100_000)]))
     made.start_workers()
@@ -146,6 +149,10 @@ def test_a_lost_device_is_taken_up_again_as_it_was(parent: WorkAssigner, notes: 
     assert parent.pool.workers[0].plan.share.slots == 64
     (line,) = notes
     assert line.startswith(f"worker 0 (gpu 0) died: {LOST}; ")
+    died, restarted = read_log(parent.inflight.path.parent)
+    assert (died["event"], restarted["event"]) == ("worker died", "worker restarted")
+    assert (died["worker"], died["pid"], died["stage"]) == ("worker 0 (gpu 0)", 4711, "playing")
+    assert (died["reason"], died["stderr"]) == (str(LOST), ["CUDA error"])
 
 
 def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(

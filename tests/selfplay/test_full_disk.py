@@ -190,7 +190,8 @@ class DeadWorker:
     stage = "playing"
 
     def __init__(self, plan: WorkerPlan) -> None:
-        self.plan, self.name, self.recorded = plan, "worker 0", 0
+        self.plan, self.name, self.pid, self.recorded = plan, "worker 0", 4711, 0
+        self.stderr = SimpleNamespace(last_lines=lambda: list[str]())
         self.pipe = SimpleNamespace(receive=lambda: None, send=lambda kind, **values: None)
 
     def silent_s(self) -> float:

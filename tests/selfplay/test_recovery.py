@@ -1,5 +1,7 @@
 """Self-play on a fake device: slow, without memory, lost, or with wrong answers."""
 
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from vecchess.selfplay.worker.networks import store_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import RunLog, read_log
 
 GAME = GameConfig(max_plies=16, random_plies=2)
 NUM_GAMES = 48
@@ -97,6 +100,31 @@ def test_memory_that_runs_out_in_the_midst_of_games(
     assert restarts == 1
     assert "worker 0 (cpu) goes on with 16 slots" in notes.lines
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
+
+
+def test_the_run_log_keeps_why_a_worker_crashed(tmp_path: Path) -> None:
+    """A segmentation fault tells of itself on stderr alone."""
+    run, notes = RunFolder(tmp_path / "run"), Notes()
+    run.create()
+    net = str(store_net(network(1), run))
+    config = SelfplayConfig(net=net, slots=8, seed=3, game=GAME, backend=f"{FAKE}?latency=5ms")
+
+    def crash_once(supervisor: Supervisor) -> None:
+        worker = supervisor.workers.get(0)
+        if worker is not None and worker.has_played and not supervisor.assigner.restarts:
+            os.kill(worker.pid, signal.SIGSEGV)
+
+    notes.do = crash_once
+    log = RunLog(run.path)
+    with Supervisor(config, run, [CPU], notes, log_event=log.write) as supervisor:
+        result = supervisor.play(net, range(NUM_GAMES))
+    assert (result.stats.games, result.restarts) == (NUM_GAMES, 1)
+    events = list(read_log(run.path))
+    assert [each["event"] for each in events] == ["network", "worker died", "worker restarted"]
+    assert events[0]["net"] == Path(net).name
+    assert events[1]["reason"] == "killed by SIGSEGV"
+    assert "Fatal Python error: Segmentation fault" in events[1]["stderr"]
+    assert events[2]["pid"] != events[1]["pid"]
 
 
 def test_what_a_lost_device_leaves_is_saved_at_once(

@@ -36,11 +36,15 @@ class Told:
 def worker(gpu: str) -> Any:
     meter = SimpleNamespace(last={"seated": 64}, recent=lambda: Throughput(plies_per_s=50.0))
     plan = SimpleNamespace(device=SimpleNamespace(label="gpu 0" if gpu else "cpu"))
-    return SimpleNamespace(plan=plan, stage="playing", games=5, meter=meter, gpu=gpu)
+    return SimpleNamespace(
+        plan=plan, stage="playing", games=5, meter=meter, gpu=gpu, saving_age_s=2.5
+    )
 
 
 def supervisor(load: Throughput, **more: Any) -> Any:
-    ledger = SimpleNamespace(num_target=40, is_complete=False, stats=GameStats(games=7))
+    ledger = SimpleNamespace(
+        num_target=40, num_recorded=8, is_complete=False, stats=GameStats(games=7)
+    )
     return SimpleNamespace(
         ledger=ledger, throughput=load, assigner=SimpleNamespace(restarts=1),
         num_finished=10, remaining_s=3.0, net_name="a.safetensors",
@@ -70,6 +74,8 @@ def test_status_and_load_with_gpus(clock: list[float]) -> None:
     assert (facts["state"], facts["games"], facts["target"]) == ("playing", 10, 40)
     assert (facts["eta_s"], facts["restarts"], facts["net"]) == (3.0, 1, "a.safetensors")
     assert facts["stats"]["games"] == 7
+    assert facts["unwritten_games"] == 2
+    assert [one["saving_age_s"] for one in facts["workers"]] == [2.5, 2.5]
     assert [one.get("gpu") for one in facts["workers"]] == [GPU, None]
     assert [one["device"] for one in facts["workers"]] == ["gpu 0", "cpu"]
     [line] = told.loads

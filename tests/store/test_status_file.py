@@ -58,12 +58,12 @@ def test_nothing_is_known_at_first(run: RunFolder) -> None:
     with StatusWriter(run, "train") as status:
         first = wait_for(run, "state", "starting")
         status.finish(SUMMARY)
-    for name in ("started_unix", "updated_unix", "pid", "host"):
+    for name in ("started_unix", "updated_unix", "pid", "host", "disk_free_bytes"):
         assert first.pop(name)
     assert first == {
         "schema": 1, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,
         "iterations": 0, "games": 0, "target": 0, "eta_s": None, "load": {}, "workers": [],
-        "learning": {}, "stats": {}, "restarts": 0, "notes": [],
+        "learning": {}, "stats": {}, "restarts": 0, "unwritten_games": 0, "notes": [],
     }  # fmt: skip
 
 

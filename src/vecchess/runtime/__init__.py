@@ -3,6 +3,7 @@
 devices        devices by --gpus, and each worker's share of cores and games
 signals        stop signals and exit codes
 child_process  child processes that ignore signals or end with their parent
+child_stderr   the last lines that a child process wrote to stderr
 json_pipe      JSON messages between processes
 uci_client     UCI engines as processes
 plugin         objects of the user, by module:name

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from threading import Condition, Thread
+from time import monotonic
 from typing import Generic, TypeVar
 
 from vecchess.errors import DataError
@@ -29,6 +30,8 @@ class LatestFile(Generic[T]):
         """
         self.path = path
         self._encode, self._durably, self._report_line = encode, durably, report_line
+        self.written_s = monotonic()
+        """When the file last took its newest value; at first, when this began."""
         self._changed = Condition()
         self._next: T | None = None
         self._has_next = self._is_closed = False
@@ -71,6 +74,7 @@ class LatestFile(Generic[T]):
             value, self._next, self._has_next = self._next, None, False
         try:
             self._write(value)
+            self.written_s = monotonic()
         except DataError as error:
             self._report_line(str(error))
         except OSError as error:

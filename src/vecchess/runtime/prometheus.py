@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
 
 Status = dict[str, Any]
+Gauges = dict[str, tuple[str, str]]
+"""Key in a worker's facts: (metric name after "vecchess_", help text)."""
 
 GAUGES = {
     "plies_per_s": ("plies_per_second", "Plies played a second"),
@@ -25,7 +27,10 @@ GAUGES = {
     "mover_busy": ("mover_busy_ratio", "Share of the time in which movers were busy"),
     "queue_age_p99_ms": ("queue_age_p99_seconds", "99 of 100 positions waited less for a slot"),
 }
-"""For every worker: key in its ``load``: (metric name after "vecchess_", help text)."""
+"""Of a worker's ``load``."""
+SAVING_GAUGES = {
+    "saving_age_s": ("saving_age_seconds", "Time since the games in progress were last saved"),
+}
 GPU_GAUGES = {
     "util": ("gpu_utilization_ratio", "Utilization of the GPU"),
     "memory_mb": ("gpu_memory_bytes", "Memory in use on the GPU"),
@@ -87,24 +92,30 @@ def families(status: Status) -> "Iterator[GaugeMetricFamily]":
     yield gauge("games_target", "Games of this generation", status["target"])
     yield gauge("iteration", "Iteration of a training", status["iteration"])
     yield gauge("worker_restarts", "Workers replaced in this generation", status["restarts"])
+    yield gauge("unwritten_games", "Finished games not recorded on disk", status["unwritten_games"])
+    if (free := status["disk_free_bytes"]) is not None:
+        yield gauge("disk_free_bytes", "Free space where the run's folder lies", free)
     for key in LEARNING_GAUGES:
         if key in status["learning"]:
             yield gauge(f"train_{key}", f"{key} of the last update", status["learning"][key])
-    yield from _worker_gauges(status["workers"], "load", GAUGES)
-    yield from _worker_gauges(status["workers"], "gpu", GPU_GAUGES)
+    workers = status["workers"]
+    yield from _worker_gauges(workers, lambda worker: worker, SAVING_GAUGES)
+    yield from _worker_gauges(workers, lambda worker: worker["load"], GAUGES)
+    yield from _worker_gauges(workers, lambda worker: worker.get("gpu", {}), GPU_GAUGES)
 
 
 def _worker_gauges(
-    workers: list[dict[str, Any]], part: str, gauges: dict[str, tuple[str, str]]
+    workers: list[Status], facts_of: Callable[[Status], Status], gauges: Gauges
 ) -> "Iterator[GaugeMetricFamily]":
-    """A gauge for each key of ``part`` that any worker has, labelled with worker and device."""
+    """A gauge for each key that any worker's facts have, labelled with worker and device."""
     from prometheus_client.core import GaugeMetricFamily
 
     for key, (name, help_text) in gauges.items():
         family = GaugeMetricFamily(f"vecchess_{name}", help_text, labels=["worker", "device"])
         for worker in workers:
-            if key in worker.get(part, {}):
-                value = worker[part][key] * UNITS.get(key, 1)
-                family.add_metric([str(worker["index"]), worker["device"]], value)
+            if (value := facts_of(worker).get(key)) is not None:
+                family.add_metric(
+                    [str(worker["index"]), worker["device"]], value * UNITS.get(key, 1)
+                )
         if family.samples:
             yield family

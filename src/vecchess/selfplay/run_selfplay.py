@@ -9,7 +9,6 @@ from rich.console import Console
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
-from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
@@ -68,7 +67,7 @@ def play_run(
         with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as precompiler:
             network = stored_net(run) if resume else configured_network(config)
             net_file = store_configured_net(config, network, run)
-            write_atomically(run.config, to_toml(config).encode())
+            status.log.write_changes(run.write_config(to_toml(config)))
             precompiler.finish(net_file)
         sizes = None if network is None else network.config
         config_here = with_remembered_slots(config, sizes, devices)
@@ -101,7 +100,7 @@ def _play(
         display,
         ThroughputLog(run, status.add_note) as log,
         Supervisor(
-            config, run, devices, StatusWatcher(display, status, log.write), stops
+            config, run, devices, StatusWatcher(display, status, log.write), stops, status.log.write
         ) as supervisor,
     ):
         stops.set_action(OnSignal.SET_FLAG)

@@ -13,4 +13,5 @@ inflight          games in progress, saved to be resumed
 id_set            sets and ranges of game numbers
 metrics           ``metrics.jsonl`` and TensorBoard
 status_file       ``status.json``, the state of a run
+run_log           ``log.jsonl``, what happened to a run
 """

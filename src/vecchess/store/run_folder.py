@@ -1,7 +1,7 @@
 """The folder of one run: its paths and small files, and the lock that one writer holds.
 
 runs/<name>/  config.toml  run_id  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
-              nets/*.safetensors  live/*.npz  inflight/*.npz
+              nets/*.safetensors  live/*.npz  inflight/*.npz  log.jsonl
 
 Decision 28.
 """
@@ -11,7 +11,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -20,7 +20,7 @@ from typing import Any
 from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.reporting import ReportLine
-from vecchess.safe_parse import read_bytes
+from vecchess.safe_parse import MOST_TOML_BYTES, parse_toml, read_bytes
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import read_shards
@@ -133,9 +133,35 @@ class RunFolder:
             with suppress(OSError):
                 file.unlink()
 
+    def write_config(self, text: str) -> dict[str, list[Any]]:
+        """Replace the settings by ``text``, TOML, atomically; returns those that have changed.
+
+        Of each, by its name, the value before and the new one, null for none; no changes where
+        there were no settings, or they cannot be read.
+        """
+        try:
+            before = _flat(parse_toml(read_bytes(self.config, MOST_TOML_BYTES)))
+        except (OSError, ValueError):
+            before = None
+        write_atomically(self.config, text.encode())
+        after = _flat(parse_toml(text))
+        if before is None:
+            return {}
+        pairs = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
     def write_json(self, name: str, values: dict[str, Any]) -> None:
         """Replace the small file ``name`` atomically."""
         write_atomically(self.path / name, (json.dumps(values) + "\n").encode())
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by their path: "game.max_plies"."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        path = f"{prefix}{name}"
+        found |= _flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
+    return found
 
 
 def _try_lock(handle: int) -> bool:

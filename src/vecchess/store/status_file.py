@@ -10,6 +10,7 @@ while ``updated_unix`` is fresh, or its process exists.
 
 import json
 import os
+import shutil
 import socket
 import time
 from collections import deque
@@ -17,9 +18,11 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Any, Literal, Self
 
+from vecchess import __version__
 from vecchess.errors import DataError, VecchessError
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import RunLog
 
 SCHEMA = 1
 STATUS_FILE = "status.json"
@@ -38,6 +41,8 @@ class StatusWriter:
     def __init__(self, run: RunFolder, kind: Literal["selfplay", "train"]) -> None:
         """Nothing is written yet."""
         self._run = run
+        self.log = RunLog(run.path)
+        """Gets the beginning and the end of the run, and every note."""
         self._lock = Lock()
         self._notes: deque[dict[str, Any]] = deque(maxlen=NUM_NOTES)
         self._facts: dict[str, Any] = {
@@ -59,12 +64,17 @@ class StatusWriter:
             "learning": {},
             "stats": {},
             "restarts": 0,
+            "unwritten_games": 0,
+            "disk_free_bytes": None,
         }
         self._ended = Event()
         self._thread = Thread(target=self._run_thread, name="status", daemon=True)
 
     def __enter__(self) -> Self:
         """Write from now on; remove the games in progress that a killed run left."""
+        names = ("kind", "pid", "host")
+        facts = {name: self._facts[name] for name in names} | {"version": __version__}
+        self.log.write("resume" if self._run.has_begun else "start", **facts)
         self._run.clear_live()
         self._thread.start()
         return self
@@ -92,7 +102,8 @@ class StatusWriter:
             self._facts = self._facts | facts
 
     def add_note(self, line: str) -> None:
-        """Add a line for people; the last 20 are kept."""
+        """Add a line for people; the last 20 are kept, and all of them in the run log."""
+        self.log.write("note", line=line)
         with self._lock:
             self._notes.append({"time_unix": round(time.time(), 3), "line": line})
 
@@ -110,11 +121,15 @@ class StatusWriter:
     def _end(self, state: State, why: str) -> None:
         self._ended.set()
         self._thread.join()
-        self.update(state=state, why=why, workers=[])
+        self.log.write("end", state=state, why=why)
+        self.update(state=state, why=why, workers=[], unwritten_games=0)
         self._write(durably=True)
 
     def _run_thread(self) -> None:
         while True:
+            self.log.flush()
+            with suppress(OSError):
+                self.update(disk_free_bytes=shutil.disk_usage(self._run.path).free)
             with suppress(DataError):
                 self._write(durably=False)
             if self._ended.wait(INTERVAL_S):

@@ -14,7 +14,6 @@ from vecchess.arena.ratings.sprt import Sprt
 from vecchess.chess.planes import history_of
 from vecchess.config import TrainConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
-from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
@@ -27,6 +26,7 @@ from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
@@ -128,7 +128,9 @@ def train_rank(
         has_resumed = state.restore()
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
-            write_atomically(run.config, to_toml(config).encode())
+            changes = run.write_config(to_toml(config))
+            if status is not None:
+                status.log.write_changes(changes)
             since = trainer.position if has_resumed else None
             reporter.log = stack.enter_context(
                 closing(MetricsLog(run.path, since, reporter.report_line))
@@ -192,9 +194,12 @@ def open_supervisor(
     reporter = trainer.reporter
     with SelfplayDisplay(console, quiet or not trainer.ranks.is_main) as shown:
         watcher: SelfplayWatcher = shown
+        log_event: LogEvent = no_event
         if reporter.status is not None:
             watcher = StatusWatcher(shown, reporter.status, reporter.log_load)
-        with Supervisor(settings, trainer.run, devices, watcher, trainer.stop) as supervisor:
+            log_event = reporter.status.log.write
+        rest = (watcher, trainer.stop, log_event)
+        with Supervisor(settings, trainer.run, devices, *rest) as supervisor:
             yield supervisor
 
 

@@ -57,6 +57,7 @@ def status_of(supervisor: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[s
         "state": "playing",
         "net": supervisor.net_name,
         "games": supervisor.num_finished,
+        "unwritten_games": max(supervisor.num_finished - supervisor.ledger.num_recorded, 0),
         "target": supervisor.ledger.num_target,
         "eta_s": supervisor.remaining_s,
         "load": supervisor.throughput.to_dict(),
@@ -78,6 +79,7 @@ def _worker_status(
         "stage": worker.stage,
         "games": worker.games,
         "seated": worker.meter.last.get("seated", 0),
+        "saving_age_s": worker.saving_age_s,
         "load": worker.meter.recent().to_dict(),
     }
     return status | ({"gpu": gpus[worker.gpu]} if worker.gpu in gpus else {})

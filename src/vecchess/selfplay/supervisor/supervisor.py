@@ -21,6 +21,7 @@ from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.stats import GameStats
 
 DRAIN_S = 15.0
@@ -80,19 +81,20 @@ class Supervisor:
         devices: list[Device],
         watcher: SelfplayWatcher,
         stops: StopSignals | None = None,
+        log_event: LogEvent = no_event,
     ) -> None:
         """No worker is started before ``play``. Raises DataError for a damaged manifest.
 
         stops: ends ``play`` early; the caller enters it for as long as signals are to be handled.
-        None: only ``stop`` does.
+        None: only ``stop`` does. log_event: gets events for the run log.
         """
         self.config = config
         self.devices = devices
-        self.assigner = WorkAssigner(config, run, devices, watcher.report_line)
+        self.assigner = WorkAssigner(config, run, devices, watcher.report_line, log_event)
         self.ledger = self.assigner.ledger
         self.workers = self.assigner.pool.workers
         self._stops = stops or StopSignals()
-        self._watcher = watcher
+        self._watcher, self._log_event = watcher, log_event
         self._net = ""
         self._start = monotonic()
         self._num_before = 0
@@ -196,7 +198,9 @@ class Supervisor:
         self.assigner.begin_generation(net, ids)
         self._start = monotonic()
         self._num_before = self.ledger.num_recorded
-        self._net = net
+        if net != self._net:
+            self._net = net
+            self._log_event("network", net=self.net_name)
         self._stop_requested = ""
         self._next_heartbeat = 0.0
 

@@ -20,6 +20,7 @@ from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import InflightFolder
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import LogEvent, no_event
 
 MAX_FRUITLESS_DEATHS = 3
 """A worker may die so often in a row without a game recorded, or a ply saved, in between."""
@@ -29,7 +30,12 @@ class WorkAssigner:
     """Plays one generation after the other for a supervisor. The only writer of the manifest."""
 
     def __init__(
-        self, config: SelfplayConfig, run: RunFolder, devices: list[Device], report_line: ReportLine
+        self,
+        config: SelfplayConfig,
+        run: RunFolder,
+        devices: list[Device],
+        report_line: ReportLine,
+        log_event: LogEvent = no_event,
     ) -> None:
         """No worker is started. Raises DataError for a damaged manifest."""
         self.pool = WorkerPool(config, run, devices)
@@ -41,7 +47,7 @@ class WorkAssigner:
         self.restarts = 0
         """Workers replaced in this generation."""
         self._devices = devices
-        self._report_line = report_line
+        self._report_line, self._log_event = report_line, log_event
         self._net = ""
         self._meters: dict[int, ThroughputMeter] = {}
         self._deaths: Counter[int] = Counter()
@@ -160,7 +166,8 @@ class WorkAssigner:
     def _replace(self, worker: WorkerProcess, reason: str) -> None:
         """Replace a dead worker, and give its part of the open games to the new one."""
         self._reap(worker, reason)
-        self.pool.start(worker.plan.index, self._net, self.share)
+        new = self.pool.start(worker.plan.index, self._net, self.share)
+        self._log_event("worker restarted", worker=new.name, pid=new.pid)
         self._assign_share(worker.plan.index, len(self._devices))
 
     def _reap(self, worker: WorkerProcess, reason: str) -> None:
@@ -178,6 +185,7 @@ class WorkAssigner:
         del self.pool.workers[index]
         failure = worker.failure or {}
         reason = str(failure.get("error", reason))
+        self._log_death(worker, reason)
         if failure.get("expected"):
             raise _error_of(failure)
         self._survey_saved_games()
@@ -219,7 +227,19 @@ class WorkAssigner:
         if worker.failure is not None and worker.failure.get("expected"):
             errors.append(_error_of(worker.failure))
         elif worker.failure is not None:
+            self._log_death(worker, str(worker.failure["error"]))
             self._report_line(f"{worker.name} died while stopping: {worker.failure['error']}")
+
+    def _log_death(self, worker: WorkerProcess, reason: str) -> None:
+        self._log_event(
+            "worker died",
+            worker=worker.name,
+            pid=worker.pid,
+            stage=worker.stage,
+            reason=reason,
+            traceback=str((worker.failure or {}).get("traceback", "")),
+            stderr=worker.stderr.last_lines(),
+        )
 
 
 def _error_of(failure: Message) -> VecchessError:

@@ -8,6 +8,7 @@ from multiprocessing.process import BaseProcess
 from time import monotonic
 
 from vecchess.runtime.child_process import start_with_signals_blocked
+from vecchess.runtime.child_stderr import ChildStderr
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
@@ -40,8 +41,10 @@ class WorkerProcess:
         self._pulse: MutableSequence[int] = context.RawArray("q", 2)
         parent_end, worker_end = context.Pipe()
         self.pipe = JsonPipe(parent_end)
+        self.stderr = ChildStderr(context)
         self._process = self._start(plan, worker_end)
         worker_end.close()
+        self.stderr.start()
         self._last_beats = 0
         self._last_beat_time = self._last_look = monotonic()
 
@@ -49,7 +52,7 @@ class WorkerProcess:
         """The worker's process, which holds the other end of the pipe."""
         process = get_context("spawn").Process(
             target=run_worker,
-            args=(plan, connection, self._pulse),
+            args=(plan, connection, self._pulse, self.stderr.child_end),
             name=f"vecchess-worker-{plan.index}",
             daemon=True,
         )
@@ -86,6 +89,15 @@ class WorkerProcess:
     def games(self) -> int:
         """Games of this generation it has finished, as it last reported."""
         return self.meter.games
+
+    @property
+    def saving_age_s(self) -> float | None:
+        """Seconds since its games in progress were last saved, or it began to play; None before,
+        and while it rests."""
+        last = self.meter.last
+        if self.is_resting or "saved_s" not in last:
+            return None
+        return round(monotonic() - float(last["saved_s"]), 1)
 
     def silent_s(self) -> float:
         """Seconds since the last sign of life; 0 while it rests."""

@@ -39,9 +39,19 @@ class InflightSaver:
         self._stage = SaveStage.INTERVAL
         self._saved: SavedGames | None = None
         self._plies_put = 0
+        self._is_cleared = True
+        self._since = monotonic()
+        """When there came games to save."""
+
+    @property
+    def saved_s(self) -> float:
+        """When the games in progress were last saved, or there were none: ``monotonic`` seconds."""
+        return max(self._file.written_s, self._since)
 
     def update(self, server: SelfplayServer, writer: ShardWriter) -> None:
         """Advance the saving; ``writer`` has all games that the last turn finished."""
+        if self._is_cleared:
+            self._is_cleared, self._since = False, monotonic()
         if self._stage is SaveStage.INTERVAL and monotonic() >= self._next_time:
             self._next_time = monotonic() + self._interval_s
             self._stage = SaveStage.MOVERS
@@ -57,7 +67,7 @@ class InflightSaver:
 
     def clear(self) -> None:
         """Remove the file: no game is in progress until further notice."""
-        self._stage, self._saved = SaveStage.INTERVAL, None
+        self._stage, self._saved, self._is_cleared = SaveStage.INTERVAL, None, True
         self._file.put(None)
 
     def close(self, server: SelfplayServer) -> None:

@@ -1,5 +1,6 @@
 """A worker: the process that plays on one device; the supervisor starts it and holds its pipe."""
 
+import faulthandler
 import os
 import sys
 import traceback
@@ -11,6 +12,7 @@ from time import monotonic, sleep
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
 from vecchess.runtime.child_process import ignore_signals
+from vecchess.runtime.child_stderr import redirect_stderr
 from vecchess.runtime.devices import Device, Share, gpu_uuid
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
@@ -46,8 +48,19 @@ class WorkerPlan:
     share: Share
 
 
-def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
-    """Body of the worker process. Imports torch only after the device has been chosen."""
+def run_worker(
+    plan: WorkerPlan,
+    connection: Connection,
+    pulse: MutableSequence[int],
+    stderr: Connection | None = None,
+) -> None:
+    """Body of the worker process. Imports torch only after the device has been chosen.
+
+    stderr: the parent's pipe for it, see ``child_stderr.py``.
+    """
+    if stderr is not None:
+        redirect_stderr(stderr)
+        faulthandler.enable(all_threads=False)
     ignore_signals(stop_signals())  # the parent decides when to stop
     os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
@@ -215,7 +228,8 @@ class Worker:
     def _send_stats(self) -> None:
         now = monotonic()
         self._next_stats = now + STATS_INTERVAL_S
-        self._pipe.send("stats", time_s=now, games=self._games, **self._server.to_message())
+        facts = {"time_s": now, "games": self._games, "saved_s": self._saver.saved_s}
+        self._pipe.send("stats", **facts, **self._server.to_message())
 
     def _enter_stage(self, name: str) -> None:
         self._pulse[PULSE_STAGE] = STAGES.index(name)
