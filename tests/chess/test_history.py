@@ -87,7 +87,7 @@ def test_parts_of_the_past_are_copied_mixed_and_cleared(walked) -> None:
     copy, clear = exposed(copy_past), exposed(clear_past)
     mix = exposed(mix_past)
     _, positions, pasts = walked
-    key, marks = np.uint64(12345), np.uint64(2**64 - 1)
+    key, check, marks = np.uint64(12345), np.uint64(678), np.uint64(2**64 - 1)
     for index in range(20, 60):
         position, past = positions[index], pasts[index].copy()
         address, ply = position.ctypes.data, int(position[7]) >> 16 & 0xFFFFFFFF
@@ -99,15 +99,16 @@ def test_parts_of_the_past_are_copied_mixed_and_cleared(walked) -> None:
             others = [row for row in range(8) if row not in rows]
             assert np.array_equal(copied[rows], past[rows])
             assert (copied[others] == marks).all()
-            keys.append(mix(key, address, copied.ctypes.data, history))
+            keys.append(mix(key, check, address, copied.ctypes.data, history))
             # what is not seen has no say, what is seen has
-            assert keys[-1] == mix(key, address, past.ctypes.data, history)
+            assert keys[-1] == mix(key, check, address, past.ctypes.data, history)
             for row in rows:
                 other = past.copy()
                 other[row, 0] ^= np.uint64(1)
-                assert mix(key, address, other.ctypes.data, history) != keys[-1]
-        assert keys[0] == key
-        assert len(set(keys)) == 4
+                mixed = mix(key, check, address, other.ctypes.data, history)
+                assert [mixed[word] == keys[-1][word] for word in (0, 1)] == [False, False]
+        assert keys[0] == (key, check)
+        assert [len({mixed[word] for mixed in keys}) for word in (0, 1)] == [4, 4]
         clear(past.ctypes.data)
         assert not past.any()
 
@@ -116,10 +117,10 @@ def test_a_past_in_another_order_has_another_key(walked) -> None:
     mix = exposed(mix_past)
     position, past = walked[1][30], walked[2][30]
     keys = {
-        int(mix(np.uint64(0), position.ctypes.data, row.ctypes.data, 8))
+        mix(np.uint64(0), np.uint64(0), position.ctypes.data, row.ctypes.data, 8)
         for row in (np.ascontiguousarray(past[np.roll(np.arange(8), n)]) for n in range(8))
     }
-    assert len(keys) == 8
+    assert [len({pair[word] for pair in keys}) for word in (0, 1)] == [8, 8]
 
 
 def test_numbers_of_planes() -> None:

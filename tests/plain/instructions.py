@@ -127,15 +127,16 @@ def hash_words(first: tuple[int, ...], second: tuple[int, ...]) -> Any:
     """``hash_words`` with the constants that mix words 0 to 7."""
 
     def hashed(position: Any, last: Any) -> Any:
-        total = 0
+        key = check = 0
         for lane in range(8):
             word = ctypes.c_uint64.from_address(int(position) + 8 * lane).value
-            word = word & int(last) if lane == 7 else word
-            word = (word + second[lane]) * first[lane] & _ALL
-            word = (word ^ word >> 32) * second[lane] & _ALL
-            total += word
-        total &= _ALL
-        return _U(total ^ total >> 32)
+            word = (word & int(last) if lane == 7 else word) + second[lane] & _ALL
+            word = (word ^ word >> 32) * first[lane] & _ALL
+            word ^= word >> 32
+            key += word * second[lane]
+            check += word * first[lane]
+        key &= _ALL
+        return _U(key ^ key >> 32), _U(check & _ALL)
 
     return hashed
 

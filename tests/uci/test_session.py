@@ -53,6 +53,16 @@ def test_who_it_is(talk: Talk) -> None:
     assert sum(line.startswith("option name ") for line in lines) == 26
 
 
+@pytest.mark.parametrize(("one", "other"), [("NbkqbqRq", "RN1rnknb"), ("RN1rnknb", "NbkqbqRq")])
+def test_positions_that_once_shared_a_key(talk: Talk, one: str, other: str) -> None:
+    """The cache then had the moves of the first for the second: a move of the opponent's knight,
+    or the end of the process."""
+    for rank in (one, other):
+        fen = f"{rank}/8/8/8/8/8/PP6/4K3 w - - 0 1"
+        best = talk.best(f"position fen {fen}", "go nodes 50")
+        assert chess.Move.from_uci(best) in chess.Board(fen).legal_moves
+
+
 def test_nodes_are_simulations(talk: Talk) -> None:
     lines = talk.ask("go nodes 500")
     info = last_info(lines)

@@ -16,7 +16,7 @@ from vecchess.chess.bitboards.bits import store
 from vecchess.chess.position import (
     PLY_SHIFT,
     Positions,
-    board_key,
+    board_hash,
     copy_position,
     ply_of,
 )
@@ -83,13 +83,15 @@ def copy_past(position: Any, source: Any, target: Any, history: Any) -> None:
 
 
 @inline
-def mix_past(key: Any, position: Any, past: Any, history: Any) -> Any:
-    """``key``, ``uint64``, with the ``history`` - 1 positions before ``position`` mixed in, in
-    order. With a history of 1 it stays as it is."""
+def mix_past(key: Any, check: Any, position: Any, past: Any, history: Any) -> Any:
+    """``(key, check)``, ``uint64``, with those of the ``history`` - 1 positions before ``position``
+    mixed in, in order. With a history of 1 they stay as they are."""
     for plies in range(1, history):
-        key = (key + board_key(earlier_position(position, past, plies))) * _GOLDEN
+        earlier_key, earlier_check = board_hash(earlier_position(position, past, plies))
+        key = (key + earlier_key) * _GOLDEN
         key ^= key >> _U(32)
-    return key
+        check = (check + earlier_check) * _GOLDEN
+    return key, check
 
 
 @inline

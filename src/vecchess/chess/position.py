@@ -70,15 +70,16 @@ def colour_of(position: Any) -> Any:
 
 
 @inline
-def board_key(position: Any) -> Any:
-    """Key of words 0 to 6: equal for a position and its mirror image with colours exchanged."""
+def board_hash(position: Any) -> Any:
+    """(key, check) of words 0 to 6, see ``hash_words``: equal for a position and its mirror image
+    with colours exchanged."""
     return hash_words(position, _U(0))
 
 
 @inline
 def position_key(position: Any) -> Any:
     """Key of the position for repetition: men, side to move, castling, en passant."""
-    return hash_words(position, _U(1 << COLOUR_SHIFT))
+    return hash_words(position, _U(1 << COLOUR_SHIFT))[0]
 
 
 @kernel

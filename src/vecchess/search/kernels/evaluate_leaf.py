@@ -24,7 +24,7 @@ from vecchess.chess.rules import FIFTY_MOVES_PLIES, is_dead, plies_since_repeate
 from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline, part, paste
 from vecchess.search.kernels.backup import back_up, propagate_proof, utility_of
-from vecchess.search.kernels.evaluation_cache import probe_evaluation
+from vecchess.search.kernels.evaluation_cache import prefetch_evaluation, probe_evaluation
 from vecchess.search.kernels.expand import expand_node
 from vecchess.search.kernels.mate_in_one import NO_MOVE, mating_move
 from vecchess.search.kernels.search_path import (
@@ -95,7 +95,7 @@ def _probe_leaf(forest: Any, tree: Any, row: Any, leaf: Any, board: Any) -> Any:
     if mate != NO_MOVE:
         return _take_mate(forest, tree, row, leaf, mate, np.int64(1))
     save_board(forest, row, board)
-    return _take_lane(forest, row, leaf, node, LANE_PROBED, _U(0))
+    return _take_lane(forest, row, leaf, node, LANE_PROBED)
 
 
 @part
@@ -124,24 +124,28 @@ def _request(forest, tree, row, leaf, board, repetitions, depth):  # type: ignor
 
     One with a mate is won: its evaluation is never requested, so the cache never has it.
     """
-    node, evaluation = forest.nodes[leaf], forest.evaluation
-    key = evaluation_key(forest, board, repetitions)
+    node, evaluation, lane = forest.nodes[leaf], forest.evaluation, forest.lanes[row]
+    key, check = evaluation_key(forest, board, repetitions)
     if forest.cache != 0:
-        forest.cache_probes += 1
-        if probe_evaluation(forest.cache, key, evaluation) > 0:
-            forest.cache_hits += 1
-            apply_evaluation(forest, tree, node, evaluation)
-            return _take_lane(forest, row, leaf, node, LANE_ANSWERED, key)
+        prefetch_evaluation(forest.cache, key)
     num_moves, in_check = _generate(forest, board)
     if num_moves == 0:
         return _end_without_moves(forest, tree, node, in_check)
+    legal = forest.legal + row * LEGAL_BYTES
+    write_actions(forest.tables, forest.moves, num_moves, legal)
+    if forest.cache != 0:
+        forest.cache_probes += 1
+        if probe_evaluation(forest.cache, key, check, legal, num_moves, evaluation):
+            forest.cache_hits += 1
+            apply_evaluation(forest, tree, node, evaluation)
+            return _take_lane(forest, row, leaf, node, LANE_ANSWERED)
     mate = _find_mate(forest, board, num_moves)
     if mate != NO_MOVE:
         return _take_mate(forest, tree, row, leaf, mate, depth)
-    write_actions(forest.tables, forest.moves, num_moves, forest.legal + row * LEGAL_BYTES)
     forest.num_legal[row] = num_moves
     write_request_planes(forest, row, board, repetitions, in_check)
-    return _take_lane(forest, row, leaf, node, LANE_REQUESTED, key)
+    lane.key, lane.check = key, check
+    return _take_lane(forest, row, leaf, node, LANE_REQUESTED)
 
 
 @inline
@@ -170,16 +174,15 @@ def _take_mate(forest: Any, tree: Any, row: Any, leaf: Any, move: Any, depth: An
     evaluation.num_moves = 1
     evaluation.moves[0] = encode_prior(np.float32(1.0)) << 16 | action
     apply_evaluation(forest, tree, node, evaluation)
-    return _take_lane(forest, row, leaf, node, LANE_ANSWERED, _U(0))
+    return _take_lane(forest, row, leaf, node, LANE_ANSWERED)
 
 
 @inline
-def _take_lane(forest: Any, row: Any, leaf: Any, node: Any, state: Any, key: Any) -> Any:
+def _take_lane(forest: Any, row: Any, leaf: Any, node: Any, state: Any) -> Any:
     """Let the lane of the row wait for this leaf; put the row on the list it belongs to."""
     lane = forest.lanes[row]
     lane.leaf = leaf
     lane.state = state
-    lane.key = key
     node.state |= AWAITED
     if state == LANE_REQUESTED:
         forest.requested_rows[forest.num_requested] = row

@@ -2,9 +2,11 @@
 
 Several threads probe and insert at the same time, from kernels without the GIL. None of them
 waits: a bucket that another thread holds counts as a miss, and an insertion into it is left out. An
-evaluation is a function of the key alone, so answers do not depend on hits.
+evaluation is a function of key and check alone, so answers do not depend on hits.
 
-A position goes to one bucket of two entries, 512 bytes, whose entry used longer ago is replaced.
+An entry has the priors of a position's moves in the order of generation, not the moves: those are
+always the board's own, so that no entry can make a search play a move that is not legal.
+A position goes to one bucket of two entries, 256 bytes, whose entry used longer ago is replaced.
 Hits and insertions are uses. Positions with more than ``MOST_MOVES`` moves are not kept.
 """
 
@@ -12,13 +14,20 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from vecchess.chess.bitboards.bits import load_u16
 from vecchess.errors import ConfigError
 from vecchess.jit import inline, part
-from vecchess.memory_layout import I32, U8, U32, U64, Array, Record
-from vecchess.search.kernels.atomic import load_shared, store_shared, try_lock, unlock
+from vecchess.memory_layout import I32, U8, U16, U32, U64, Array, Record
+from vecchess.search.kernels.atomic import (
+    load_shared,
+    prefetch,
+    store_shared,
+    try_lock,
+    unlock,
+)
 from vecchess.search.tree_memory import MEGABYTE, aligned_zeros, machine_bytes
 
-MOST_MOVES = 58
+MOST_MOVES = 51
 """Legal moves that fit an entry."""
 _WAYS = 2
 """Entries of a bucket."""
@@ -26,22 +35,24 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _U, _I = np.uint64, np.int64
 
 
-class CacheEntryRecord(Record, nbytes=256):
+class CacheEntryRecord(Record, nbytes=128):
     """An evaluation in the cache."""
 
     key: U64
     """xor the cache's salt"""
+    check: U32
+    """the upper bits of the position's"""
     lock: I32
     """of the bucket; in its first entry"""
     last_used: Annotated[I32, "lock"]
     """number of the bucket's entry that was used last; in its second entry"""
+    value: I32
+    draw: I32
     num_moves: U8
     """legal moves; 0: an empty entry"""
     num_steps: U8
-    value: I32
-    draw: I32
-    moves: Annotated[Array[U32], MOST_MOVES]
-    """prior << 16 | action"""
+    priors: Annotated[Array[U16], MOST_MOVES]
+    """of the moves in the order of generation"""
 
 
 class CacheRecord(Record):
@@ -53,6 +64,8 @@ class CacheRecord(Record):
 
 
 _LOCK_OFFSET = CacheEntryRecord.fields["lock"].offset
+_BUCKET_LINES = tuple(range(0, _WAYS * CacheEntryRecord.dtype.itemsize, 64))
+"""Where the cache lines of a bucket begin, in bytes."""
 
 
 class EvaluationCache:
@@ -92,30 +105,41 @@ class EvaluationCache:
         self._header["salt"] += np.uint64(1)
 
 
-@part
-def probe_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
-    """Number of legal moves of the position with ``key`` (uint64), or 0: not known.
+@inline
+def prefetch_evaluation(cache: Any, key: Any) -> None:
+    """Load the bucket of the position with ``key``, for a probe soon."""
+    _, bucket = find_bucket(cache, key)
+    for offset in _BUCKET_LINES:
+        prefetch(bucket.address + offset)
 
-    cache: address of a ``CacheRecord``. A known evaluation is written to ``evaluation``.
+
+@part
+def probe_evaluation(cache, key, check, actions, num_moves, evaluation):  # type: ignore[no-untyped-def]
+    """Whether the evaluation of a position is known; then it is written to ``evaluation``.
+
+    cache: address of a ``CacheRecord``. key, check: see ``evaluation_key``. actions: address of the
+    position's legal actions, ``uint16[num_moves]``, in the order of generation.
     """
     salted, bucket = find_bucket(cache, key)
     if load_shared(bucket.address) != salted and load_shared(bucket[1].address) != salted:
-        return _I(0)
+        return False
     if not try_lock(bucket.address + _LOCK_OFFSET):
-        return _I(0)
-    count = _I(0)
+        return False
     way = _find_way(bucket, salted)  # again: another thread may have been here
+    is_known = False
     if way >= 0:
-        _copy_evaluation(bucket[way], evaluation)
-        count = evaluation.num_moves
+        entry = bucket[way]
+        is_known = entry.num_moves == num_moves and _U(entry.check) == check >> _U(32)
+    if is_known:
+        _read_entry(bucket[way], actions, evaluation)
         bucket[1].last_used = way
     unlock(bucket.address + _LOCK_OFFSET)
-    return count
+    return is_known
 
 
 @part
-def insert_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
-    """Keep ``evaluation`` for the position with ``key``.
+def insert_evaluation(cache, key, check, evaluation):  # type: ignore[no-untyped-def]
+    """Keep ``evaluation`` for the position with ``key`` and ``check``.
 
     Left out if it has more than ``MOST_MOVES`` moves, or another thread is at the same bucket.
     """
@@ -126,7 +150,8 @@ def insert_evaluation(cache, key, evaluation):  # type: ignore[no-untyped-def]
     if way < 0:
         way = _I(1) - bucket[1].last_used
     store_shared(bucket[way].address, salted)
-    _copy_evaluation(evaluation, bucket[way])
+    bucket[way].check = check >> _U(32)
+    _write_entry(evaluation, bucket[way])
     bucket[1].last_used = way
     unlock(bucket.address + _LOCK_OFFSET)
 
@@ -149,12 +174,21 @@ def _find_way(bucket: Any, salted: Any) -> Any:
 
 
 @inline
-def _copy_evaluation(source: Any, target: Any) -> None:
-    """Copy the fields that an entry and an evaluation have in common."""
-    count = source.num_moves
-    target.value = source.value
-    target.draw = source.draw
-    target.num_steps = source.num_steps
-    target.num_moves = count
-    for index in range(count):
-        target.moves[index] = source.moves[index]
+def _read_entry(entry: Any, actions: Any, evaluation: Any) -> None:
+    """Write an entry to an evaluation, its priors with the actions that they belong to."""
+    evaluation.value = entry.value
+    evaluation.draw = entry.draw
+    evaluation.num_steps = entry.num_steps
+    evaluation.num_moves = entry.num_moves
+    for index in range(entry.num_moves):
+        evaluation.moves[index] = entry.priors[index] << 16 | load_u16(actions, index)
+
+
+@inline
+def _write_entry(evaluation: Any, entry: Any) -> None:
+    entry.value = evaluation.value
+    entry.draw = evaluation.draw
+    entry.num_steps = evaluation.num_steps
+    entry.num_moves = evaluation.num_moves
+    for index in range(evaluation.num_moves):
+        entry.priors[index] = evaluation.moves[index] >> 16

@@ -7,7 +7,7 @@ import numpy as np
 from vecchess.chess.bitboards.bits import load, store
 from vecchess.chess.history import PAST_BYTES, copy_past, earlier_position, mix_past, push_position
 from vecchess.chess.planes import clock_level, write_past_planes, write_planes
-from vecchess.chess.position import board_key, clock_of, copy_position
+from vecchess.chess.position import board_hash, clock_of, copy_position
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.jit import inline
 from vecchess.shapes import POSITION_WORDS
@@ -46,12 +46,13 @@ def write_request_planes(
 
 @inline
 def evaluation_key(forest: Any, board: Any, repetitions: Any) -> Any:
-    """Key of what the network sees: the board, whether it occurred before, the clock's level, and
-    the positions before it. Equal boards with other pasts have other keys (decision 59)."""
+    """(key, check) of what the network sees: the board, whether it occurred before, the clock's
+    level, and the positions before it. Equal boards with other pasts have others (decision 59)."""
     level = clock_level(clock_of(board))
     has_occurred = np.int64(repetitions > 0)
-    key = board_key(board) + _U(2 * level + has_occurred) * _GOLDEN
-    return mix_past(key ^ key >> _U(29), board, forest.path_past, forest.seen)
+    key, check = board_hash(board)
+    key += _U(2 * level + has_occurred) * _GOLDEN
+    return mix_past(key ^ key >> _U(29), check, board, forest.path_past, forest.seen)
 
 
 @inline

@@ -74,7 +74,7 @@ def receive_answer(forest, row):  # type: ignore[no-untyped-def]
     lane, tree = forest.lanes[row], forest.trees[row // forest.lanes_a_tree]
     evaluation = read_answer(forest, row)
     if forest.cache != 0:
-        insert_evaluation(forest.cache, lane.key, evaluation)
+        insert_evaluation(forest.cache, lane.key, lane.check, evaluation)
     apply_evaluation(forest, tree, forest.nodes[lane.leaf], evaluation)
     lane.state = LANE_ANSWERED
 

@@ -133,6 +133,7 @@ class LaneRecord(Record, nbytes=32):
     state: I32
     """LANE_FREE .. LANE_ANSWERED"""
     key: U64
+    check: U64
     """of the position, in the evaluation cache"""
     outcome: I64
     """of a game's own position, by the tablebase"""
