@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 
 from vecchess.chess.bitboards.bits import U64
-from vecchess.llvm import I64, call, constant, instruction
+from vecchess.llvm import I64, call, constant, instruction, vector
 
 # digits of the fraction of pi, made odd
 _FIRST = (
@@ -29,17 +29,10 @@ def hash_words(builder: Any, position: Any, last: Any) -> Any:
     """``(address of uint64[8], mask of the last word) -> (key, check)``, both ``uint64``.
 
     The upper bits of ``check`` tell positions apart whose keys are equal by chance.
-    The words are loaded one by one: a load of all that comes right after they were stored, as it
-    does after a move, has to wait until they are in the cache (11.5 instead of 1.7 ns).
     """
-    first = builder.inttoptr(position, I64.as_pointer())
-    words = constant(I64, 0, 8)
-    for index in range(8):
-        word = builder.load_atomic(builder.gep(first, [I64(index)]), "unordered", 8)
-        if index == 7:
-            word = builder.and_(word, last)
-        words = builder.insert_element(words, word, I64(index))
-    mixed = builder.add(words, constant(I64, _SECOND))
+    words = builder.load(builder.inttoptr(position, vector(I64, 8).as_pointer()), align=8)
+    keep = builder.insert_element(constant(I64, 2**64 - 1, 8), last, I64(7))
+    mixed = builder.add(builder.and_(words, keep), constant(I64, _SECOND))
     mixed = builder.mul(_fold(builder, mixed), constant(I64, _FIRST))
     mixed = _fold(builder, mixed)
     key, check = (_weighted_sum(builder, mixed, weights) for weights in (_SECOND, _FIRST))
