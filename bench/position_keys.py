@@ -2,14 +2,14 @@
 
     python bench/position_keys.py                 4,096 moves a round, 2,000 rounds
 
-Moves are made, and made with the key of the position after them in each of the two ways, in turns.
-Prints one JSON object with ns a move; the cost of a key is the difference to moves alone. The
-Zobrist key is compared with one computed from nothing.
+Moves are made without a key, and with that of the position after them in each of the two ways, in
+turns: right after the move, as in a search, and after move generation, as in games. Prints one JSON
+object with ns a move; the cost of a key is what it adds. The Zobrist key is compared with one
+computed from nothing.
 """
 
 import argparse
 import json
-from collections.abc import Callable
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, tz
 from vecchess.chess.make import make, make_move_into
-from vecchess.chess.movegen import legal_moves
+from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
 from vecchess.chess.position import CASTLING, OWN, Positions, colour_of, position_key
 from vecchess.chess.sample import random_positions
 from vecchess.jit import inline, kernel
@@ -28,6 +28,7 @@ from vecchess.jit import inline, kernel
 Words = NDArray[np.uint64]
 _U, _ONE = np.uint64, np.uint64(1)
 _MEN = np.arange(1, 6)
+_NO_KEY, _HASH, _ZOBRIST = range(3)
 _RIGHTS, _TURN = 64, 65
 """Rows of the table after the men of both colours, ``32 * colour + code``."""
 
@@ -78,30 +79,16 @@ def _rights(rights: Any, turn: Any, table: Any) -> Any:
 
 
 @kernel
-def _moves_alone(tables, positions, moves, keys, table, boards):  # type: ignore[no-untyped-def]
-    for index in range(len(moves)):
-        make_move_into(tables, positions + index * 64, boards + index * 64, moves[index])
-
-
-@kernel
-def _hashed(tables, positions, moves, keys, table, boards):  # type: ignore[no-untyped-def]
-    for index in range(len(moves)):
-        board = boards + index * 64
-        make_move_into(tables, positions + index * 64, board, moves[index])
-        keys[index] = position_key(board)
-
-
-@kernel
-def _incremental(tables, positions, moves, keys, table, boards):  # type: ignore[no-untyped-def]
-    for index in range(len(moves)):
-        source, board, move = positions + index * 64, boards + index * 64, _U(moves[index])
+def _play(tables, positions, played, keys, table, boards, buffer, way, generates):  # type: ignore[no-untyped-def]
+    for index in range(len(played)):
+        source, board, move = positions + index * 64, boards + index * 64, _U(played[index])
         make_move_into(tables, source, board, move)
-        keys[index] = _zobrist_step(source, board, keys[index], move, table)
-
-
-WAYS: dict[str, Callable[..., Any]] = {
-    "moves_alone": _moves_alone, "hash": _hashed, "zobrist": _incremental
-}  # fmt: skip
+        if generates:
+            generate_moves(tables, board, buffer)
+        if way == _HASH:
+            keys[index] = position_key(board)
+        elif way == _ZOBRIST:
+            keys[index] = _zobrist_step(source, board, keys[index], move, table)
 
 
 def main() -> None:
@@ -110,11 +97,15 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=2000)
     options = parser.parse_args()
-    print(json.dumps({"schema": 1} | measure(options.moves, options.rounds), indent=1))
+    found = {
+        "after_the_move": measure(options.moves, options.rounds, generates=False),
+        "after_generation": measure(options.moves, options.rounds, generates=True),
+    }
+    print(json.dumps({"schema": 1} | found, indent=1))
 
 
-def measure(num: int, rounds: int) -> dict[str, Any]:
-    """Nanoseconds a move in each way, medians over rounds, and the two keys' cost."""
+def measure(num: int, rounds: int, generates: bool) -> dict[str, Any]:
+    """Nanoseconds a move without a key, medians over rounds, and what each key adds."""
     rng = np.random.default_rng(1)
     positions = random_positions(num, 1)
     moves, counts = legal_moves(positions)
@@ -122,22 +113,28 @@ def measure(num: int, rounds: int) -> dict[str, Any]:
     table = rng.integers(0, 2**64, (66, 64), np.uint64)
     table[[0, 32]] = 0
     before = zobrist_keys(positions, table)
-    spent: dict[str, list[float]] = {name: [] for name in WAYS}
-    keys, boards = before.copy(), np.zeros_like(positions)
+    spent: list[list[float]] = [[], [], []]
+    keys, boards, buffer = before.copy(), np.zeros_like(positions), np.zeros(MOVE_BUFFER, np.uint16)
+    places = (boards.ctypes.data, buffer.ctypes.data)
     for _ in range(rounds + 1):
-        for name, way in WAYS.items():
+        for way in (_NO_KEY, _HASH, _ZOBRIST):
             keys[:] = before
             start = perf_counter_ns()
-            way(lookup.address(), positions.ctypes.data, played, keys, table, boards.ctypes.data)
-            spent[name].append((perf_counter_ns() - start) / num)
+            _play(
+                lookup.address(),
+                positions.ctypes.data,
+                played,
+                keys,
+                table,
+                *places,
+                way,
+                generates,
+            )
+            spent[way].append((perf_counter_ns() - start) / num)
     assert np.array_equal(keys, zobrist_keys(make(positions, played), table))
-    times = {name: median(values[1:]) for name, values in spent.items()}
-    costs = {name: times[name] - times["moves_alone"] for name in ("hash", "zobrist")}
-    return {
-        "ns_a_move": times,
-        "ns_a_key": costs,
-        "zobrist_to_hash": costs["zobrist"] / costs["hash"],
-    }
+    without, hashed, incremental = (median(times[1:]) for times in spent)
+    costs = {"hash_ns": hashed - without, "zobrist_ns": incremental - without}
+    return {"without_key_ns": without} | costs
 
 
 def zobrist_keys(positions: Positions, table: Words) -> Words:
