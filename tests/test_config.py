@@ -3,9 +3,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from pydantic import BaseModel
 
 from vecchess.config import (
+    LossConfig,
+    OptimiserConfig,
     SelfplayConfig,
+    TrainConfig,
     TreeConfig,
     build,
     load_config,
@@ -13,6 +17,7 @@ from vecchess.config import (
     read_toml,
     to_toml,
 )
+from vecchess.config.settings import fixed_settings, leaf_fields
 from vecchess.errors import ConfigError
 
 
@@ -72,7 +77,7 @@ def test_variables_of_kubernetes_services_are_no_settings() -> None:
     [
         ("gmaes = 3", 'unknown key "gmaes"; did you mean "games"?'),
         ("[game]\nmax_pleis = 3", 'unknown key "max_pleis"; did you mean "max_plies"?'),
-        ("games = 0", "games must be at least 1, got 0"),
+        ("games = -1", "games must be at least 0, got -1"),
         ("games = 'many'", 'games takes a whole number, got "many"'),
         ("slots = 1e400", "slots takes a finite number, got inf"),
         ("games = ", "is not valid TOML"),
@@ -93,7 +98,7 @@ def test_bad_files_give_one_line(tmp_path: Path, text: str, part: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ({"games": "-5"}, "--games must be at least 1, got -5"),
+        ({"games": "-5"}, "--games must be at least 0, got -5"),
         ({"games": "1e9"}, '--games takes a whole number, got "1e9"'),
         ({"search": "foo"}, '--search must be "none", "gumbel" or "puct", got "foo"'),
         ({"resign_below": "0.7"}, "--resign-below must be below 0.5, got 0.7"),
@@ -162,3 +167,44 @@ def test_weights_of_searches_are_numbers_that_can_be_reckoned_with(
 ) -> None:
     with pytest.raises(ConfigError, match=next(iter(settings))):
         build(TreeConfig, {"search": "gumbel", **settings})
+
+
+PLAY_FIXED = {
+    "seed", "exits", "net",
+    "temperature", "openings", "chess960", "random_plies", "max_plies", "resign_below",
+    "resign_turns", "resign_playthrough", "adjudicate_draw_within", "adjudicate_draw_plies",
+    "search", "sims", "considered", "c_visit", "c_scale", "c_puct", "c_puct_base", "c_puct_factor",
+    "fpu_reduction", "root_fpu_reduction", "policy_temperature", "solve", "see_mates", "draw_score",
+    "syzygy", "fast_sims", "full_share", "noise_fraction", "noise_concentration", "forced_playouts",
+    "reuse",
+}  # fmt: skip
+PLAY_FREE = {
+    "gpus", "slots", "concurrent_games", "movers", "backend", "threads", "shard_games",
+    "shard_interval_s", "inflight_interval_s", "stall_timeout_s", "metrics_port", "metrics_host",
+    "cache_mb", "tree_mb",
+}  # fmt: skip
+TRAIN_FIXED = {"objective", "history", "init_from", "games_per_iter", "data", "data_share"}
+TRAIN_FREE = {
+    "iterations", "epochs", "holdout", "batch_size", "micro_batch", "samples_per_position",
+    "window_positions", "loaders", "mirror", "precision", "surrogate", "fold_at",
+    "checkpoint_every", "keep_checkpoints", "keep_every", "eval_every", "eval_games", "gate",
+    "gate_games", "log_every", "rank_timeout_s", "nnodes", "node_rank", "master_addr",
+    "master_port",
+    *LossConfig.model_fields, *OptimiserConfig.model_fields,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "fixed", "free"),
+    [
+        (SelfplayConfig, PLAY_FIXED, PLAY_FREE | {"games"}),
+        (TrainConfig, PLAY_FIXED | TRAIN_FIXED, PLAY_FREE | TRAIN_FREE),
+    ],
+)
+def test_every_setting_is_fixed_or_free_in_a_resumed_run(
+    model: type[BaseModel], fixed: set[str], free: set[str]
+) -> None:
+    """A new setting has to be put into one of the two."""
+    names = [name for name, *_ in leaf_fields(model)]
+    found = {name for name, _ in fixed_settings(model)}
+    assert (found, set(names) - found, len(names)) == (fixed, free, len(fixed) + len(free))

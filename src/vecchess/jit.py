@@ -48,7 +48,7 @@ def cache_dir(folder: str = STACK[-1]) -> Path:
     for source in _sources(folder):
         digest.update(source.as_posix().encode())
         digest.update((_PACKAGE / source).read_bytes())
-    for fact in (numba.__version__, platform.machine(), _cpu_name()):
+    for fact in (numba.__version__, platform.machine(), f"{cpu_name()}:{sorted(cpu_features())}"):
         digest.update(fact.encode())
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(chosen) if chosen else user_cache() / "numba"
@@ -201,10 +201,11 @@ def cpu_has(*features: str) -> bool:
     return cpu_features().issuperset(features)
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """The processor that kernels are compiled for, by LLVM's name or ``NUMBA_CPU_NAME``."""
     import llvmlite.binding as llvm
 
-    return f"{_overrides()[1] or llvm.get_host_cpu_name()}:{sorted(cpu_features())}"
+    return _overrides()[1] or str(llvm.get_host_cpu_name())
 
 
 def _overrides() -> tuple[str | None, str | None]:

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vecchess.chess import fen as fen_module
 from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.fen import from_fens, to_board, to_fens
 from vecchess.errors import ConfigError
@@ -117,3 +118,12 @@ def test_counters_survive(number: int, clock: int, fullmove: int, black: bool) -
     position = from_fens([fen])
     assert to_fens(position) == [fen]
     assert to_board(position[0]).ply() == board.ply()
+
+
+def test_a_fen_with_more_moves_than_lists_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No FEN is known that passes the other checks and has more than 218."""
+    most = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"
+    assert len(from_fens([most])) == 1
+    monkeypatch.setattr(fen_module, "MAX_MOVES", 217)
+    with pytest.raises(ConfigError, match="it has 218 legal moves, more than 217"):
+        from_fens([most])

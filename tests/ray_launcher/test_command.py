@@ -29,7 +29,7 @@ def test_without_ray_there_is_a_line(command: str) -> None:
     ("arguments", "words"),
     [
         (["selfplay", "--sed", 3], "No such option: --sed"),
-        (["selfplay", "--games", 0], "--games must be at least 1"),
+        (["selfplay", "--games", -1], "--games must be at least 0"),
         (["selfplay", "--nodes", 0], "'--nodes'"),
         (["train", "--node-rank", 1], "--node-rank is set by vecchess ray"),
         (["train", "--search", "none"], "alphazero learns from searches"),

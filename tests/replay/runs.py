@@ -15,6 +15,7 @@ from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_pins import pin_run
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
@@ -35,7 +36,9 @@ def new_run(path: Path, settings: dict[str, Any]) -> RunFolder:
     """A run that has not played yet."""
     run = RunFolder(path)
     run.create()
-    run.config.write_text(to_toml(SelfplayConfig.model_validate(settings | {"seed": 5})))
+    config = SelfplayConfig.model_validate(settings | {"seed": 5})
+    pin_run(run, config)
+    run.config.write_text(to_toml(config))
     return run
 
 

@@ -17,10 +17,13 @@ from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.store import run_pins
+from vecchess.store.games_version import GAMES_VERSION
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import VALUE_UNIT, GameRecords, empty_fingerprint_columns
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_pins import PlayedBy
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
@@ -321,3 +324,28 @@ def test_whole_games_by_the_hundred(tmp_path: Path, settings: dict[str, Any], co
     run = run_of(tmp_path / "run", settings, count, shards=7)
     facts = verify(run, count, {"gpus": "cpu", "slots": 37, "movers": 3, "threads": 2})
     assert (facts["games"], facts["identical"]) == (count, count)
+
+
+def test_why_games_of_another_version_differ_is_said(
+    run: RunFolder, genuine: GameRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forged(run, genuine, "fingerprint", 2, 77)
+    monkeypatch.setattr(run_pins, "GAMES_VERSION", GAMES_VERSION + 1)
+    lines: list[str] = []
+    facts = verify_games(run.path, 9, 0, CPU, lines.append, lambda tally: None)
+    assert facts["different"] == 1
+    (reason,) = facts["reasons"]
+    assert f"are of version {GAMES_VERSION}, this vecchess plays version" in reason
+    assert lines == [f"{run.path} cannot be replayed exactly: {reason}"]
+
+
+def test_another_program_is_a_reason_only_where_games_differ(
+    run: RunFolder, genuine: GameRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forged(run, genuine, "fingerprint", 2, 77)
+    other = PlayedBy.here().model_copy(update={"vecchess": "9.9.9"})
+    monkeypatch.setattr(PlayedBy, "here", lambda: other)
+    assert replayed(run, 1)["reasons"] == []
+    (reason,) = replayed(run, 2)["reasons"]
+    assert reason.startswith("the run was played with vecchess ")
+    assert reason.endswith(", now 9.9.9")

@@ -266,8 +266,7 @@ def test_threads_see_whole_entries_only() -> None:
     with ThreadPoolExecutor(4) as threads:
         results = list(threads.map(hammer, range(4)))
     assert sum(broken for _, broken in results) == 0
-    # one thread alone may have none: another that the system stopped may hold the locks meanwhile
-    assert sum(hits for hits, _ in results) > 1000
+    assert min(hits for hits, _ in results) > 1000
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import RunLog, read_log
+from vecchess.store.run_pins import pin_run
 
 GAME = GameConfig(max_plies=16, random_plies=2)
 NUM_GAMES = 48
@@ -67,6 +68,7 @@ def played(
         net=net, slots=slots, seed=3, shard_interval_s=interval_s, game=GAME, backend=backend,
         shard_games=1 if interval_s < 1 else 1024,
     )  # fmt: skip
+    pin_run(run, config)
     run.config.write_text(to_toml(config))
     with Supervisor(config, run, [CPU], notes) as campaign:
         result = campaign.play(net, range(NUM_GAMES))

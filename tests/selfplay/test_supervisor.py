@@ -12,6 +12,7 @@ from bench.fake_device import FAKE
 
 from tests.selfplay.test_swap_network import network, play, saved, server_of
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
@@ -188,3 +189,17 @@ def test_a_target_of_any_size_starts_at_once_and_can_be_stopped(
     assert result.stopped_by == "enough"
     assert 0 < result.stats.games == run.manifest().stats.games
     assert time.monotonic() - start < 60
+
+
+def test_a_generation_without_an_end(run: RunFolder) -> None:
+    notes, left = Notes(), list[float | None]()
+    notes.do = lambda supervisor: left.append(supervisor.remaining_s)
+    with Supervisor(CONFIG, run, [CPU], notes) as supervisor:
+        ended = supervisor.play(
+            "constant",
+            range(MOST_GAMES),
+            lambda: "enough" if supervisor.ledger.num_recorded else "",
+        )
+        assert (supervisor.target, ended.stopped_by) == (0, "enough")
+    assert ended.stats.games > 0
+    assert set(left) == {None}

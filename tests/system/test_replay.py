@@ -30,7 +30,8 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     tag[records.offsets[3] + 9] += 1
     run = RunFolder(genuine.path.with_name("forged"))
     run.create()
-    run.config.write_bytes(genuine.config.read_bytes())
+    for name in ("config.toml", "pins.json"):
+        (run.path / name).write_bytes((genuine.path / name).read_bytes())
     store_net(tiny(), run)
     record(run, replace(records, tag=tag))
     return run
@@ -94,7 +95,8 @@ def test_bad_input_gets_one_line(run: RunFolder, arguments: list[object], words:
 def test_a_network_that_is_gone(run: RunFolder, tmp_path: Path) -> None:
     copy = RunFolder(tmp_path / "copy")
     copy.create()
-    copy.config.write_bytes(run.config.read_bytes())
+    for name in ("config.toml", "pins.json"):
+        (copy.path / name).write_bytes((run.path / name).read_bytes())
     record(copy, run.records().take(np.arange(2)))
     done = inside("replay", copy.path, 1, *CPU)
     assert done.returncode == 2

@@ -312,3 +312,53 @@ def test_a_full_disk_is_waited_for(reference: Path, tmp_path: Path, goes_on: boo
         assert_each_game_once(run, 80)
         assert games(run).take(np.arange(12)).digest() == games(reference).digest()
         assert len(games(run).nets) == 1
+
+
+def test_an_edited_book_and_a_moved_run_change_no_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    book = Path("book.epd")
+    ranks = [f"{i}P{7 - i}/{'P' * i}1{'P' * (7 - i)}" for i in range(1, 7)]
+    book.write_text("".join(f"rnbqkbnr/pppppppp/8/8/8/{two}/RNBQKBNR b KQkq -\n" for two in ranks))
+    options = [*SHORT, "--net", "material"]
+    for run, count in (("whole", 8), ("half", 4)):
+        begun = [*options, "--openings", book, "--games", count, "--run-dir", run]
+        assert inside("selfplay", *begun).returncode == 0
+    book.write_text("8/8/8/8/8/4k3/4p3/4K3 b - -\n")
+    Path("half").rename("moved")
+    monkeypatch.chdir("moved")
+    again = inside("selfplay", "--run-dir", ".", "--resume", "--games", 8, "--json")
+    assert last_json(again)["games"] == 8
+    assert f"{tmp_path / book} has changed: the run goes on with its own copy" in again.stderr
+    assert games(Path()).digest() == games(tmp_path / "whole").digest()
+    Path("other.epd").write_text((tmp_path / book).read_text())
+    other = inside("selfplay", "--run-dir", ".", "--resume", "--openings", "other.epd")
+    assert (other.returncode, other.stderr.count("\n")) == (2, 1)
+    assert "leave --openings out, or begin another run" in other.stderr
+    assert inside("replay", ".", "--verify-all", 8, "--gpus", "cpu").returncode == 0
+
+
+@pytest.mark.parametrize("count", ["forever", 10**18])
+def test_a_run_without_an_end(tmp_path: Path, count: object) -> None:
+    run = tmp_path / "run"
+    options = ["--net", "material", "--max-plies", 30, "--gpus", "cpu", "--games", count]
+    process = start("selfplay", *options, "--shard-interval-s", 0.3, "--run-dir", run, "--json")
+    wait_for_a_shard(run)
+    status = status_of(run)
+    while not status["games"]:
+        status = status_of(run)
+    assert (status["target"], status["eta_s"]) == (0 if count == "forever" else count, None)
+    os.killpg(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 75, err
+    played = json.loads(out.splitlines()[-1])
+    assert played["target"] == status["target"]
+    fewer = inside("selfplay", "--resume", "--games", 1, "--run-dir", run)
+    assert (fewer.returncode, "games already: --games 1 is fewer" in fewer.stderr) == (2, True)
+    wanted = played["games"] + 8
+    done = inside("selfplay", "--resume", "--games", wanted, "--run-dir", run, "--json")
+    assert last_json(done)["games"] == wanted
+    numbers = games(run).numbers.tolist()
+    assert len(numbers) == len(set(numbers))
+    assert set(numbers) >= set(range(wanted))

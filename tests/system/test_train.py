@@ -16,6 +16,7 @@ import pytest
 
 from tests.system.commands import games, inside, last_json, start, vecchess
 from tests.system.training import PGN, QUICK, facts, gated, lines_of, little_options, newest
+from vecchess.chess.fen import from_fens
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
 
@@ -264,6 +265,26 @@ def test_a_run_goes_on_with_what_it_began_with(reference: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_moved_run_goes_on_with_the_files_it_has_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+    Path("book.epd").write_text(fen)
+    Path("games.pgn").write_text(PGN * 8)
+    files = ["--openings", "book.epd", "--data", "games.pgn"]
+    options = [*QUICK, *little_options(Path()), *files, "--iterations", 1]
+    assert inside("train", *options, "--run-dir", "run").returncode == 0
+    for name in ("book.epd", "games.pgn", "net.toml"):
+        Path(name).unlink()
+    Path("run").rename("moved")
+    monkeypatch.chdir("moved")
+    done = inside("train", "--run-dir", ".", "--resume", "--iterations", 2)
+    assert done.returncode == 0, done.stderr
+    assert (games(Path()).start == from_fens([fen])).all()
+    assert games(Path()).num_games == 16
+
+
 def test_how_many_iterations_a_run_may_be_asked_for(reference: Path) -> None:
     before = (reference / "config.toml").read_bytes()
     done = vecchess("train", "--run-dir", reference, "--resume", "--iterations", 1)

@@ -35,7 +35,9 @@ def calibrate(
         list[Path] | None,
         typer.Option(help="Recorded games: a run's folder or a shard; repeatable."),
     ] = None,
-    play: Annotated[int, typer.Option(help="Games to play without --games.", min=2)] = 128,
+    play: Annotated[
+        int, typer.Option(help="Games to play without --games.", min=2, max=1 << 20)
+    ] = 128,
     positions: Annotated[int, typer.Option(help="Positions to evaluate.", min=2)] = 8192,
     max_cross_entropy: Annotated[
         float, typer.Option(help="Bound on the excess cross-entropy, in nats.", min=0)

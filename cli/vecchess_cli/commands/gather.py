@@ -95,7 +95,8 @@ def _counts_line(counts: "ImportCounts") -> str:
 
 
 def _line(progress: "ImportProgress") -> str:
+    target = f"/{progress.target:,}" if progress.target else ""
     return (
-        f"{progress.seconds:6.0f} s  {progress.games:,}/{progress.target:,} games  "
+        f"{progress.seconds:6.0f} s  {progress.games:,}{target} games  "
         f"{progress.plies_per_s:,.0f} plies/s"
     )

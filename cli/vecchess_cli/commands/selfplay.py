@@ -93,7 +93,7 @@ def _play(flags: dict[str, Any], stops: "StopSignals") -> dict[str, Any]:
 
 
 def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    games = f"{summary['games']:,} of {summary['target']:,}"
+    games = f"{summary['games']:,}" + (f" of {summary['target']:,}" if summary["target"] else "")
     rows = [
         ("games", f"{games}, mean {summary['mean_length']:.0f} plies"),
         *_outcome_rows(summary),

@@ -48,7 +48,7 @@ def show_game(console: "Console", facts: dict[str, Any]) -> None:
 def verdict_of_game(facts: dict[str, Any]) -> str:
     """One line, or as many as there are differences."""
     if facts["difference"] is not None:
-        return "\n".join(difference_lines(facts["difference"]))
+        return "\n".join([*difference_lines(facts["difference"]), *reason_lines(facts)])
     if facts["hashes_known"]:
         return "bit-identical"
     return "the same; recorded before there were hashes, so accumulators were not compared"
@@ -71,12 +71,19 @@ def difference_lines(difference: dict[str, Any]) -> list[str]:
     return lines
 
 
+def reason_lines(facts: dict[str, Any]) -> list[str]:
+    """What is known of why games differ, a line for each reason."""
+    return [f"a reason to differ: {reason}" for reason in facts["reasons"]]
+
+
 def show_verdict(console: "Console", facts: dict[str, Any]) -> None:
     """Print the result of a check of many games."""
     for difference in facts["differences"][:MOST_SHOWN]:
         console.print("\n".join(difference_lines(difference)), markup=False)
     if facts["different"] > MOST_SHOWN:
         console.print(f"... and {facts['different'] - MOST_SHOWN:,} more that differ: --json")
+    if facts["different"] and facts["reasons"]:
+        console.print("\n".join(reason_lines(facts)), markup=False)
     nets = len(facts["networks"])
     console.print(
         f"{facts['games']:,} of {facts['recorded']:,} games, {facts['plies']:,} plies, "

@@ -26,11 +26,13 @@ from vecchess.chess.position import (
 )  # fmt: skip
 from vecchess.errors import ConfigError
 from vecchess.safe_parse import clip_line
-from vecchess.shapes import POSITION_WORDS
+from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
 _MAX_PLY = 0xFFFFFFFF
 _LONGEST = 200
 """Characters of a FEN; 90 or so are the most that one needs."""
+_MOST_MOVES = {chess.PAWN: 12, chess.KNIGHT: 8, chess.BISHOP: 13, chess.ROOK: 14, chess.QUEEN: 27}
+"""Moves of a man at most; the king has 8, and may castle twice."""
 _REASONS = {
     chess.STATUS_NO_WHITE_KING: "White has no king",
     chess.STATUS_NO_BLACK_KING: "Black has no king",
@@ -70,6 +72,8 @@ def parse(fen: str) -> chess.Board:
     for colour, name in ((chess.WHITE, "White"), (chess.BLACK, "Black")):
         if not _from_promotions(board, colour):
             raise ConfigError(f"bad FEN '{fen}': {name} has more men than pawns could promote to")
+    if (count := _count_moves(board)) > MAX_MOVES:
+        raise ConfigError(f"bad FEN '{fen}': it has {count} legal moves, more than {MAX_MOVES}")
     if not (0 <= board.halfmove_clock <= CLOCK_MASK and 0 <= board.ply() <= _MAX_PLY):
         raise ConfigError(f"bad FEN '{fen}': a clock is out of range")
     return board
@@ -92,6 +96,14 @@ def _from_promotions(board: chess.Board, colour: chess.Color) -> bool:
     first = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1}
     extra = sum(max(0, len(board.pieces(kind, colour)) - num) for kind, num in first.items())
     return extra + len(board.pieces(chess.PAWN, colour)) <= 8
+
+
+def _count_moves(board: chess.Board) -> int:
+    """Legal moves of the mover; 0 where its men cannot have more than MAX_MOVES."""
+    bound = 10 + sum(
+        most * len(board.pieces(kind, board.turn)) for kind, most in _MOST_MOVES.items()
+    )
+    return board.legal_moves.count() if bound > MAX_MOVES else 0
 
 
 def from_board(board: chess.Board) -> NDArray[np.uint64]:

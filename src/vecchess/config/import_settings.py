@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from vecchess.config.settings import Settings
+from vecchess.config.settings import GamesOrForever, Settings
 
 
 class EngineGamesConfig(Settings):
@@ -12,8 +12,8 @@ class EngineGamesConfig(Settings):
 
     engine: str
     """Program that speaks UCI."""
-    games: Annotated[int, Field(ge=1)] = 1000
-    """Games in the folder at the end, those of earlier calls included."""
+    games: GamesOrForever = 1000
+    """Games in the folder at the end, earlier ones included; 0 or "forever": until a stop."""
     nodes: Annotated[int, Field(ge=1)] = 500
     """Nodes a move."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vecchess.config.settings import Settings
+from vecchess.config.settings import OnResume, Settings
 from vecchess.shapes import MAX_MOVES
 
 MOST_HALVING = 1 << 25
@@ -45,9 +45,9 @@ class SearchConfig(Settings):
     """With ``solve``: look for a mate in one before a position is evaluated."""
     draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Worth of a draw to the side that searches, -1 to 1. Below 0 it avoids draws."""
-    cache_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 64
+    cache_mb: Annotated[int, Field(ge=0, le=1 << 22), OnResume.FREE] = 64
     """Cache of evaluations in MB, per process; 0: none."""
-    tree_mb: Annotated[int, Field(ge=0, le=1 << 22)] = 0
+    tree_mb: Annotated[int, Field(ge=0, le=1 << 22), OnResume.FREE] = 0
     """Memory for the trees of a process in MB; 0: as needed. Games that may need more are refused;
     a single tree, in analysis, stops growing there."""
     syzygy: Path | None = None

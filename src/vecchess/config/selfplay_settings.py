@@ -7,7 +7,7 @@ from pydantic import Field
 from vecchess.config.backend import BackendName
 from vecchess.config.game_settings import GameConfig
 from vecchess.config.search_settings import TreeConfig
-from vecchess.config.settings import Settings
+from vecchess.config.settings import MOST_GAMES, GamesOrForever, OnResume, Settings
 
 CONSTANT_NET = "constant"
 """Name of the evaluator that gives every position the same answer."""
@@ -20,7 +20,7 @@ BUILT_IN_NETS = (CONSTANT_NET, MATERIAL_NET)
 class PlayConfig(Settings):
     """Settings of the games, in self-play and in training."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63), OnResume.FIXED] = 0
     """Seed of every random choice."""
     gpus: str = "auto"
     """Devices: "auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4"."""
@@ -35,7 +35,7 @@ class PlayConfig(Settings):
     "cpu" on a processor and "cuda" on a GPU, or "torch" on one that cannot run our kernels;
     "reference" is slow and simple; "module:factory" opens a backend of your own, see
     docs/extending.md."""
-    exits: bool = True
+    exits: Annotated[bool, OnResume.FIXED] = True
     """Let a position leave the network once its answer is settled."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads of the CPU backend, per worker; 0: an equal share of the cores."""
@@ -51,17 +51,22 @@ class PlayConfig(Settings):
     """Prometheus port; 0: none."""
     metrics_host: str = "127.0.0.1"
     """Address of the Prometheus port; 0.0.0.0: for other machines."""
-    game: GameConfig = Field(default_factory=GameConfig)
+    game: Annotated[GameConfig, OnResume.FIXED] = Field(default_factory=GameConfig)
     """Settings that decide the moves."""
-    tree: TreeConfig = Field(default_factory=TreeConfig)
+    tree: Annotated[TreeConfig, OnResume.FIXED] = Field(default_factory=TreeConfig)
     """Settings of the search."""
 
 
 class SelfplayConfig(PlayConfig):
     """Settings of ``vecchess selfplay``."""
 
-    games: Annotated[int, Field(ge=1, le=1 << 62)] = 64
-    """Games to play in all. They are numbered from 0."""
-    net: str = "tiny"
+    games: GamesOrForever = 64
+    """Games to play in all, numbered from 0; 0 or "forever": until the run is stopped."""
+    net: Annotated[str, OnResume.FIXED] = "tiny"
     """Network file, tiny, small, base, large, sizes (.toml), material or constant. A preset or a
     file of sizes makes a new network from the seed."""
+
+    @property
+    def num_games(self) -> int:
+        """``games``, MOST_GAMES where there is no end."""
+        return self.games or MOST_GAMES

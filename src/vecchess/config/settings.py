@@ -1,9 +1,10 @@
 """The base of all settings models, and what is wrong with a value in plain words."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from enum import Enum, auto
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from vecchess.errors import ConfigError
@@ -32,6 +33,30 @@ _REASONS = {
     "literal_error": "must be {expected}",
 }
 """Error type of pydantic -> our words, with what its context gives."""
+
+
+class OnResume(Enum):
+    """Whether a run may be resumed with another value: metadata of a setting, or of a section.
+
+    A setting without has that of its section, and is FREE at the top (decision 218).
+    """
+
+    FIXED = auto()
+    """It decides games, or the positions that are learnt from."""
+    FREE = auto()
+    """No game depends on it, or a run is meant to go on with another value."""
+
+
+MOST_GAMES = 1 << 62
+"""Games are numbered below it. That many are as good as no end."""
+
+
+def _parse_games(value: Any) -> Any:
+    return 0 if value == "forever" else value
+
+
+GamesOrForever = Annotated[int, BeforeValidator(_parse_games), Field(ge=0, le=MOST_GAMES)]
+"""A number of games; 0, also written "forever": until a stop is requested."""
 
 
 class Settings(BaseModel):
@@ -77,6 +102,16 @@ def leaf_fields(model: type[BaseModel]) -> Iterator[tuple[str, str, type[BaseMod
             yield name, "", model
         else:
             yield from ((key, name, inner) for key in inner.model_fields)
+
+
+def fixed_settings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Name and section ("" at the top) of every plain setting that a resumed run has to keep."""
+    for name, section, owner in leaf_fields(model):
+        marks = [mark for mark in owner.model_fields[name].metadata if isinstance(mark, OnResume)]
+        if section:
+            marks += model.model_fields[section].metadata
+        if next((mark for mark in marks if isinstance(mark, OnResume)), None) is OnResume.FIXED:
+            yield name, section
 
 
 def _in_words(error: ValidationError, name_of: NameOf) -> str:

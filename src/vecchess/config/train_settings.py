@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from vecchess.config.game_settings import GameConfig
 from vecchess.config.selfplay_settings import PlayConfig
-from vecchess.config.settings import Settings
+from vecchess.config.settings import OnResume, Settings
 
 ON_POLICY = ("ppo", "reinforce")
 """Objectives that learn from the newest games alone, and from the moves as they were drawn."""
@@ -73,24 +73,26 @@ class OptimiserConfig(Settings):
 class TrainConfig(PlayConfig):
     """Settings of ``vecchess train``."""
 
-    objective: Literal["alphazero", "ppo", "reinforce", "supervised"] = "alphazero"
+    objective: Annotated[Literal["alphazero", "ppo", "reinforce", "supervised"], OnResume.FIXED] = (
+        "alphazero"
+    )
     """What is learnt. "alphazero" learns the results of searches, "ppo" and "reinforce" learn from
     games whose moves are drawn from the policy, "supervised" from recorded games."""
-    net: str = "tiny"
+    net: Annotated[str, OnResume.FIXED] = "tiny"
     """tiny, small, base, large, sizes (.toml), or a network file to continue from."""
-    history: Annotated[int, Field(ge=1, le=8)] | None = None
+    history: Annotated[Annotated[int, Field(ge=1, le=8)] | None, OnResume.FIXED] = None
     """Positions of the game that a new network sees, the newest included. Without it the number in
     its file of sizes, 1 for a preset."""
-    init_from: Path | None = None
+    init_from: Annotated[Path | None, OnResume.FIXED] = None
     """Network file whose weights the run starts with."""
-    iterations: Annotated[int, Field(ge=1)] = 6
+    iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 6
     """Training iterations. Supervised learning reports once in each."""
-    games_per_iter: Annotated[int, Field(ge=1)] = 96
+    games_per_iter: Annotated[int, Field(ge=1, le=1 << 40), OnResume.FIXED] = 96
     """Games an iteration, on all machines together."""
-    data: tuple[Path, ...] = ()
+    data: Annotated[tuple[Path, ...], OnResume.FIXED] = ()
     """Recorded games: PGN files, runs, folders of shards; repeatable. Supervised learning uses them
     alone, AlphaZero its own games as well."""
-    data_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    data_share: Annotated[float, Field(gt=0, lt=1), OnResume.FIXED] = 0.25
     """AlphaZero with --data: share of recorded games in a batch."""
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     """Supervised: number of times each position is used."""
@@ -147,7 +149,7 @@ class TrainConfig(PlayConfig):
     """Settings of the loss."""
     optimiser: OptimiserConfig = Field(default_factory=OptimiserConfig)
     """Settings of the optimiser."""
-    game: TrainGameConfig = Field(default_factory=TrainGameConfig)
+    game: Annotated[TrainGameConfig, OnResume.FIXED] = Field(default_factory=TrainGameConfig)
     """Settings that decide the moves."""
 
     @model_validator(mode="before")

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from vecchess.config.import_settings import EngineGamesConfig
+from vecchess.config.settings import MOST_GAMES
 from vecchess.importers.engine_selfplay import (
     SCHEMA,
     GameAbandoned,
@@ -31,6 +32,7 @@ class ImportProgress:
     games: int
     """Games in the folder or waiting to be written."""
     target: int
+    """0: no end."""
     new_games: int = 0
     """Games played by this call."""
     new_plies: int = 0
@@ -59,7 +61,7 @@ def gather_engine_games(
         name = engine.name[:64]
     with open_import_folder(out, config.facts(name)) as folder:
         recorded = set(folder.numbers().tolist())
-        missing = (number for number in range(config.games) if number not in recorded)
+        missing = (number for number in range(config.games or MOST_GAMES) if number not in recorded)
         collector = _Collector(config, folder, name, on_progress)
         _play_all(config, command, missing, collector)
         return collector.facts()

@@ -73,6 +73,12 @@ class RunStatus:
     """The object that --json prints, once the run ended."""
 
     @property
+    def games_text(self) -> str:
+        """Games of this stage in words; "" where there are none."""
+        of = f"/{self.target:,}" if self.target else ""
+        return f"{self.games:,}{of} games" if self.target or self.games else ""
+
+    @property
     def progress(self) -> float | None:
         """Share of this stage that is done, 0 to 1; None where that is not known."""
         step, steps = number(self.learning, "step"), number(self.learning, "steps")

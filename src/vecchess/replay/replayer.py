@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
+from vecchess.config.settings import fixed_settings
 from vecchess.replay.find_networks import by_network, find_networks
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
 from vecchess.runtime.reporting import ReportLine, no_report
@@ -15,9 +16,7 @@ from vecchess.selfplay.worker.setup import build_server, check_search
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
-
-RESOURCES = ("gpus", "slots", "concurrent_games", "movers", "threads", "backend")
-"""Settings that decide no move: a game is played again with others."""
+from vecchess.store.run_pins import pinned, replay_changes, replay_obstacles
 
 
 class GameReplayer:
@@ -36,12 +35,23 @@ class GameReplayer:
         Raises NetworkError where one is missing, ConfigError for impossible resources.
         """
         self.config = settings_of(run, resources)
+        self._obstacles, self._changes = replay_obstacles(run, self.config), replay_changes(run)
+        for obstacle in self._obstacles:
+            report_line(f"{run.path} cannot be replayed exactly: {obstacle}")
         self.by_network = by_network(recorded)
         """The games of each network: indices, int64[K], by its sha256 or name."""
         self.device = parse_gpus(self.config.gpus)[0]
         see_only(self.device)
         self._recorded, self._report_line = recorded, report_line
         self._files = find_networks(run, self.by_network)
+
+    def reasons(self, is_same: bool) -> list[str]:
+        """Why games may differ from their records, in words; of those that do, all that is known.
+
+        A game's record does not depend on program and processor: it is a fault where they matter.
+        """
+        changed = f"the run was played with {self._changes}"
+        return self._obstacles + ([changed] if self._changes and not is_same else [])
 
     def pairs(self) -> Iterator[tuple[GameRecords, GameRecords]]:
         """The record of each game, and the game played again, as they end. Raises as
@@ -57,15 +67,14 @@ class GameReplayer:
 
 
 def settings_of(run: RunFolder, resources: Mapping[str, Any]) -> SelfplayConfig:
-    """The settings that the games of ``run`` were played with, by any command, but with other
-    ``resources``: those of RESOURCES that are given, and defaults for the others. Raises
-    ConfigError for a run or resources that are impossible.
+    """The settings that decide the games of ``run``, of any command, with the files it has kept,
+    and ``resources``; defaults for the others. Raises ConfigError for a run or resources that are
+    impossible, DataError as ``pinned``.
     """
-    stored, known = read_toml(run.config), PlayConfig.model_fields
-    played = {key: value for key, value in stored.items() if key in known}
-    played |= {name: SelfplayConfig.model_fields[name].default for name in RESOURCES}
+    decisive = {section or name for name, section in fixed_settings(PlayConfig)}
+    played = {key: value for key, value in read_toml(run.config).items() if key in decisive}
     played |= {name: value for name, value in resources.items() if value is not None}
-    return build(SelfplayConfig, played)
+    return pinned(run, build(SelfplayConfig, played))
 
 
 def play_games(

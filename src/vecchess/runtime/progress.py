@@ -80,8 +80,11 @@ class ProgressDisplay:
         self._next = monotonic() + (0.0 if self.is_live else PLAIN_INTERVAL_S)
 
 
-def bar_line(done: float, total: float, *texts: str, last: str = "") -> "RenderableType":
-    """A bar filled by ``done / total`` with texts beside it in one row, the ``last`` one dim."""
+def bar_line(done: float, total: float | None, *texts: str, last: str = "") -> "RenderableType":
+    """A bar filled by ``done / total`` with texts beside it in one row, the ``last`` one dim.
+
+    ``total`` None: there is no end.
+    """
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text

@@ -4,7 +4,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
 from rich.console import Console
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
@@ -27,13 +26,16 @@ from vecchess.selfplay.worker.setup import check_search
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_pins import (
+    absolute_paths,
+    check_resumable,
+    note_start,
+    pin_run,
+    pinned,
+)
 from vecchess.store.status_file import StatusWriter
 
 SCHEMA = 1
-DECIDES_GAMES = ("net", "seed", "game", "exits", "tree")
-"""A run may only be resumed with the same values of these settings."""
-DECIDES_NOTHING = ("cache_mb",)
-"""Fields of them on which no game depends."""
 
 
 def play_run(
@@ -54,36 +56,55 @@ def play_run(
     stops = stops or StopSignals()
     stops.set_action(OnSignal.RAISE)
     devices = parse_gpus(config.gpus)
-    start_table(config.game)
-    check_search(config.tree, share_out(config, devices, config.games), len(devices))
+    given = absolute_paths(config)
+    run = _run_to_resume(given, run_dir) if resume else _new_run(run_dir)
+    _check(pinned(run, given) if resume else given, devices)
     if not resume:
-        check_net(config.net)  # a bad file is to be found before anything is made or compiled
-    run = _open_folder(config, run_dir, resume)
+        check_net(given.net)  # a bad file is to be found before anything is made or compiled
+        run.create()
     with (
         run.locked(),
         StatusWriter(run, "selfplay") as status,
         metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
     ):
+        if not resume:
+            pin_run(run, given)
+        for line in note_start(run, given):
+            status.add_note(line)
+            console.print(line, soft_wrap=True, markup=False)
+        config = pinned(run, given)
         with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as precompiler:
             network = stored_net(run) if resume else configured_network(config)
             net_file = store_configured_net(config, network, run)
-            status.log.write_changes(run.write_config(to_toml(config)))
+            status.log.write_changes(run.write_config(to_toml(given)))
             precompiler.finish(net_file)
         sizes = None if network is None else network.config
         config_here = with_remembered_slots(config, sizes, devices)
         display = SelfplayDisplay(console, quiet)
         result = _play(config_here, net_file, run, devices, display, status, stops)
-        summary = {
-            "schema": SCHEMA,
-            "run_dir": str(run.path),
-            "target": config.games,
-            "max_plies": config.game.max_plies,
-            "devices": [device.label for device in devices],
-            **result.to_dict(),
-            "exit_code": exit_code(result.stopped_by),
-        }
+        summary = _summary(config, run, devices, result)
         status.finish(summary)
     return summary
+
+
+def _check(config: SelfplayConfig, devices: list[Device]) -> None:
+    """Raise ConfigError for settings that games cannot be played with."""
+    start_table(config.game)
+    check_search(config.tree, share_out(config, devices, config.num_games), len(devices))
+
+
+def _summary(
+    config: SelfplayConfig, run: RunFolder, devices: list[Device], result: RunResult
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "run_dir": str(run.path),
+        "target": config.games,
+        "max_plies": config.game.max_plies,
+        "devices": [device.label for device in devices],
+        **result.to_dict(),
+        "exit_code": exit_code(result.stopped_by),
+    }
 
 
 def _play(
@@ -104,51 +125,37 @@ def _play(
         ) as supervisor,
     ):
         stops.set_action(OnSignal.SET_FLAG)
-        games = IdSet([(0, config.games)])
+        games = IdSet([(0, config.num_games)])
         supervisor.ledger.open(games)
         if not display.is_quiet:
             display.report_line(_announcement(supervisor, net_file, run))
         return supervisor.play(net_file, games)
 
 
-def _open_folder(config: SelfplayConfig, run_dir: Path | None, resume: bool) -> RunFolder:
-    """The folder to write to: a new one, or that of the run to resume."""
-    if resume:
-        if run_dir is None:
-            raise ConfigError("--resume needs --run-dir: the folder of the run to resume")
-        run = RunFolder.existing(run_dir)
-        _check_resumable(config, run)
-        return run
+def _new_run(run_dir: Path | None) -> RunFolder:
+    """The folder of a new run; raises ConfigError where there is one already."""
     run = RunFolder(run_dir or Path("runs") / f"selfplay-{datetime.now():%Y%m%d-%H%M%S}")
     if run.has_begun:
         raise ConfigError(f"{run.path} holds a run already: add --resume, or choose another folder")
-    run.create()
     return run
 
 
-def _check_resumable(config: SelfplayConfig, run: RunFolder) -> None:
-    """Raise ConfigError where resuming would mix games of different settings, or the run has more
-    games already."""
+def _run_to_resume(config: SelfplayConfig, run_dir: Path | None) -> RunFolder:
+    """The run in ``run_dir``. Raises ConfigError where there is none, where resuming would mix
+    games of different settings, or it has more games already."""
+    if run_dir is None:
+        raise ConfigError("--resume needs --run-dir: the folder of the run to resume")
+    run = RunFolder.existing(run_dir)
+    check_resumable(run, config)
     before = build(SelfplayConfig, read_toml(run.config))
-    for key, old in _deciding(before).items():
-        new = _deciding(config)[key]
-        if old != new:
-            raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
     recorded = run.manifest().stats.games
-    if config.games < min(recorded, before.games):
+    if config.num_games < min(recorded, before.num_games):
+        end = f"to {before.games:,}" if before.games else "until it is stopped"
         raise ConfigError(
             f"{run.path} has {recorded:,} games already: --games {config.games:,} is fewer; "
-            f"leave --games out to play on to {before.games:,}"
+            f"leave --games out to play on {end}"
         )
-
-
-def _deciding(config: SelfplayConfig) -> dict[str, Any]:
-    """The settings that decide games, by name."""
-    values: dict[str, Any] = {}
-    for key in DECIDES_GAMES:
-        value = getattr(config, key)
-        values |= dict(value) if isinstance(value, BaseModel) else {key: value}
-    return {key: value for key, value in values.items() if key not in DECIDES_NOTHING}
+    return run
 
 
 def _announcement(supervisor: Supervisor, net_file: str, run: RunFolder) -> str:
@@ -160,8 +167,9 @@ def _announcement(supervisor: Supervisor, net_file: str, run: RunFolder) -> str:
     if net not in BUILT_IN_NETS:
         net = f"{Path(config.net).name} ({Path(net_file).stem[:8]})"
     before = f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
+    count_text = f"{ledger.num_open:,} games" if supervisor.target else "games until a stop"
     return (
-        f"{ledger.num_open:,} games{before} with {net}{_search_text(config)} "
+        f"{count_text}{before} with {net}{_search_text(config)} "
         f"on {count} worker{'s' if count > 1 else ''} ({labels}): "
         f"{share.games} games in parallel per worker, network batch {share.slots} -> {run.path}"
     )

@@ -14,4 +14,6 @@ id_set            sets and ranges of game numbers
 metrics           ``metrics.jsonl`` and TensorBoard
 status_file       ``status.json``, the state of a run
 run_log           ``log.jsonl``, what happened to a run
+run_pins          what a run's games follow from besides its settings: ``pins.json``, ``inputs/``
+games_version     the number of rules, random numbers and search
 """

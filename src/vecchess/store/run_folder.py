@@ -1,7 +1,8 @@
 """The folder of one run: its paths and small files, and the lock that one writer holds.
 
-runs/<name>/  config.toml  run_id  status.json  metrics.jsonl  games/*.npz  games/manifest.jsonl
-              nets/*.safetensors  live/*.npz  inflight/*.npz  log.jsonl
+runs/<name>/  config.toml  pins.json  inputs/<setting>/*  run_id  status.json  metrics.jsonl
+              games/*.npz  games/manifest.jsonl  nets/*.safetensors  live/*.npz  inflight/*.npz
+              log.jsonl
 
 Decision 28.
 """
@@ -39,6 +40,7 @@ class RunFolder:
         self.nets = path / "nets"
         self.live = path / "live"
         self.inflight = path / "inflight"
+        self.inputs = path / "inputs"
         self.config = path / "config.toml"
 
     @classmethod

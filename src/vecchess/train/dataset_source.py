@@ -124,6 +124,15 @@ def shard_folders(places: Sequence[Path], folder: Path) -> list[Path]:
     return [_shard_folder(index, place, folder) for index, place in enumerate(places)]
 
 
+def kept_data(places: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """``places``, each PGN file that was imported replaced by its folder: the file is not read
+    again."""
+    folders = shard_folders(places, folder)
+    return tuple(
+        made if made.exists() else place for place, made in zip(places, folders, strict=True)
+    )
+
+
 def _shard_folder(index: int, place: Path, folder: Path) -> Path:
     return folder / f"{index}-{place.stem}" if _is_pgn(place) else place
 

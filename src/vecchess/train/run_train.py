@@ -12,7 +12,7 @@ from rich.console import Console
 
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.chess.planes import history_of
-from vecchess.config import TrainConfig, build, read_toml, to_toml
+from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
@@ -27,6 +27,15 @@ from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
+from vecchess.store.run_pins import (
+    absolute_paths,
+    check_resumable,
+    has_pins,
+    note_start,
+    pin_run,
+    pinned,
+    pins_text,
+)
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
@@ -37,6 +46,7 @@ from vecchess.train.dataset_source import (
     DatasetSource,
     check_data,
     import_data,
+    kept_data,
     shard_folders,
 )
 from vecchess.train.distributed.environment import Cluster, local_ranks
@@ -54,10 +64,6 @@ from vecchess.train.training_matches import TrainingMatches
 SCHEMA = 1
 IMPORT_TIMEOUT_S = 24 * 3600.0
 """Time that the import of a large PGN file may take."""
-FIXED = (
-    "objective", "net", "history", "seed", "games_per_iter", "data", "data_share", "game", "tree",
-)  # fmt: skip
-"""Settings that must not change when a run is resumed."""
 
 
 def train_run(
@@ -85,7 +91,8 @@ def train_run(
     cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
     place = local_ranks(devices, cluster, os.environ)[0]
     if flags is None:
-        _check(config, devices, place.world_size)
+        run = _machine_folder(folder, place.node)
+        _check(_with_kept_files(config, run) if resume else config, devices, place.world_size)
     elif place.node == 0:
         raise ConfigError(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
@@ -107,19 +114,20 @@ def train_rank(
 ) -> dict[str, Any]:
     """One rank's part of a run; see ``train_run``. Spawned ranks get stop requests from rank 0."""
     stop.set_action(OnSignal.SET_FLAG)
-    config = settings_from_rank0(config, flags, ranks)
+    given = settings_from_rank0(config, flags, ranks)
+    ranks.require_same(shared_text(given))
+    folder = _shared_folder(folder, given, resume, ranks)
+    run = _machine_folder(folder, ranks.node)
+    config = _with_kept_files(given, run) if resume else given
     if flags is not None:
         _check(config, devices, ranks.world_size)
     history = history_of(first_sizes(config).num_planes)
     buffers = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, history=history)
-    ranks.require_same(shared_text(config))
-    folder = _shared_folder(folder, config, resume, ranks)
-    run = _machine_folder(folder, ranks)
+    console = _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
-        console = _console(ranks)
-        status = stack.enter_context(_open_run(run, config)) if ranks.is_local_main else None
-        ranks.barrier()
+        status = stack.enter_context(_open_run(run, given, resume, ranks, console))
+        config = _with_kept_files(given, run)
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status)
         trainer, source = _open_trainer(
             stack, config, run, ranks, stop, devices, buffers, reporter, console, quiet
@@ -128,7 +136,7 @@ def train_rank(
         has_resumed = state.restore()
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
-            changes = run.write_config(to_toml(config))
+            changes = run.write_config(to_toml(absolute_paths(given)))
             if status is not None:
                 status.log.write_changes(changes)
             since = trainer.position if has_resumed else None
@@ -216,15 +224,35 @@ def _recorded_games(
 
 
 @contextmanager
-def _open_run(run: RunFolder, config: TrainConfig) -> Iterator[StatusWriter]:
-    """Create and lock a machine's folder; yields its status, also served to Prometheus."""
-    run.create()
-    with (
-        run.locked(),
-        StatusWriter(run, "train") as status,
-        metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
-    ):
+def _open_run(
+    run: RunFolder, config: TrainConfig, resume: bool, ranks: Ranks, console: Console
+) -> Iterator[StatusWriter | None]:
+    """Create, lock and pin a machine's folder; yields its status, also served to Prometheus, on
+    one rank of each machine. Raises ConfigError where machines have other files."""
+    with ExitStack() as stack:
+        status = None
+        if ranks.is_local_main:
+            run.create()
+            stack.enter_context(run.locked())
+            status = stack.enter_context(StatusWriter(run, "train"))
+            address = config.metrics_host, config.metrics_port
+            stack.enter_context(metrics_endpoint(*address, lambda: status.facts))
+            if not (resume and has_pins(run)):
+                pin_run(run, config)
+            for line in note_start(run, config):
+                status.add_note(line)
+                console.print(line)
+        ranks.barrier()
+        ranks.require_same(pins_text(run), "files, or version of the games,")
         yield status
+
+
+def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
+    """``config`` with what a machine's folder has kept in place of the files that it names."""
+    if not has_pins(run):
+        return config
+    data = kept_data(config.data, run.path / "data")
+    return pinned(run, config).model_copy(update={"data": data})
 
 
 def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
@@ -264,11 +292,7 @@ def _refuse_another_run(config: TrainConfig, run: RunFolder) -> None:
     values = read_toml(run.config)
     if "objective" not in values:
         raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
-    before = build(TrainConfig, values)
-    for key in FIXED:
-        old, new = getattr(before, key), getattr(config, key)
-        if old != new:
-            raise ConfigError(f"{run.path} was started with {key} = {old!s}, not {new!s}")
+    check_resumable(run, absolute_paths(config))
 
 
 def _refuse_fewer_iterations(trainer: Trainer) -> None:
@@ -287,9 +311,9 @@ def _require_even(config: TrainConfig, num_ranks: int) -> None:
         )
 
 
-def _machine_folder(folder: Path, ranks: Ranks) -> RunFolder:
+def _machine_folder(folder: Path, node: int) -> RunFolder:
     """The folder for a machine's games: the run's for machine 0, a folder in it for others."""
-    return RunFolder(folder if ranks.node == 0 else folder / "machines" / str(ranks.node))
+    return RunFolder(folder if node == 0 else folder / "machines" / str(node))
 
 
 def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> CheckpointFolder | None:

@@ -40,8 +40,8 @@ def progress(now: RunStatus, width: int) -> Text:
         words.append(
             f"{number(now.learning, 'step'):,.0f}/{number(now.learning, 'steps'):,.0f} updates"
         )
-    elif now.target:
-        words.append(f"{now.games:,}/{now.target:,} games")
+    elif now.games_text:
+        words.append(now.games_text)
     clock = as_clock(now.seconds) if now.seconds else ""
     if now.eta_s is not None:
         clock += f"  ETA {as_clock(now.eta_s)}"

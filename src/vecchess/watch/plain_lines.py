@@ -50,8 +50,8 @@ def status_line(now: RunStatus) -> str:
     parts.append(now.state)
     if now.state == "learning":
         parts += _learning(now.learning)
-    elif now.target:
-        parts.append(f"{now.games:,}/{now.target:,} games")
+    elif now.games_text:
+        parts.append(now.games_text)
     if now.load:
         parts += _load(now.load)
     if now.eta_s is not None:

@@ -58,7 +58,7 @@ def status_of(supervisor: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[s
         "net": supervisor.net_name,
         "games": supervisor.num_finished,
         "unwritten_games": max(supervisor.num_finished - supervisor.ledger.num_recorded, 0),
-        "target": supervisor.ledger.num_target,
+        "target": supervisor.target,
         "eta_s": supervisor.remaining_s,
         "load": supervisor.throughput.to_dict(),
         "workers": [

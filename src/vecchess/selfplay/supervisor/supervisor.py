@@ -8,11 +8,13 @@ replaced when the next generation begins.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol, Self
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
+from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import VecchessError
 from vecchess.runtime.devices import Device, share_out
 from vecchess.runtime.signals import StopSignals
@@ -27,6 +29,7 @@ from vecchess.store.stats import GameStats
 DRAIN_S = 15.0
 """Time for workers to write what they finished after the first request to stop: of the 25 s in
 which a whole run is to end, some are left for a checkpoint."""
+MOST_REMAINING_S = 10 * 365 * 86400.0
 HEARTBEAT_S = 0.5
 """How often the caller's heartbeat is called while games are played."""
 
@@ -132,11 +135,18 @@ class Supervisor:
         return min(self.ledger.num_recorded + waiting, self.ledger.num_target)
 
     @property
+    def target(self) -> int:
+        """Games of the generation; 0 where there is no end."""
+        return self.ledger.num_target % MOST_GAMES
+
+    @property
     def remaining_s(self) -> float | None:
-        """Seconds left at the rate so far; None where no game is finished."""
+        """Seconds left at the rate so far; None where no game is finished, there is no end, or it
+        is further off than MOST_REMAINING_S."""
         done = self.num_finished - self._num_before
         left = self.ledger.num_target - self.num_finished
-        return round(left * self.seconds / done, 1) if done > 0 else None
+        seconds = left * self.seconds / done if done > 0 else inf
+        return round(seconds, 1) if seconds <= MOST_REMAINING_S else None
 
     @property
     def net_name(self) -> str:

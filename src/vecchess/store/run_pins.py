@@ -1,0 +1,306 @@
+"""What a run's games follow from besides its settings, pinned when the run begins.
+
+    pins.json                hash of each input, GAMES_VERSION, programs and processors so far
+    inputs/<setting>/<name>  copies of the files that settings name: the run reads these
+
+Resuming a run with other inputs, settings or another ``GAMES_VERSION`` would mix games, and is
+refused. Programs and processors give the same bits, so that another one is only noted.
+
+Decision 218.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from vecchess import __version__
+from vecchess.config import BUILT_IN_NETS, PlayConfig, build, read_toml
+from vecchess.config.settings import fixed_settings, flag, leaf_fields
+from vecchess.errors import ConfigError, DataError, FileUnreadable
+from vecchess.jit import cpu_features, cpu_name
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
+from vecchess.snn.presets import PRESETS
+from vecchess.store.games_version import GAMES_VERSION
+from vecchess.store.run_folder import RunFolder
+
+ConfigT = TypeVar("ConfigT", bound=PlayConfig)
+SCHEMA = 1
+PINS_FILE = "pins.json"
+COPIED = ("openings", "net", "init_from")
+"""Settings that name a file of which the run keeps a copy."""
+TABLES = "syzygy"
+"""Setting that names a folder too large to be copied."""
+LIBRARIES = ("numpy", "numba", "llvmlite", "torch", "chess")
+FEATURES = ("avx2", "bmi2", "avxvnni", "avx512f", "avx512vl", "avx512vnni", "avx512vbmi2")
+"""Instruction sets that kernels choose their code by."""
+
+
+class PinnedFile(BaseModel):
+    """A copy of an input: its name in ``inputs/<setting>``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: Annotated[str, Field(pattern=r"^[^/\\]+$")]
+    sha256: str
+
+
+class PlayedBy(BaseModel):
+    """The program and the processor of a start of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vecchess: str
+    python: str
+    libraries: dict[str, str]
+    processor: str
+    features: list[str]
+
+    @classmethod
+    def here(cls) -> "PlayedBy":
+        """This program on this processor."""
+        return cls(
+            vecchess=__version__,
+            python=platform.python_version(),
+            libraries={name: version(name) for name in LIBRARIES},
+            processor=f"{platform.machine()} {cpu_name()}",
+            features=sorted(cpu_features().intersection(FEATURES)),
+        )
+
+    def changes_to(self, other: "PlayedBy") -> str:
+        """What differs in ``other``, in words: "numpy 2.1.0, now 2.2.0"."""
+        old, new = (
+            {**one.libraries, "vecchess": one.vecchess, "Python": one.python,
+             "processor": one.processor, "instruction sets": " ".join(one.features)}
+            for one in (self, other)
+        )  # fmt: skip
+        pairs = ((name, old.get(name), new.get(name)) for name in sorted(old.keys() | new.keys()))
+        return "; ".join(f"{name} {was}, now {now}" for name, was, now in pairs if was != now)
+
+
+class RunPins(BaseModel):
+    """The content of ``pins.json``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    games_version: int
+    inputs: dict[str, PinnedFile]
+    """By setting, one of COPIED."""
+    tables: str
+    """Hash of the names and sizes of the tablebases; "" without any."""
+    played_by: Annotated[list[PlayedBy], Field(min_length=1)]
+    """Each once, the newest last."""
+
+    @classmethod
+    def of(cls, run: RunFolder) -> "RunPins":
+        """Those of ``run``; raises DataError where they are missing or damaged."""
+        path = run.path / PINS_FILE
+        try:
+            values = parse_json_object(read_bytes(path))
+            if values.pop("schema", None) != SCHEMA:
+                raise ValueError(f"this vecchess reads schema {SCHEMA}")
+            return cls.model_validate(values)
+        except FileNotFoundError:
+            raise DataError(
+                f"{run.path} has no {PINS_FILE}: an older vecchess made it, or the file was lost; "
+                "put it back, or begin another run"
+            ) from None
+        except OSError as error:
+            raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
+        except (ValidationError, ValueError) as error:
+            raise DataError(f"{path} is damaged: {clip_line(error)}") from None
+
+    def write(self, run: RunFolder) -> None:
+        """Replace ``pins.json``; raises DataError where the disk refuses."""
+        run.write_json(PINS_FILE, {"schema": SCHEMA, **self.model_dump()})
+
+
+def absolute_paths(config: ConfigT) -> ConfigT:
+    """``config`` with absolute paths in its fixed settings: they hold in every working folder."""
+    values = dict[str, Any]()
+    for name, section in fixed_settings(type(config)):
+        value = _value(config, name, section)
+        if isinstance(value, Path) or (name == "net" and _is_file(value)):
+            values[name] = type(value)(os.path.abspath(value))
+        elif isinstance(value, tuple):
+            values[name] = tuple(Path(os.path.abspath(path)) for path in value)
+    return _replaced(config, values)
+
+
+def pin_run(run: RunFolder, config: PlayConfig) -> None:
+    """Copy the inputs of a new run into its folder, and write its pins.
+
+    Raises ConfigError for an input that cannot be read, DataError where the disk refuses.
+    """
+    shutil.rmtree(run.inputs, ignore_errors=True)  # of a start that ended before the run
+    values = {
+        "games_version": GAMES_VERSION,
+        "inputs": {name: _copy(run, name, path) for name, path in _files(config)},
+        "tables": _tables(config.tree.syzygy),
+        "played_by": [PlayedBy.here()],
+    }
+    RunPins.model_validate(values).write(run)
+
+
+def has_pins(run: RunFolder) -> bool:
+    """Whether ``run`` has pins: a further machine of a run that is resumed may be new."""
+    return os.path.exists(run.path / PINS_FILE)
+
+
+def pins_text(run: RunFolder) -> str:
+    """What has to be the same on all machines of a run, as text; raises as ``RunPins.of``."""
+    return RunPins.of(run).model_dump_json(exclude={"played_by"})
+
+
+def pinned(run: RunFolder, config: ConfigT) -> ConfigT:
+    """``config`` with the run's copies in place of the files that it names.
+
+    Raises DataError where pins are missing or damaged, or a copy is not what the run began with,
+    FileUnreadable where one cannot be read.
+    """
+    copies, inputs = dict[str, Any](), RunPins.of(run).inputs
+    for name, kept in ((name, inputs[name]) for name in COPIED if name in inputs):
+        path = run.inputs / name / kept.file
+        try:
+            found = _sha256(path)
+        except OSError as error:
+            raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
+        if found != kept.sha256:
+            raise DataError(f"{path} is not what the run began with: put it back")
+        copies[name] = str(path) if name == "net" else path
+    return _replaced(config, copies)
+
+
+def check_resumable(run: RunFolder, config: PlayConfig) -> None:
+    """Raise ConfigError where resuming ``run`` with ``config``, whose paths are absolute, would mix
+    games that do not follow from the same settings, inputs and rules; DataError as ``RunPins.of``.
+    """
+    pins = RunPins.of(run)
+    if pins.games_version != GAMES_VERSION:
+        raise ConfigError(f"{run.path}: {_other_version(pins)}, or begin another run")
+    before = build(type(config), read_toml(run.config))
+    for name, section in fixed_settings(type(config)):
+        old, new = (_value(one, name, section) for one in (before, config))
+        if old != new and not _is_same_input(pins, name, new):
+            raise ConfigError(
+                f"{run.path} was started with {name} = {old!s}, not {new!s}: leave {flag(name)} "
+                "out, or begin another run"
+            )
+    if _has_other_tables(pins, config):
+        raise ConfigError(f"{config.tree.syzygy} holds other tables than when {run.path} began")
+
+
+def note_start(run: RunFolder, config: PlayConfig) -> list[str]:
+    """Add this program and processor to the pins of a resumed run; returns lines for people where
+    they are others than before, and where a file that ``config`` names has changed."""
+    pins, here = RunPins.of(run), PlayedBy.here()
+    lines = [
+        f"{path} has changed: the run goes on with its own copy"
+        for name, path in _files(config)
+        if path.is_file() and not _is_same_input(pins, name, path)
+    ]
+    if changes := pins.played_by[-1].changes_to(here):
+        lines.append(f"the run goes on with {changes}; its games stay the same")
+        played_by = [*(one for one in pins.played_by if one != here), here]
+        pins.model_copy(update={"played_by": played_by}).write(run)
+    return lines
+
+
+def replay_obstacles(run: RunFolder, config: PlayConfig) -> list[str]:
+    """Why the games of ``run`` cannot be played again exactly, a line for each reason."""
+    pins = RunPins.of(run)
+    found = [_other_version(pins)] if pins.games_version != GAMES_VERSION else []
+    if _has_other_tables(pins, config):
+        found.append(f"{config.tree.syzygy} holds other tables than when the run began")
+    return found
+
+
+def replay_changes(run: RunFolder) -> str:
+    """What of program and processor differs from those that played ``run``, or ""."""
+    return RunPins.of(run).played_by[-1].changes_to(PlayedBy.here())
+
+
+def _other_version(pins: RunPins) -> str:
+    return (
+        f"its games are of version {pins.games_version}, this vecchess plays version "
+        f"{GAMES_VERSION}: install vecchess {pins.played_by[0].vecchess} for them"
+    )
+
+
+def _has_other_tables(pins: RunPins, config: PlayConfig) -> bool:
+    """Whether there are other tables; where there are none, opening them raises an error."""
+    folder = config.tree.syzygy
+    return folder is not None and folder.is_dir() and _tables(folder) != pins.tables
+
+
+def _is_same_input(pins: RunPins, name: str, value: Any) -> bool:
+    """Whether ``value`` names a place with the content that the run began with."""
+    if name == TABLES:
+        return value is not None and _tables(value) == pins.tables
+    kept = pins.inputs.get(name)
+    try:
+        return kept is not None and value is not None and _sha256(Path(value)) == kept.sha256
+    except OSError:
+        return False
+
+
+def _files(config: PlayConfig) -> Iterator[tuple[str, Path]]:
+    """The files that the settings COPIED name."""
+    for name, section, _ in leaf_fields(type(config)):
+        value = _value(config, name, section)
+        if name in COPIED and value is not None and (name != "net" or _is_file(value)):
+            yield name, Path(value)
+
+
+def _is_file(net: str) -> bool:
+    return net not in (*BUILT_IN_NETS, *PRESETS) and Path(net).is_file()
+
+
+def _copy(run: RunFolder, name: str, file: Path) -> PinnedFile:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {flag(name)} {file}: {error.strerror}") from None
+    kept = run.inputs / name / file.name
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(kept, data)
+    return PinnedFile(file=kept.name, sha256=hashlib.sha256(data).hexdigest())
+
+
+def _sha256(path: Path) -> str:
+    """The hash of a file; raises OSError where it cannot be read."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _tables(folder: Path | None) -> str:
+    """The hash of the names and sizes of a folder's tablebases; "" without a folder."""
+    if folder is None:
+        return ""
+    try:
+        sizes = sorted((file.name, file.stat().st_size) for file in folder.glob("*.rtbw"))
+    except OSError as error:
+        raise ConfigError(f"syzygy: cannot look into {folder}: {error.strerror}") from None
+    return hashlib.sha256(repr(sizes).encode()).hexdigest()
+
+
+def _value(config: BaseModel, name: str, section: str) -> Any:
+    return getattr(getattr(config, section) if section else config, name)
+
+
+def _replaced(config: ConfigT, values: dict[str, Any]) -> ConfigT:
+    """``config`` with other ``values`` of plain settings, by name."""
+    updates = dict[str, Any]()
+    for name, section, _ in leaf_fields(type(config)):
+        if name in values and section:
+            part = updates.get(section, getattr(config, section))
+            updates[section] = part.model_copy(update={name: values[name]})
+        elif name in values:
+            updates[name] = values[name]
+    return config.model_copy(update=updates)

@@ -1,0 +1,38 @@
+"""Games by fixed seeds keep their bits, or ``GAMES_VERSION`` is raised (decision 218)."""
+
+import hashlib
+from pathlib import Path
+
+from vecchess.config import SelfplayConfig
+from vecchess.evaluate.calibrate_exits import play_here
+from vecchess.runtime.devices import CPU
+from vecchess.snn.create import create_network
+from vecchess.snn.integer.net_file import save_net
+from vecchess.store.games_version import GAMES_DIGEST, GAMES_VERSION
+
+GAMES = 6
+DRAWN = {"net": "constant", "game": {"max_plies": 60, "random_plies": 6, "temperature": "1,20:0.3"}}
+GUMBEL = {
+    "net": "material",
+    "game": {"max_plies": 24, "chess960": True, "resign_below": 0.2, "adjudicate_draw_within": 0.1},
+    "tree": {"search": "gumbel", "sims": 24},
+}
+PUCT = {
+    "net": "material",
+    "game": {"max_plies": 24, "random_plies": 30 - 8, "resign_playthrough": 0.5},
+    "tree": {"search": "puct", "sims": 48, "fast_sims": 8, "full_share": 0.5},
+}
+NETWORK = {"game": {"max_plies": 8, "random_plies": 4}}
+
+
+def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
+    digest, file = hashlib.sha256(), tmp_path / "net.safetensors"
+    save_net(create_network("tiny", 0), file)
+    for settings in (DRAWN, GUMBEL, PUCT, NETWORK | {"net": str(file)}):
+        config = SelfplayConfig.model_validate(settings | {"seed": 218})
+        records = play_here(config, CPU, GAMES)
+        digest.update(records.digest().encode() + records.fingerprint.tobytes())
+    assert digest.hexdigest() == GAMES_DIGEST, (
+        f"the games of version {GAMES_VERSION} have changed: where that is meant, raise "
+        f'GAMES_VERSION in store/games_version.py, and set GAMES_DIGEST = "{digest.hexdigest()}"'
+    )
