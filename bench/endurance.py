@@ -170,7 +170,7 @@ def _intervals(run: Path, num_status: int) -> dict[str, int]:
     return {
         "status": num_status,
         "load": kinds.count("load"),
-        "shard": len((run / "games/manifest.jsonl").read_text().splitlines()),
+        "shard": len((run / "games/manifest.jsonl").read_text().splitlines()) - 1,
         "generation": kinds.count("play"),
         "checkpoint": kinds.count("play"),
     }

@@ -34,7 +34,6 @@ from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 SCHEMA = 1
 SHARD_GAMES, SHOWN_GAMES, WORKERS = 64, 16, 8
@@ -136,7 +135,7 @@ def _make(run: RunFolder, num_lines: int, num_games: int) -> GameRecords:
         numbers = np.arange(first, min(first + SHARD_GAMES, num_games))
         part = replace(games.take(numbers - first), numbers=numbers)
         sha256 = write_shard(run.games / f"{first}.npz", part)
-        manifest.append(ShardEntry(f"{first}.npz", sha256, GameStats.of(part)))
+        manifest.append(ShardEntry.of(f"{first}.npz", sha256, part))
     (run.path / "live").mkdir()
     _go_on(run, games, 0)
     return games

@@ -10,6 +10,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from vecchess.runtime import retried_read
+
 if os.environ.get("PYTEST_XDIST_WORKER"):
     torch.set_num_threads(1)
 
@@ -52,6 +54,12 @@ def pytest_collection_finish() -> None:
     time, which takes 0.3 s with torch and all tests in memory."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads that fail are tried again at once."""
+    monkeypatch.setattr(retried_read, "PAUSES_S", (0.0,) * len(retried_read.PAUSES_S))
 
 
 def _most_seconds(item: pytest.Item) -> float:

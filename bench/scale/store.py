@@ -4,10 +4,11 @@
 
 Measures the parts on this machine, each by itself: what a parent does with a message of
 statistics, with a shard, and with a line of the manifest; what readers do to follow; what it takes
-to go on with a run (``--resume``). That is processor time, but for the line, which waits for the
-disk: the median of its times by the clock. Then a simulation puts them together: N workers that
-tell statistics each second and write shards, one parent, one thread, first come, first served. It
-says at which N the parent is busy all the time, what with, and how long messages wait below that.
+to go on with a run (``--resume``, which opens no shard). That is processor time, but for "wall" and
+for the line, which waits for the disk: the median of its times by the clock. Then a simulation puts
+them together: N workers that tell statistics each second and write shards, one parent, one thread,
+first come, first served. It says at which N the parent is busy all the time, what with, and how
+long messages wait below that.
 One JSON object.
 """
 
@@ -33,7 +34,6 @@ from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.shard import read_numbers
 
 SCHEMA = 1
 SHARD_GAMES = 1024
@@ -94,9 +94,8 @@ def _shards(folder: Path) -> dict[str, float]:
     ledger.open(IdSet([(0, SHARDS * SHARD_GAMES)]))
     ledger.assign(0, SHARDS * SHARD_GAMES)
     entries = [_written(games, number) for number in range(SHARDS)]
-    ids = [IdSet([(n * SHARD_GAMES, (n + 1) * SHARD_GAMES)]) for n in range(SHARDS)]
     record = partial(ledger.record, 0)
-    shard_s = _seconds(lambda: [*map(record, entries, ids)]) / SHARDS
+    shard_s = _seconds(lambda: [*map(record, entries)]) / SHARDS
     manifest = Manifest(folder)
     lines_s = [_seconds(partial(manifest.append, entry), time.perf_counter) for entry in entries]
     return {"shard_s": shard_s, "line_s": median(lines_s)}
@@ -105,33 +104,41 @@ def _shards(folder: Path) -> dict[str, float]:
 def _grown(folder: Path, lines: int) -> dict[str, Any]:
     """What a run with so many shards asks of those who open it, go on with it, or follow it."""
     folder.mkdir()
-    entry = _written(folder, 0)
-    text = json.dumps(entry.to_dict()) + "\n"
-    file = folder / "manifest.jsonl"
-    file.write_text(text * lines)
-    open_s = _seconds(lambda: Manifest(folder))
-    numbers_s = _seconds(lambda: [read_numbers(folder / entry.file) for _ in range(100)]) / 100
-    tail = ManifestTail(folder)
+    manifest = Manifest(folder)
+    manifest.replace(_made_up(folder, number) for number in range(lines))
+    target = IdSet([(0, (lines + 1) * SHARD_GAMES)])
+    start = time.perf_counter()
+    resume_s = _seconds(lambda: GameLedger(Manifest(folder)).open(target))
+    resume_wall_s = time.perf_counter() - start
+    tail, follower = ManifestTail(folder), Manifest(folder)
     first_s = _seconds(tail.refresh)
-    with file.open("a") as end:
-        end.write(text)
+    manifest.append(_made_up(folder, lines))
     return {
         "lines": lines,
-        "manifest_mb": round(file.stat().st_size / 1e6, 2),
-        "open_s": round(open_s, 3),
-        "resume_s": round(open_s + lines * numbers_s, 2),
+        "manifest_mb": round(manifest.path.stat().st_size / 1e6, 2),
+        "resume_s": round(resume_s, 3),
+        "resume_wall_s": round(resume_wall_s, 3),
         "follow_first_s": round(first_s, 4),
         "follow_one_more_s": round(_seconds(tail.refresh), 6),
+        "trainer_one_more_s": round(_seconds(follower.refresh), 6),
     }
+
+
+def _made_up(folder: Path, number: int) -> ShardEntry:
+    """The line of a shard that is an empty file: nothing opens it."""
+    name = f"0000-000-c3a281-{number:06d}.npz"
+    (folder / name).touch()
+    numbers = range(number * SHARD_GAMES, (number + 1) * SHARD_GAMES)
+    return ShardEntry.from_dict(entry_of(name, f"{number:064x}", list(numbers)))
 
 
 def _written(folder: Path, number: int) -> ShardEntry:
     """A shard of the numbers it holds, in ``folder``."""
-    first = number * SHARD_GAMES
-    data = npz_of("numbers", list(range(first, first + SHARD_GAMES)))
+    numbers = list(range(number * SHARD_GAMES, (number + 1) * SHARD_GAMES))
+    data = npz_of("numbers", numbers)
     name = f"{number:06d}.npz"
     (folder / name).write_bytes(data)
-    return ShardEntry.from_dict(entry_of(name, hashlib.sha256(data).hexdigest(), SHARD_GAMES))
+    return ShardEntry.from_dict(entry_of(name, hashlib.sha256(data).hexdigest(), numbers))
 
 
 def _limit(parts: dict[str, float], games_per_s: float) -> dict[str, Any]:
@@ -139,7 +146,7 @@ def _limit(parts: dict[str, float], games_per_s: float) -> dict[str, Any]:
     shards_per_s = games_per_s / SHARD_GAMES
     shares = {
         "statistics": parts["statistics_s"],
-        "the book: a shard's numbers read and marked": shards_per_s * parts["shard_s"],
+        "the ledger: a shard's games marked": shards_per_s * parts["shard_s"],
         "the manifest: a line written and synced": shards_per_s * parts["line_s"],
     }
     most = int(1 / sum(shares.values()))

@@ -116,11 +116,10 @@ class SimulatedWorker:
         name = f"{self._orders['prefix']}-{self._shards:06d}.npz"
         data = npz_of("numbers", self._finished)
         (Path(self._orders["games_folder"]) / name).write_bytes(data)
-        entry = entry_of(name, hashlib.sha256(data).hexdigest(), len(self._finished))
+        entry = entry_of(name, hashlib.sha256(data).hexdigest(), self._finished)
         self._shards += 1
-        ranges = [[number, number + 1] for number in self._finished]
         self._finished = []
-        self._send("shard", entry=entry, ranges=ranges)
+        self._send("shard", entry=entry)
 
     def _tell(self) -> None:
         unstarted = sum(end - first for first, end in self._numbers)
@@ -162,8 +161,14 @@ def statistics_of(games: int) -> dict[str, Any]:
     }
 
 
-def entry_of(name: str, sha256: str, games: int) -> dict[str, Any]:
+def entry_of(name: str, sha256: str, numbers: list[int]) -> dict[str, Any]:
     """A line of the manifest, of the size that lines have."""
+    games, steps, end = len(numbers), list[int](), 0
+    for number in sorted(numbers):
+        if not steps or number > end:
+            steps += [number - end, 0]
+        steps[-1] += 1
+        end = number + 1
     stats = {
         "games": games,
         "plies": games * PLIES,
@@ -172,7 +177,7 @@ def entry_of(name: str, sha256: str, games: int) -> dict[str, Any]:
         "lengths": {str(length): games // 16 for length in range(0, 512, 32)},
         "time_steps": {str(steps): games * PLIES // 4 for steps in range(1, 5)},
     }
-    return {"schema": 2, "file": name, "sha256": sha256, "stats": stats}
+    return {"file": name, "sha256": sha256, "games": steps, "stats": stats}
 
 
 def npz_of(name: str, numbers: list[int]) -> bytes:

@@ -30,6 +30,10 @@ class FileUnreadable(DataError):  # noqa: N818
     """A file could not be read (I/O or permission). Its content is unknown; retrying may help."""
 
 
+class FileMissing(FileUnreadable):
+    """A file is not there, or its disk is away."""
+
+
 class DiskFull(DataError):  # noqa: N818  (named after the event)
     """The disk is full; writing may be tried again later."""
 

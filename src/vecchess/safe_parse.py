@@ -46,6 +46,10 @@ _LONG_NUMBER = re.compile(r"\b0[box]\w{100}")
 _LARGEST = sys.float_info.max
 
 
+class NotRegular(OSError):  # noqa: N818
+    """A folder, a pipe or a device where a file should be: it is read in vain however often."""
+
+
 def parse_json(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
     """The value of a JSON text. Raises ValueError where it is not valid, too long or too deep."""
     _check_length(len(data), most_bytes)
@@ -98,8 +102,8 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = Fal
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """An untrusted file, opened to be read. Raises OSError as ``open`` does, and if it is not a
-    regular file: reading a named pipe among the files of a run would block."""
+    """An untrusted file, opened to be read. Raises OSError as ``open`` does, and NotRegular if it
+    is no regular file: reading a named pipe among the files of a run would block."""
     return open(path, "rb", opener=_open_without_blocking)
 
 
@@ -151,4 +155,4 @@ def _open_without_blocking(path: str, flags: int) -> int:
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
-    raise OSError(errno.EINVAL, "it is no regular file")
+    raise NotRegular(errno.EINVAL, "it is no regular file")

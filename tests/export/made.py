@@ -20,7 +20,6 @@ from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay_positions import replay_moves
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 SEED = 7
 
@@ -88,7 +87,7 @@ def make_run(path: Path, records: GameRecords, shards: list[list[int]]) -> RunFo
     for index, rows in enumerate(shards):
         part = concatenate([records.take(np.array([row])) for row in rows])
         name = f"{index}.npz"
-        manifest.append(ShardEntry(name, write_shard(run.games / name, part), GameStats.of(part)))
+        manifest.append(ShardEntry.of(name, write_shard(run.games / name, part), part))
     return run
 
 

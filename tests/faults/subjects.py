@@ -91,7 +91,7 @@ SUBJECTS = [
             Phase("importing", _at_once, is_early=True),
             Phase("starting", _count("status.json")),
             Phase("workers starting", _told(r"games at a time")),
-            Phase("playing", _lines(MANIFEST, r"\n")),
+            Phase("playing", _lines(MANIFEST, r"\n", 2)),
             Phase("ending", _told(r"games +\d")),
         ],
         _selfplay,

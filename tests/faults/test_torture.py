@@ -24,7 +24,6 @@ from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 from vecchess.torture import injector as injectors
 from vecchess.torture.injector import Fault, Injector
 from vecchess.torture.invariants import broken_in_progress, broken_invariants
@@ -99,7 +98,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, str]:
     for name, first in (("a.npz", 0), ("b.npz", 6)):
         part = games.take(np.arange(first, first + 6))
         sha256 = write_shard(run.games / name, part)
-        manifest.append(ShardEntry(name, sha256, GameStats.of(part)))
+        manifest.append(ShardEntry.of(name, sha256, part))
     return run, games.digest()
 
 
@@ -108,7 +107,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, str]:
     [
         ("", ""),
         ("lose a line", "games are lost, the first is 6"),
-        ("list a shard twice", "recorded twice"),
+        ("list a shard twice", "lists a.npz twice"),
         ("leave a file", "is in no manifest"),
         ("leave a part", "half written"),
         ("leave a saved game", "in progress"),
@@ -125,10 +124,10 @@ def test_what_is_broken_is_seen(
     manifest, in_progress = run.manifest().path, True
     lines = manifest.read_text().splitlines(keepends=True)
     if damage == "lose a line":
-        manifest.write_text(lines[0])
+        manifest.write_text(lines[0] + lines[1])
         (run.games / "b.npz").unlink()
     elif damage == "list a shard twice":
-        manifest.write_text("".join([*lines, lines[0]]))
+        manifest.write_text("".join([*lines, lines[1]]))
         in_progress = False
     elif damage == "leave a file":
         shutil.copy(run.games / "a.npz", run.games / "c.npz")
@@ -138,9 +137,9 @@ def test_what_is_broken_is_seen(
         run.inflight.mkdir()
         (run.inflight / "a.npz").touch()
     elif damage == "miscount":
-        line = json.loads(lines[0])
+        line = json.loads(lines[1])
         line["stats"]["plies"] += 1
-        manifest.write_text(json.dumps(line) + "\n" + lines[1])
+        manifest.write_text(lines[0] + json.dumps(line) + "\n" + lines[2])
         in_progress = False
     elif damage == "flip a bit":
         data = bytearray((run.games / "a.npz").read_bytes())

@@ -94,7 +94,7 @@ class MadeRun:
         manifest = Manifest(games)
         name = f"w{len(manifest.entries)}.npz"
         sha256 = write_shard(games / name, records)
-        manifest.append(ShardEntry(name, sha256, GameStats.of(records)))
+        manifest.append(ShardEntry.of(name, sha256, records))
         return name
 
     def show(self, worker_index: int, records: GameRecords, machine: int = 0) -> Path:

@@ -17,7 +17,6 @@ from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 DRAWN: dict[str, Any] = {"game": {"max_plies": 24, "random_plies": 4}}
 GUMBEL = DRAWN | {"tree": {"search": "gumbel", "sims": 6}}
@@ -54,7 +53,7 @@ def record(run: RunFolder, records: GameRecords, shards: int = 1) -> None:
     for part in np.array_split(np.arange(records.num_games), shards):
         file, games = f"{len(manifest.entries):06d}.npz", records.take(part)
         sha256 = write_shard(run.games / file, games)
-        manifest.append(ShardEntry(file, sha256, GameStats.of(games)))
+        manifest.append(ShardEntry.of(file, sha256, games))
 
 
 def run_of(path: Path, settings: dict[str, Any], count: int, shards: int = 1) -> RunFolder:

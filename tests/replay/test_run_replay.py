@@ -25,7 +25,6 @@ from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import PlayedBy
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 CPU = {"gpus": "cpu"}
 GAMES = 24
@@ -239,7 +238,7 @@ def only_shard_damaged(run: RunFolder) -> None:
 
 
 def no_games(run: RunFolder) -> None:
-    (run.games / "manifest.jsonl").unlink()
+    run.manifest().replace([])
 
 
 def no_config(run: RunFolder) -> None:
@@ -252,7 +251,7 @@ def no_config(run: RunFolder) -> None:
         (no_such_game, 6, ConfigError, "has no game 6: there are 6, from 0 to 5"),
         (network_gone, 1, NetworkError, "has no network .* played 1 of the games"),
         (network_damaged, 1, NetworkError, "has no network"),
-        (only_shard_damaged, 1, DataError, "no recorded games that can be read"),
+        (only_shard_damaged, 1, DataError, "no shard with these games can be read"),
         (no_games, 1, DataError, "no recorded games yet"),
         (no_config, 1, ConfigError, "is not a run"),
     ],
@@ -277,7 +276,7 @@ def test_games_of_others_cannot_be_played_again(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path).games
     folder.mkdir()
     sha256 = write_shard(folder / "0.npz", games)
-    Manifest(folder).append(ShardEntry("0.npz", sha256, GameStats.of(games)))
+    Manifest(folder).append(ShardEntry.of("0.npz", sha256, games))
     with pytest.raises(ConfigError, match="imported games"):
         replay_game(folder, 0, CPU, pytest.fail)
     run = new_run(tmp_path / "run", DRAWN)

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.store.games import made_up
@@ -29,7 +28,6 @@ from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 
 class Disk:
@@ -70,11 +68,7 @@ def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(full_disk, "RETRY_S", 0.01)
 
     def writer_of(prefix: str, num_games: int) -> ShardWriter:
-        def keep(entry: ShardEntry, ids: IdSet) -> None:
-            assert len(ids) == entry.stats.games
-            entries.append(entry)
-
-        return ShardWriter(tmp_path, prefix, num_games, 0.01, keep, lines.append)
+        return ShardWriter(tmp_path, prefix, num_games, 0.01, entries.append, lines.append)
 
     writer = writer_of("w", 2)
     writer.put(finished(0, 1))
@@ -119,10 +113,8 @@ def report_shard(assigner: WorkAssigner, name: str, ids: list[int]) -> None:
     """A worker's message about a shard that it has written."""
     worker: Any = assigner.pool.workers[0]
     path, games = worker.plan.run.games / f"{worker.plan.shard_prefix}-{name}", made_up(ids)
-    entry = ShardEntry(path.name, write_shard(path, games), GameStats.of(games))
-    ranges = IdSet.of(np.array(ids, np.int64)).ranges
-    message = {"kind": "shard", "entry": entry.to_dict(), "ranges": ranges}
-    assigner.handle_message(worker, message)
+    entry = ShardEntry.of(path.name, write_shard(path, games, worker.plan.run_id), games)
+    assigner.handle_message(worker, {"kind": "shard", "entry": entry.to_dict()})
 
 
 def test_shards_are_recorded_when_there_is_room(
@@ -165,7 +157,8 @@ def test_a_worker_that_dies_while_the_disk_is_full_is_replaced_when_there_is_roo
     dead = assigner.pool.workers[0]
     for number in range(2):
         name = f"{dead.plan.shard_prefix}-{number:06d}.npz"
-        write_shard(dead.plan.run.games / name, made_up([2 * number, 2 * number + 1]))
+        games = made_up([2 * number, 2 * number + 1])
+        write_shard(dead.plan.run.games / name, games, dead.plan.run_id)
     for _ in range(3):
         assigner.poll()
         assert assigner.pool.workers[0] is dead

@@ -18,14 +18,14 @@ def test_a_writer_says_when_it_is_behind(tmp_path: Path, monkeypatch: pytest.Mon
     """While a slow disk has more than so many plies before it; nothing of them is lost."""
     games, disk = play_finished(GameConfig(max_plies=10, random_plies=2), 4), Event()
 
-    def slowly(path: Path, records: GameRecords) -> str:
+    def slowly(path: Path, records: GameRecords, run_id: str) -> str:
         disk.wait()
-        return write_shard(path, records)
+        return write_shard(path, records, run_id)
 
     monkeypatch.setattr(writer, "write_shard", slowly)
     monkeypatch.setattr(writer, "MOST_UNWRITTEN", 2 * sum(part.num_plies for part in games))
     written: list[ShardEntry] = []
-    shards = ShardWriter(tmp_path, "0000", 1, 60.0, lambda entry, ids: written.append(entry), print)
+    shards = ShardWriter(tmp_path, "0000", 1, 60.0, written.append, print)
     for _ in range(2):
         shards.put(games)
         assert not shards.is_behind
@@ -43,9 +43,7 @@ def test_many_plies_make_a_shard_before_many_games_do(
     """Or whoever waits for the writer would wait for its interval."""
     games, reported = play_finished(GameConfig(max_plies=10, random_plies=2), 4), Event()
     monkeypatch.setattr(writer, "MOST_UNWRITTEN", 2 * sum(part.num_plies for part in games))
-    shards = ShardWriter(
-        tmp_path, "0000", 1 << 20, 3600.0, lambda entry, ids: reported.set(), print
-    )
+    shards = ShardWriter(tmp_path, "0000", 1 << 20, 3600.0, lambda entry: reported.set(), print)
     shards.put(games)
     assert reported.wait(60)
     shards.close()

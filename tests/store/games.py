@@ -19,7 +19,6 @@ from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import PLY_COLUMNS, GameRecords, empty_search_columns
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 
 def made_up(
@@ -120,4 +119,4 @@ def _last_boards(seed: int, plies: int) -> Iterator[chess.Board]:
 def shard(folder: Path, name: str, numbers: list[int]) -> ShardEntry:
     """The manifest entry of a new shard with made-up games of these numbers."""
     records = made_up(numbers, seed=sum(numbers))
-    return ShardEntry(name, write_shard(folder / name, records), GameStats.of(records))
+    return ShardEntry.of(name, write_shard(folder / name, records), records)

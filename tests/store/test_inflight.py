@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.store.games import made_up, same
-from vecchess.errors import DataError
+from vecchess.errors import DataError, FileUnreadable
+from vecchess.runtime import retried_read
 from vecchess.shapes import MAX_MOVES
 from vecchess.store import shard
 from vecchess.store.id_set import IdSet
@@ -257,14 +258,19 @@ def test_what_the_system_refuses_for_now_is_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr(shard, "open_regular", refuse)
-        folder.drop(lambda numbers: False, ("4",))
-        folder.survey(("4",))
-        assert folder.files_with(IdSet([(0, 100)])) == []
+        patch.setattr(retried_read, "PAUSES_S", (0.0,))
+        for read in (
+            lambda: folder.drop(lambda numbers: False, ("4",)),
+            lambda: folder.survey(("4",)),
+        ):
+            with pytest.raises(FileUnreadable, match=r"Too many open files .tried 2 times"):
+                read()
     assert sorted(folder.path.iterdir()) == before
     folder.survey(("4",))
     assert folder.files_with(IdSet([(0, 100)])) == ["0.npz", "1.npz", "2.npz"]
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_games_are_read_by_number_and_network(folder: InflightFolder) -> None:
     mixed = saved([30, 31, 32, 33], seed=3, nets=(NET, OTHER))
     (folder.path / "5.npz").write_bytes(mixed.to_bytes())

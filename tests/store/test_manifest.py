@@ -1,12 +1,13 @@
 """Shards that no line of the manifest knows: each game counts once, and nothing is lost."""
 
+import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.store.games import made_up
-from vecchess.errors import DataError
+from tests.store.games import made_up, shard
+from vecchess.errors import DataError, FileUnreadable
+from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import NO_RUN, ShardFile, read_shards, write_shard
 from vecchess.store.stats import GameStats
@@ -22,45 +23,38 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-class Recorded:
-    """Which games count already; notes what it was asked."""
-
-    def __init__(self, *numbers: int) -> None:
-        self.numbers, self.asked = set(numbers), list[list[int]]()
-
-    def __call__(self, numbers: np.ndarray) -> bool:
-        self.asked.append(numbers.tolist())
-        return bool(self.numbers & set(numbers.tolist()))
-
-
 def test_a_shard_without_a_line_gets_one(tmp_path: Path) -> None:
     sha256 = write(tmp_path, "w0-1.npz", [4, 2])
-    manifest, is_recorded = Manifest(tmp_path), Recorded(7)
-    assert len(list(manifest.adopt(is_recorded))) == 1
-    assert is_recorded.asked == [[4, 2]]
+    manifest = Manifest(tmp_path)
+    assert len(list(manifest.adopt())) == 1
     [entry] = Manifest(tmp_path).entries
     assert (entry.file, entry.sha256) == ("w0-1.npz", sha256)
+    assert entry.ids.ids.tolist() == [2, 4]
     assert entry.stats == GameStats.of(made_up([4, 2], seed=6))
     assert manifest.stats == entry.stats
-    assert len(list(manifest.adopt(is_recorded))) == 0  # it has one now
+    assert len(list(manifest.adopt())) == 0  # it has one now
     assert names(tmp_path) == ["manifest.jsonl", "w0-1.npz"]
 
 
 @pytest.mark.parametrize("fault", ["recorded", "twice", "damaged", "name", "foreign"])
 def test_a_shard_that_must_not_count_is_set_aside(tmp_path: Path, fault: str) -> None:
     name = "w0 1.npz" if fault == "name" else "w0-1.npz"
+    manifest, lines = Manifest(tmp_path), list[str]()
+    if fault == "recorded":
+        manifest.append(shard(tmp_path, "a.npz", [2]))
     foreign = "f" * 32 if fault == "foreign" else NO_RUN
     write_shard(tmp_path / name, made_up([4, 4] if fault == "twice" else [4, 2]), foreign)
     if fault == "damaged":
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-9])
     write(tmp_path, "w0-2.npz", [5])
-    manifest, lines = Manifest(tmp_path), list[str]()
-    is_recorded = Recorded(2) if fault == "recorded" else Recorded()
-    assert len(list(manifest.adopt(is_recorded, report_line=lines.append))) == 1
+    before = [entry.file for entry in manifest.entries]
+    assert len(list(manifest.adopt(report_line=lines.append))) == 1
     assert len(lines) == 1
     assert lines[0].startswith("a shard without a line is set aside: ")
-    assert [entry.file for entry in manifest.entries] == ["w0-2.npz"]
-    assert names(tmp_path) == sorted([f"{name}.set-aside", "manifest.jsonl", "w0-2.npz"])
+    assert [entry.file for entry in manifest.entries] == [*before, "w0-2.npz"]
+    assert names(tmp_path) == sorted(
+        [f"{name}.set-aside", "manifest.jsonl", "w0-2.npz", *before],
+    )
 
 
 def test_only_the_shards_of_the_named_worker_are_looked_at(tmp_path: Path) -> None:
@@ -69,58 +63,154 @@ def test_only_the_shards_of_the_named_worker_are_looked_at(tmp_path: Path) -> No
     for name in (".partial-w0-2.npz", ".partial-w1-2.npz"):
         (tmp_path / name).write_bytes(b"half")
     manifest = Manifest(tmp_path)
-    assert len(list(manifest.adopt(Recorded(), prefix="w1-"))) == 1
+    assert len(list(manifest.adopt("w1-"))) == 1
     assert names(tmp_path) == [".partial-w0-2.npz", "manifest.jsonl", "w0-1.npz", "w1-1.npz"]
-    assert len(list(manifest.adopt(Recorded()))) == 1
+    assert len(list(manifest.adopt())) == 1
     assert names(tmp_path) == ["manifest.jsonl", "w0-1.npz", "w1-1.npz"]
     assert [entry.file for entry in manifest.entries] == ["w1-1.npz", "w0-1.npz"]
 
 
-def test_a_shard_is_read_by_its_sum_or_said_to_be_aside(tmp_path: Path) -> None:
+def test_a_shard_is_read_by_its_checksum(tmp_path: Path) -> None:
     sha256 = write(tmp_path, "a.npz", [3])
-    shard = ShardFile(tmp_path / "a.npz", sha256)
-    assert shard.set_aside_path == tmp_path / "a.npz.set-aside"
-    assert shard.read().numbers.tolist() == [3]
+    assert ShardFile(tmp_path / "a.npz", sha256).read().numbers.tolist() == [3]
     assert ShardFile(tmp_path / "a.npz").read().numbers.tolist() == [3]
+    assert ShardFile(tmp_path / "a.npz").numbers().tolist() == [3]
+    assert ShardFile(tmp_path / "x.npz", ids=IdSet([(7, 9)])).numbers().tolist() == [7, 8]
     with pytest.raises(DataError, match="its sha256 differs"):
         ShardFile(tmp_path / "a.npz", "0" * 64).read()
     (tmp_path / "b.npz").write_bytes(b"")
-    (tmp_path / "b.npz.set-aside").write_bytes(b"")
     with pytest.raises(DataError, match="not a readable shard"):
-        ShardFile(tmp_path / "b.npz").read()  # it is there, whatever was set aside
-    (tmp_path / "a.npz").rename(shard.set_aside_path)
-    with pytest.raises(DataError, match=r"a\.npz was set aside, for it could not be read"):
-        shard.read()
-    with pytest.raises(DataError, match=r"cannot read .*c\.npz: No such file"):
-        ShardFile(tmp_path / "c.npz").read()
+        ShardFile(tmp_path / "b.npz").read()
 
 
-def test_shards_that_cannot_be_read_are_left_out_where_somebody_hears_of_it(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_pauses")
+def test_damaged_shards_are_left_out_and_missing_ones_are_not(tmp_path: Path) -> None:
     write(tmp_path, "a.npz", [3])
+    (tmp_path / "b.npz").write_bytes(b"")
     write(tmp_path, "c.npz", [5])
-    shards, said = [ShardFile(tmp_path / f"{name}.npz") for name in "abc"], list[str]()
-    found = [part.numbers.tolist() for part in read_shards(shards, said.append)]
+    shards, lines = [ShardFile(tmp_path / f"{name}.npz") for name in "abc"], list[str]()
+    found = [part.numbers.tolist() for part in read_shards(shards, lines.append)]
     assert found == [[3], [5]]
-    assert said == [f"a shard is left out: cannot read {tmp_path}/b.npz: No such file or directory"]
-    with pytest.raises(DataError, match="cannot read"):
+    assert len(lines) == 1
+    assert lines[0].startswith(f"a shard is left out: {tmp_path}/b.npz is not a readable shard")
+    with pytest.raises(DataError, match="not a readable shard"):
         list(read_shards(shards, None))
+    (tmp_path / "b.npz").unlink()
+    with pytest.raises(FileUnreadable, match=r"cannot read .*b\.npz: No such file .* 7 times"):
+        list(read_shards(shards, lines.append))
 
 
 def test_entries_are_kept_with_all_that_they_say(tmp_path: Path) -> None:
-    stats = GameStats.of(made_up([1, 2, 3]))
-    entry = ShardEntry("a.npz", "0" * 64, stats)
-    assert ShardEntry.from_dict(entry.to_dict()) == entry
-    for schema in (0, 1, "2"):
-        with pytest.raises(ValueError, match=f"schema {schema}; this vecchess reads 2"):
-            ShardEntry.from_dict(entry.to_dict() | {"schema": schema})
+    entry = ShardEntry.of("a.npz", "0" * 64, made_up([1, 2, 3, 7]))
+    values = entry.to_dict()
+    assert values["games"] == [1, 3, 3, 1]
+    assert ShardEntry.from_dict(values) == entry
     for sha256 in ("0" * 63, "0" * 65, "g" * 64, "A" * 64):
         with pytest.raises(ValueError, match="its sha256 is not one"):
-            ShardEntry.from_dict(entry.to_dict() | {"sha256": sha256})
+            ShardEntry.from_dict(values | {"sha256": sha256})
+    for games in (None, [1.0, 4], [True, 4], [1], [1, 4, 3], [1, 3, 0, 1], [-1, 4], [1 << 63, 4]):
+        with pytest.raises(ValueError, match="its games"):
+            ShardEntry.from_dict(values | {"games": games})
+    with pytest.raises(ValueError, match="not as many as its stats say"):
+        ShardEntry.from_dict(values | {"games": [1, 3]})
+    for wrong in (7, {}, values | {"more": 1}):
+        with pytest.raises(ValueError, match="a line has a file"):
+            ShardEntry.from_dict(wrong)
+
+
+def test_many_lines_are_read_as_each_of_them(tmp_path: Path) -> None:
+    records = [made_up([4 * n, 4 * n + 3], seed=n) for n in range(7)]
+    entries = [ShardEntry.of(f"{n}.npz", "0" * 64, each) for n, each in enumerate(records)]
+    again = ShardEntry.from_dicts([entry.to_dict() for entry in entries])
+    assert again == entries
+    assert ShardEntry.from_dicts([]) == []
+    total, one_by_one = GameStats(), GameStats()
+    total.add(*(entry.stats for entry in again))
+    for entry in entries:
+        one_by_one.add(entry.stats)
+    assert total == one_by_one
+
+
+@pytest.mark.parametrize("schema", [0, 1, "2", None])
+def test_a_manifest_of_another_schema_is_refused(tmp_path: Path, schema: object) -> None:
+    line = json.dumps({"schema": schema, "file": "a.npz"}) + "\n"
+    (tmp_path / "manifest.jsonl").write_text(line)
+    fault = f"line 1 is damaged: schema {schema}; this vecchess reads 2"
+    with pytest.raises(DataError, match=fault):
+        Manifest(tmp_path)
+
+
+def test_doubled_lines_are_refused(tmp_path: Path) -> None:
+    first, second = shard(tmp_path, "a.npz", [1, 2]), shard(tmp_path, "b.npz", [2, 3])
+    manifest = Manifest(tmp_path)
+    manifest.append(first)
+    with pytest.raises(DataError, match=r"lists a\.npz twice"):
+        manifest.append(first)
+    with pytest.raises(DataError, match=r"lists game 2 twice, the second time in b\.npz"):
+        manifest.append(second)
+    for line, fault in ((first, r"lists a\.npz twice"), (second, "lists game 2 twice")):
+        whole = manifest.path.read_bytes()
+        manifest.path.write_bytes(whole + json.dumps(line.to_dict()).encode() + b"\n")
+        with pytest.raises(DataError, match=fault):
+            Manifest(tmp_path)
+        with pytest.raises(DataError, match=fault):
+            manifest.refresh()
+        manifest.path.write_bytes(whole)
+
+
+def test_a_follower_reads_what_is_new_and_knows_a_replaced_file(tmp_path: Path) -> None:
+    entries = [shard(tmp_path, f"{name}.npz", [number]) for number, name in enumerate("abcd")]
+    writer, follower = Manifest(tmp_path), Manifest(tmp_path)
+    assert not follower.refresh()
+    for entry in entries[:3]:
+        writer.append(entry)
+        assert follower.refresh()
+        assert not follower.refresh()
+        assert (follower.entries, follower.ids) == (writer.entries, writer.ids)
+    assert follower.stats == writer.stats == Manifest(tmp_path).stats
+    with writer.path.open("ab") as file:
+        file.write(b'{"file": "d.n')  # torn
+    assert not follower.refresh()
+    writer.replace(entries[1:3])
+    assert follower.refresh()
+    assert follower.entries == entries[1:3]
+    writer.append(entries[3])
+    assert follower.refresh()
+    assert follower.entries == entries[1:]
+    assert follower.stats == writer.stats == Manifest(tmp_path).stats
+    writer.path.write_bytes(b"".join(writer.path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert follower.refresh()  # the last line was taken back
+    assert follower.entries == entries[1:3]
+    with pytest.raises(DataError, match="was changed by another program"):
+        writer.append(entries[0])
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_manifest_that_was_there_does_not_vanish(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    manifest.append(shard(tmp_path, "a.npz", [1]))
+    manifest.path.unlink()
+    with pytest.raises(FileUnreadable, match="cannot read"):
+        manifest.refresh()
+    with pytest.raises(FileUnreadable, match="cannot read"):
+        Manifest(tmp_path, must_exist=True)
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_missing_shards_are_noticed(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    for number, name in enumerate("abc"):
+        manifest.append(shard(tmp_path, f"{name}.npz", [number]))
+    manifest.check_files()
+    for name in "bc":
+        (tmp_path / f"{name}.npz").unlink()
+    with pytest.raises(FileUnreadable, match=r"lacks 2 of the shards .* b\.npz among them"):
+        manifest.check_files()
 
 
 def test_a_shard_of_the_run_is_adopted_and_one_of_no_run_is_not(tmp_path: Path) -> None:
     write_shard(tmp_path / "a.npz", made_up([1]), "a" * 32)
     write_shard(tmp_path / "b.npz", made_up([2]))
-    adopted = Manifest(tmp_path).adopt(Recorded(), run_id="a" * 32)
-    assert [entry.file for entry, _ in adopted] == ["a.npz"]
+    adopted = Manifest(tmp_path).adopt(run_id="a" * 32)
+    assert [entry.file for entry in adopted] == ["a.npz"]
     assert names(tmp_path) == ["a.npz", "b.npz.set-aside", "manifest.jsonl"]

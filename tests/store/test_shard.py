@@ -151,7 +151,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
     manifest = Manifest(tmp_path)
     manifest.append(shard(tmp_path, "a.npz", [0]))
     whole = manifest.path.read_bytes()
-    torn = whole + whole[: len(whole) // 2]
+    torn = whole + whole.splitlines()[1][:99]
     manifest.path.write_bytes(torn)
     again = Manifest(tmp_path)
     assert manifest.path.read_bytes() == torn  # a reader changes nothing
@@ -163,13 +163,23 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     manifest = Manifest(tmp_path)
     manifest.append(shard(tmp_path, "a.npz", [0]))
-    manifest.path.write_bytes(b'{"schema": 1}\n' + manifest.path.read_bytes())
-    with pytest.raises(DataError, match="line 1"):
+    header, line = manifest.path.read_bytes().splitlines(keepends=True)
+    for lines in ((header, b"{}\n", line), (header, line[:9] + b"\n", line)):
+        manifest.path.write_bytes(b"".join(lines))
+        with pytest.raises(DataError, match="line 2 is damaged"):
+            Manifest(tmp_path)
+    manifest.path.write_bytes(header + line + b"[]\n")
+    with pytest.raises(DataError, match="line 3 is damaged"):
+        manifest.refresh()
+    manifest.path.write_bytes(line)
+    with pytest.raises(DataError, match="line 1 is damaged"):
         Manifest(tmp_path)
 
 
 def test_lines_that_are_no_entries_are_damage(tmp_path: Path) -> None:
     good = shard(tmp_path, "a.npz", [0]).to_dict()
+    Manifest(tmp_path).replace([])
+    header = (tmp_path / "manifest.jsonl").read_text()
     stats = good["stats"]
     wrong: list[object] = [
         [],
@@ -185,8 +195,8 @@ def test_lines_that_are_no_entries_are_damage(tmp_path: Path) -> None:
     ]
     lines = [json.dumps(values) for values in wrong] + ["[" * 100_000, "1" * 9_999]
     for line in lines:
-        (tmp_path / "manifest.jsonl").write_text(line + "\n")
-        with pytest.raises(DataError, match="line 1 is damaged"):
+        (tmp_path / "manifest.jsonl").write_text(header + line + "\n")
+        with pytest.raises(DataError, match="line 2 is damaged"):
             Manifest(tmp_path)
 
 

@@ -132,7 +132,8 @@ AT_FULL_SPEED = ["--backend", "auto"]
 
 def wait_for_a_shard(run: Path) -> None:
     deadline = time.monotonic() + 120
-    while not (run / "games/manifest.jsonl").exists():
+    manifest = run / "games/manifest.jsonl"
+    while not manifest.exists() or manifest.read_bytes().count(b"\n") < 2:
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

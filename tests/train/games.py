@@ -59,5 +59,5 @@ def advantages(records: GameRecords, returned: np.ndarray) -> np.ndarray:
 
 def specs(num: int, **changes: object) -> list[BatchSpec]:
     """Batches 0 to ``num`` - 1 of 32 rows from 4 shards."""
-    base = BatchSpec(num_shards=4, seed=3, step=0, batch_size=32, mirror=True)
+    base = BatchSpec(source_end=4, seed=3, step=0, batch_size=32, mirror=True)
     return [replace(base, step=step, **changes) for step in range(num)]

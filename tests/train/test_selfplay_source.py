@@ -45,9 +45,10 @@ class FakeSupervisor:
                 records = made_up(part.tolist(), searched=True)
                 file = f"{part[0]:06d}.npz"
                 sha256 = write_shard(self.run.games / file, records)
-                manifest.append(ShardEntry(file, sha256, GameStats.of(records)))
-        stopped_by = "SIGTERM" if self.stops else ""
-        return RunResult(GameStats(), Throughput(), 1.0, stopped_by, 0)
+                manifest.append(ShardEntry.of(file, sha256, records))
+        stopped_by, stats = "SIGTERM" if self.stops else "", GameStats()
+        stats.add(*(entry.stats for entry in manifest.entries_with(numbers.start, numbers.stop)))
+        return RunResult(stats, Throughput(), 1.0, stopped_by, 0)
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_an_iteration_learns_from_the_window(run: RunFolder) -> None:
     plans = [source.prepare(iteration, 10 * iteration) for iteration in range(3)]
     assert supervisor.played == list(range(3 * GAMES))
     specs = [plan.spec(7) for plan in plans if plan]
-    assert [(spec.first_shard, spec.num_shards) for spec in specs] == [(0, 2), (0, 4), (0, 6)]
+    assert [(spec.source_first, spec.source_end) for spec in specs] == [(0, 6), (0, 12), (0, 18)]
     facts = [plan.facts for plan in plans if plan]
     assert [one["games"] for one in facts] == [GAMES] * 3
     assert facts[2]["window_positions"] == sum(one["positions"] for one in facts)
@@ -101,7 +102,7 @@ def test_drawn_moves_are_learnt_from_in_their_generation(run: RunFolder) -> None
         plan = source.prepare(iteration, 5 * iteration)
         assert plan
         specs.append(plan.spec(5 * iteration))
-    assert [(spec.first_shard, spec.num_shards) for spec in specs] == [(0, 2), (2, 4), (4, 6)]
+    assert [(spec.source_first, spec.source_end) for spec in specs] == [(0, 6), (6, 12), (12, 18)]
     assert [(spec.step, spec.in_epochs) for spec in specs] == [(0, True)] * 3
     orders = {tuple(spec.draw(20).tolist()) for spec in specs}
     assert len(orders) == 3, "each generation in an order of its own"

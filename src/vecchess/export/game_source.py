@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.config import PlayConfig, build, read_toml
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.export.recorded_game import RecordedGame, open_game
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import ReplayedMoves, replay_moves
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import ShardFile, read_numbers, read_shards
+from vecchess.store.shard import ShardFile, read_shards
 from vecchess.store.sources import check_source, find_shards
 
 OnExported = Callable[[int, int], object]
@@ -34,20 +34,19 @@ class ExportSource:
     ) -> None:
         """Look into ``place`` for the games ``wanted``, None for all; no game is read yet.
 
-        Shards that cannot be read are reported and left out; without ``report_line`` they raise
-        DataError. Raises ConfigError where there is nothing of what is wanted, DataError where
-        nothing can be read.
+        Damaged shards are reported and left out; without ``report_line`` they raise DataError.
+        Raises ConfigError where there is nothing of what is wanted, DataError where a shard cannot
+        be read.
         """
         check_source(place)
+        self._place = place
         self._report_line = report_line
         self._shards = find_shards([place])
         self._seed, self._chess960 = _played_with(RunFolder(place))
         numbers = [_numbers(shard, report_line) for shard in self._shards]
         self._order = _ordered(numbers, wanted)
-        if not any(map(len, numbers)):
-            raise DataError(f"{place} has no recorded games that can be read")
-        if wanted is not None and not self._order:
-            found = np.concatenate(numbers)
+        found = np.concatenate(numbers)
+        if wanted is not None and len(found) and not self._order:
             raise ConfigError(
                 f"{place} has no games {wanted.start}-{wanted.stop - 1}: "
                 f"they have numbers from {found.min()} to {found.max()}"
@@ -59,7 +58,11 @@ class ExportSource:
         return len(self._order)
 
     def games(self, on_exported: OnExported = lambda done, total: None) -> Iterator[RecordedGame]:
-        """All games by number; ``on_exported`` is called after each. Raises DataError."""
+        """All games by number; ``on_exported`` is called after each.
+
+        Raises DataError where a shard cannot be read, or all are damaged.
+        """
+        num_read = 0
         left = np.bincount([shard for shard, _ in self._order], minlength=len(self._shards))
         held: dict[int, tuple[GameRecords, ReplayedMoves] | None] = {}
         for done, (shard, row) in enumerate(self._order, start=1):
@@ -67,16 +70,20 @@ class ExportSource:
                 held[shard] = self._read(self._shards[shard])
             known = held[shard]
             if known is not None:
+                num_read += 1
                 yield open_game(*known, row, self._seed, self._chess960)
             on_exported(done, len(self._order))
             left[shard] -= 1
             if left[shard] == 0:
                 del held[shard]
+        if not num_read:
+            raise DataError(f"{self._place} has no recorded games that can be read")
 
     def _read(self, shard: ShardFile) -> tuple[GameRecords, ReplayedMoves] | None:
         records = next(read_shards([shard], self._report_line), None)
         if records is None:
             return None
+        records = records.by_number()  # as ``_order`` counts them
         try:
             return records, replay_moves(records)
         except DataError as error:
@@ -107,12 +114,14 @@ def _played_with(run: RunFolder) -> tuple[int | None, bool]:
 
 
 def _numbers(shard: ShardFile, report_line: ReportLine | None) -> NDArray[np.int64]:
-    """int64[G] of a shard; none where it cannot be read, which is reported."""
+    """int64[G] of a shard, ascending; none where it is damaged, which is reported."""
     try:
-        return read_numbers(shard.path)
+        return shard.numbers()
+    except FileUnreadable:
+        raise
     except DataError:  # reading all of it gives a better message
         records = next(read_shards([shard], report_line), None)
-        return np.zeros(0, np.int64) if records is None else records.numbers
+        return np.zeros(0, np.int64) if records is None else np.sort(records.numbers)
 
 
 def _ordered(numbers: list[NDArray[np.int64]], wanted: range | None) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import read_numbers, write_shard
+from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 
 FACTS_NAME = "gather.json"
@@ -38,16 +38,15 @@ class ImportFolder:
         return self.manifest.stats
 
     def numbers(self) -> NDArray[np.int64]:
-        """int64[G], ascending: the numbers that are recorded. Raises DataError."""
-        parts = [read_numbers(self.path / entry.file) for entry in self.manifest.entries]
-        return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
+        """int64[G], ascending: the numbers that are recorded."""
+        return self.manifest.ids.ids
 
     def write(self, games: list[ImportedGame], source: str) -> None:
         """Record ``games`` as one shard, durably. Raises DataError where writing fails."""
         records = to_records(games, source).by_number()
         name = f"{len(self.manifest.entries):06d}.npz"
         sha256 = write_shard(self.path / name, records)
-        self.manifest.append(ShardEntry(name, sha256, GameStats.of(records)))
+        self.manifest.append(ShardEntry.of(name, sha256, records))
 
     def remove(self) -> None:
         """Remove all that was written."""
@@ -79,9 +78,9 @@ def open_import_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFold
         elif known != facts:
             raise ConfigError(f"{path} holds games made with {_first_difference(known, facts)}")
         folder = ImportFolder(path)
-        recorded = set(folder.numbers().tolist())
-        for _, numbers in folder.manifest.adopt(lambda found: not recorded.isdisjoint(found)):
-            recorded.update(numbers.tolist())
+        folder.manifest.check_files()
+        for _ in folder.manifest.adopt():
+            pass
         yield folder
 
 

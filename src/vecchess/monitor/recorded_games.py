@@ -8,8 +8,9 @@ import numpy as np
 from vecchess.errors import DataError
 from vecchess.monitor.decoded_game import DecodedGame, read_game
 from vecchess.monitor.manifest_tail import ManifestTail
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GAME_COLUMNS, GameRecords
-from vecchess.store.shard import GameOutcomes, ShardFile, read_outcomes
+from vecchess.store.shard import GameOutcomes, ShardFile, read_outcomes, read_shard
 
 NUM_OPEN = 2
 """Shards whose games are kept in memory: people leaf through neighbours."""
@@ -33,9 +34,9 @@ class MachineGames:
     def game(self, number: int, chess960: bool) -> DecodedGame | None:
         """The game of this number; None where it is not here. Raises DataError where its shard
         cannot be read."""
-        for shard in reversed(self._shards()):
-            if number in self._outcomes_of(shard).numbers:
-                records = self._records(shard)
+        for entry in reversed(self._manifest.entries):
+            if entry.ids.contains(np.array([number]))[0]:
+                records = self._records(self._shard(entry))
                 rows = np.flatnonzero(records.numbers == number)
                 if len(rows):
                     return read_game(records, int(rows[0]), chess960, self._machine)
@@ -47,8 +48,10 @@ class MachineGames:
         return joined_outcomes(self._outcomes_of(shard) for shard in self._shards())
 
     def _shards(self) -> list[ShardFile]:
-        folder = self._manifest.folder
-        return [ShardFile(folder / entry.file, entry.sha256) for entry in self._manifest.entries]
+        return [self._shard(entry) for entry in self._manifest.entries]
+
+    def _shard(self, entry: ShardEntry) -> ShardFile:
+        return ShardFile(self._manifest.folder / entry.file, entry.sha256)
 
     def _outcomes_of(self, shard: ShardFile) -> GameOutcomes:
         """Empty for a shard that cannot be read now; reading is tried again the next time."""
@@ -63,7 +66,7 @@ class MachineGames:
     def _records(self, shard: ShardFile) -> GameRecords:
         key = shard.sha256 or shard.path.name
         if key not in self._open:
-            self._open[key] = shard.read()
+            self._open[key] = read_shard(shard.path, shard.sha256)  # a page does not wait
             if len(self._open) > NUM_OPEN:
                 self._open.popitem(last=False)
         self._open.move_to_end(key)

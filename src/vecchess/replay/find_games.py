@@ -10,28 +10,22 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import ShardFile, read_numbers, read_shards
+from vecchess.store.shard import read_shards
 
 
 class RecordedGames:
     """An index of games and shards of a run, those of its other machines included."""
 
     def __init__(self, run: RunFolder, report_line: ReportLine) -> None:
-        """Look into every shard. Those that cannot be read are reported and left out.
+        """The games that the manifests list; no shard is opened.
 
-        Raises DataError where the run has no game that can be read.
+        Raises DataError where there are none.
         """
         self._run, self._report_line = run, report_line
-        self._shards: list[tuple[ShardFile, NDArray[np.int64]]] = []
         listed = [shard for folder in folders_of(run) for shard in folder.manifest().shards]
-        for shard in listed:
-            try:
-                self._shards.append((shard, read_numbers(shard.path)))
-            except DataError as error:
-                report_line(f"a shard is left out: {error}")
+        self._shards = [(shard, shard.numbers()) for shard in listed]
         if not self._shards:
-            lack = "no recorded games that can be read" if listed else "no recorded games yet"
-            raise DataError(f"{run.path} has {lack}")
+            raise DataError(f"{run.path} has no recorded games yet")
         self.numbers = np.sort(np.concatenate([numbers for _, numbers in self._shards]))
         """int64[G], ascending: the numbers of all games."""
 

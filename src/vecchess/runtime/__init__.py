@@ -7,6 +7,7 @@ child_stderr   the last lines that a child process wrote to stderr
 json_pipe      JSON messages between processes
 uci_client     UCI engines as processes
 plugin         objects of the user, by module:name
+retried_read   reads that are tried again while a file is out of reach
 atomic_write   files replaced whole, lines appended whole
 async_file     a file replaced by its newest value, in a thread
 full_disk      writes that are retried while the disk is full

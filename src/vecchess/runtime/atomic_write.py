@@ -5,8 +5,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from vecchess.errors import DataError, VecchessError, write_error
-from vecchess.safe_parse import open_regular
+from vecchess.errors import VecchessError, write_error
+from vecchess.runtime.retried_read import read_file, retried
 
 PARTIAL_PREFIX = ".partial-"
 """Prefix of files that are being written; one that a lost writer left is never read."""
@@ -70,13 +70,9 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
 def whole_lines(path: Path) -> list[bytes]:
     """The lines of an untrusted file with their ends; one that is being written is left out.
 
-    Raises DataError where the file cannot be read.
+    Raises FileUnreadable.
     """
-    try:
-        with open_regular(path) as file:
-            data = file.read()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    data = retried(lambda: read_file(path))
     return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
 
 

@@ -18,13 +18,7 @@ class IdSet:
 
     def __init__(self, ranges: Iterable[Range] = ()) -> None:
         """The ids of half-open ``ranges``, in any order; empty ones and overlaps are allowed."""
-        pairs = [pair for pair in ranges if pair[0] < pair[1]]
-        first, end = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
-        end = np.maximum.accumulate(end)
-        is_new = np.ones(len(first), np.bool_)
-        is_new[1:] = first[1:] > end[:-1]
-        last = np.roll(is_new, -1)
-        self._edges: Ids = np.stack([first[is_new], end[last]], axis=1).ravel()
+        self.edges: Ids = _merged(np.array(list(ranges), np.int64).reshape(-1, 2))
         """int64[2K], ascending: first id of a range, end of it, first id of the next, ..."""
 
     @classmethod
@@ -32,20 +26,32 @@ class IdSet:
         """The set of ``ids``, int64[N] in any order."""
         unique = np.unique(ids).astype(np.int64)
         is_first = np.diff(unique, prepend=-2) != 1
-        return cls._of_edges(
+        return cls.of_edges(
             np.stack([unique[is_first], unique[np.roll(is_first, -1)] + 1], axis=1).ravel()
         )
 
     @classmethod
-    def _of_edges(cls, edges: Ids) -> "IdSet":
+    def of_edges(cls, edges: Ids) -> "IdSet":
+        """The set with these ``edges``, int64[2K], which ascend strictly."""
         made = cls.__new__(cls)
-        made._edges = edges
+        made.edges = edges
         return made
+
+    @classmethod
+    def union(cls, sets: Iterable["IdSet"]) -> "IdSet":
+        """The ids of all ``sets``."""
+        edges = [np.empty(0, np.int64), *(each.edges for each in sets)]
+        return cls.of_edges(_merged(np.concatenate(edges).reshape(-1, 2)))
 
     @property
     def ranges(self) -> list[Range]:
         """Ascending half-open ranges, as few as possible."""
-        return list(zip(self._edges[::2].tolist(), self._edges[1::2].tolist(), strict=True))
+        return list(zip(self.edges[::2].tolist(), self.edges[1::2].tolist(), strict=True))
+
+    @property
+    def span(self) -> Range:
+        """The lowest id, and the end of the highest; (0, 0) without any."""
+        return (int(self.edges[0]), int(self.edges[-1])) if len(self.edges) else (0, 0)
 
     @property
     def ids(self) -> Ids:
@@ -55,11 +61,11 @@ class IdSet:
 
     def __len__(self) -> int:
         """N, the number of ids."""
-        return int((self._edges[1::2] - self._edges[::2]).sum())
+        return int((self.edges[1::2] - self.edges[::2]).sum())
 
     def __eq__(self, other: object) -> bool:
         """Whether ``other`` is a set of the same ids."""
-        return isinstance(other, IdSet) and np.array_equal(self._edges, other._edges)
+        return isinstance(other, IdSet) and np.array_equal(self.edges, other.edges)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -77,21 +83,31 @@ class IdSet:
 
     def contains(self, ids: Ids) -> _Bools:
         """bool[K]: which of ``ids`` (int64[K]) are in the set."""
-        is_inside: _Bools = np.searchsorted(self._edges, ids, side="right") % 2 == 1
+        is_inside: _Bools = np.searchsorted(self.edges, ids, side="right") % 2 == 1
         return is_inside
 
     def lowest(self, count: int) -> "IdSet":
         """The ``count`` lowest ids, or all if there are fewer."""
-        lengths = np.cumsum(self._edges[1::2] - self._edges[::2])
+        lengths = np.cumsum(self.edges[1::2] - self.edges[::2])
         whole = int(np.searchsorted(lengths, count))
         if count <= 0 or whole == len(lengths):
             return self if count > 0 else IdSet()
-        edges = self._edges[: 2 * whole + 2].copy()
+        edges = self.edges[: 2 * whole + 2].copy()
         edges[-1] -= lengths[whole] - count
-        return self._of_edges(edges)
+        return self.of_edges(edges)
 
     def _combine(self, other: "IdSet", keep: Callable[[_Bools, _Bools], _Bools]) -> "IdSet":
         """The ids for which ``keep(in this set, in the other)`` holds; never those in neither."""
-        points = np.unique(np.concatenate([self._edges, other._edges]))
+        points = np.unique(np.concatenate([self.edges, other.edges]))
         is_kept = keep(self.contains(points), other.contains(points))
-        return self._of_edges(points[np.diff(is_kept, prepend=False)])
+        return self.of_edges(points[np.diff(is_kept, prepend=False)])
+
+
+def _merged(pairs: Ids) -> Ids:
+    """The edges of the union of half-open ranges, int64[N, 2] in any order."""
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    first, end = pairs[:, 0], np.maximum.accumulate(pairs[:, 1])
+    is_new = np.ones(len(first), np.bool_)
+    is_new[1:] = first[1:] > end[:-1]
+    return np.stack([first[is_new], end[np.roll(is_new, -1)]], axis=1).ravel()

@@ -8,7 +8,7 @@ an old file does no harm, the longer of two beginnings is taken, and recorded ga
 Decision 24.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import DataError, FileUnreadable
+from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.retried_read import list_folder, retried
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
@@ -124,12 +125,12 @@ class InflightFolder:
     def survey(self, alive: Collection[str]) -> None:
         """Read which games are saved, except by the workers named ``alive``.
 
-        Files that cannot be read are skipped: their games are played from the start.
+        Damaged files are skipped: their games are played from the start. Raises FileUnreadable.
         """
         self._numbers, self._lengths = {}, {}
         for path in self._files(alive):
-            with suppress(FileUnreadable, ForeignShard):
-                for games in self._beginnings_in(path):
+            with suppress(ForeignShard):
+                if games := self._beginnings_in(path):
                     self._numbers[path.name], self._lengths[path.name] = games.numbers, games.plies
 
     def files_with(self, ids: IdSet) -> list[str]:
@@ -152,30 +153,33 @@ class InflightFolder:
     def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
         """Remove the files none of whose games is needed any more, and partial files.
 
-        Files that the system does not let us read stay, for their games may be needed, and so do
-        those of another run.
+        Those of another run stay. Raises FileUnreadable.
         """
         for path in self._files(alive):
-            with suppress(OSError, FileUnreadable, ForeignShard):
-                if not any(is_needed(games.numbers) for games in self._beginnings_in(path)):
+            with suppress(OSError, ForeignShard):
+                games = self._beginnings_in(path)
+                if games is None or not is_needed(games.numbers):
                     self._numbers.pop(path.name, None)
                     self._lengths.pop(path.name, None)
                     path.unlink()
 
     def _files(self, alive: Collection[str]) -> list[Path]:
-        files = sorted(self.path.glob("*.npz"))
+        names = retried(lambda: list_folder(self.path))
+        files = [self.path / name for name in names if name.endswith(".npz")]
         return [path for path in files if path.stem.removeprefix(PARTIAL_PREFIX) not in alive]
 
-    def _beginnings_in(self, path: Path) -> Iterator[GameOutcomes]:
-        """The games of a file; nothing where it is damaged or partial."""
+    def _beginnings_in(self, path: Path) -> GameOutcomes | None:
+        """The games of a file; None where it is damaged or partial."""
         if path.name.startswith(PARTIAL_PREFIX):
-            return
+            return None
         try:
-            yield read_outcomes(path, self._run_id)
+            return retried(lambda: read_outcomes(path, self._run_id))
+        except FileMissing:  # a worker whose parent was lost has played its games to the end
+            return None
         except (FileUnreadable, ForeignShard):
             raise
         except DataError:
-            return
+            return None
 
 
 def read_saved_games(
@@ -189,14 +193,17 @@ def read_saved_games(
     """What the files ``names`` of ``folder`` hold of games out of ``ids``, each once.
 
     ``net``: sha256 of the network that plays; beginnings by another are left out, and so are files
-    that cannot be read or are not of the run ``run_id``: these are reported. None where nothing is
-    left.
+    that are damaged, gone or not of the run ``run_id``: these are reported. None where nothing is
+    left. Raises FileUnreadable.
     """
     parts = list[SavedGames]()
     for name in names:
         try:
-            parts.append(_wanted(read_saved(folder / name, run_id), ids, net))
+            saved = retried(lambda name=name: read_saved(folder / name, run_id))  # type: ignore[misc]
+            parts.append(_wanted(saved, ids, net))
         except DataError as error:
+            if isinstance(error, FileUnreadable) and not isinstance(error, FileMissing):
+                raise
             report_line(f"saved games are left out, and played from the start: {error}")
     joined = join_saved(parts).longest() if parts else None
     return joined if joined is not None and joined.num_games else None

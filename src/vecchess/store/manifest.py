@@ -1,41 +1,61 @@
 """The manifest: one line a shard, written by the run's parent alone. What it lists is recorded.
 
-A shard without a line was written by a worker whose message got lost. It is adopted if none of its
-games is recorded, and set aside otherwise: every game counts exactly once.
+    {"schema": 2, "manifest": "9f86d081884c7d65"}
+    {"file": "0000-000-c3a281-000000.npz", "sha256": "...", "games": [0, 6, 1, 2], "stats": {...}}
 
-Decision 39.
+The first line has an id, drawn anew whenever the file is replaced (``Manifest.replace``); lines are
+only ever appended to one file. So ``refresh`` reads what is new, and knows when all is. "games" are
+the numbers of the shard's games: the first, then in turn how many follow each other and how many
+are left out (here 0 to 5, and 7 and 8). No file and no game is listed twice, so which games are
+recorded is known without opening a shard.
+
+A shard without a line was written by a worker whose message got lost. It is adopted if it is of
+this run and none of its games is recorded, and set aside otherwise: every game counts exactly once.
+
+Decisions 39 and 217.
 """
 
+import gc
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vecchess.errors import DataError
+from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
     append_line,
     path_write_error,
     truncate_partial_line,
-    whole_lines,
+    write_atomically,
 )
 from vecchess.runtime.reporting import ReportLine, no_report
-from vecchess.safe_parse import clip_line, parse_json_object
-from vecchess.store.records import SCHEMA
-from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, read_shard
+from vecchess.runtime.retried_read import list_folder, read_file, retried, unreadable
+from vecchess.safe_parse import clip_line, open_regular, parse_json_object
+from vecchess.store.id_set import Ids, IdSet, Range
+from vecchess.store.records import SCHEMA, GameRecords
+from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
 from vecchess.store.stats import GameStats
 
 MANIFEST_NAME = "manifest.jsonl"
 _NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
 """It cannot leave its folder, nor name a file that is no shard."""
 _SHA256 = re.compile("[0-9a-f]{64}")
+_ID = re.compile("[0-9a-f]{16}")
+_KEYS = {"file", "sha256", "games", "stats"}
+_MOST_ID = 1 << 62
+_HEADER_BYTES = 200
+"""A first line is shorter."""
+_LONGEST_LINE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -44,105 +64,315 @@ class ShardEntry:
 
     file: str
     sha256: str
+    ids: IdSet
+    """The numbers of its games."""
     stats: GameStats
+
+    @classmethod
+    def of(cls, file: str, sha256: str, records: GameRecords) -> "ShardEntry":
+        """The line of a shard with the games ``records``."""
+        return cls(file, sha256, IdSet.of(records.numbers), GameStats.of(records))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as in a line of the manifest."""
         return {
-            "schema": SCHEMA,
             "file": self.file,
             "sha256": self.sha256,
+            "games": np.diff(self.ids.edges, prepend=0).tolist(),
             "stats": self.stats.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "ShardEntry":
-        """Raises ValueError, KeyError or TypeError on anything but ``to_dict``'s values."""
-        if values["schema"] != SCHEMA:
-            raise ValueError(f"schema {values['schema']}; this vecchess reads {SCHEMA}")
-        file, sha256 = values["file"], values["sha256"]
-        if not _NAME.fullmatch(file):
+    def from_dict(cls, values: Any) -> "ShardEntry":
+        """The inverse of ``to_dict``. Raises ValueError or TypeError for anything else."""
+        return cls.from_dicts([values])[0]
+
+    @classmethod
+    def from_dicts(cls, values: Sequence[Any]) -> list["ShardEntry"]:
+        """``from_dict`` of each of ``values``; many are checked in little time, field by field."""
+        if not all(isinstance(each, dict) and each.keys() == _KEYS for each in values):
+            raise ValueError("a line has a file, its sha256, games and stats, and nothing else")
+        files, sums = [each["file"] for each in values], [each["sha256"] for each in values]
+        if not all(map(_NAME.fullmatch, files)):
             raise ValueError(
                 "a shard's name must not leave its folder: it is a word that ends in .npz"
             )
-        if not _SHA256.fullmatch(sha256):
+        if not all(map(_SHA256.fullmatch, sums)):
             raise ValueError("its sha256 is not one")
-        return cls(file, sha256, GameStats.from_dict(values["stats"]))
+        stats = GameStats.from_dicts([each["stats"] for each in values])
+        edges, counts = _parsed_games([each["games"] for each in values])
+        if counts != [each.games for each in stats]:
+            raise ValueError("its games are not as many as its stats say")
+        return list(map(cls, files, sums, map(IdSet.of_edges, edges), stats))
 
 
 class Manifest:
-    """The recorded shards of one ``games`` folder."""
+    """The recorded shards of one ``games`` folder, as far as ``refresh`` has read them."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the manifest in ``folder``; the folder need not exist yet."""
+    def __init__(self, folder: Path, must_exist: bool = False) -> None:
+        """Read the manifest in ``folder``, which need not exist yet unless ``must_exist``.
+
+        Raises DataError where a line is damaged, or lists what another one does, FileUnreadable
+        where it cannot be read.
+        """
         self.folder = folder
         self.path = folder / MANIFEST_NAME
-        self.entries = list(self._read())
+        self._must_exist = must_exist
+        self._clear()
+        self.refresh()
+
+    def _clear(self) -> None:
+        self.entries: list[ShardEntry] = []
         self.stats = GameStats()
         """Counts over all recorded games."""
-        for entry in self.entries:
-            self.stats.add(entry.stats)
-        self._size = 0
-        """Bytes after the last line that was appended: all of it whole lines."""
+        self.ids = IdSet()
+        """The numbers of all recorded games."""
+        self._spans: list[Range] = []
+        """Of each entry: its first number, and the end of its last."""
+        self._files: set[str] = set()
+        self._id = ""
+        self._end = 0
+        """Bytes that were read or written: whole lines."""
+        self._last = b""
+        """The last of these lines."""
+
+    def refresh(self) -> bool:
+        """Read the lines that are new, or all where the file was replaced; whether there were any.
+
+        A torn last line is skipped, for it may be being written. Raises as the constructor.
+        """
+        is_replaced, data = retried(self._read_new)
+        if is_replaced:
+            self._clear()
+        lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+        first = len(self.entries) + 2
+        if lines and not self._id:
+            self._id, first = self._parsed_id(lines[0]), 1
+        with _no_collection():
+            entries = self._parsed(lines[1:] if first == 1 else lines, max(first, 2))
+            if entries:
+                self._check_doubles(entries)
+                self._add(entries)
+        self._end += sum(map(len, lines))
+        self._last = lines[-1] if lines else self._last
+        return is_replaced or bool(entries)
 
     def append(self, entry: ShardEntry) -> None:
-        """Record a shard, durably. Raises DataError where writing fails."""
-        line = (json.dumps(entry.to_dict()) + "\n").encode()
+        """Record a shard, durably. Raises DataError where writing fails, or where the file or one
+        of the games is listed already."""
+        self._check_doubles([entry])
         with _refusals(self.path):
-            if not self.path.exists() or self.path.stat().st_size != self._size:
+            if self.path.exists():
                 truncate_partial_line(self.path)
-        self._size = append_line(self.path, line)
-        self.entries.append(entry)
-        self.stats.add(entry.stats)
+                size = self.path.stat().st_size
+            else:
+                size = 0
+        if size != self._end:
+            raise DataError(f"{self.path} was changed by another program: nothing is added to it")
+        line = _json_line(entry.to_dict())
+        new_id = self._id or token_hex(8)
+        self._end = append_line(self.path, line if self._id else _header(new_id) + line)
+        self._id, self._last = new_id, line
+        self._add([entry])
+
+    def replace(self, entries: Iterable[ShardEntry]) -> None:
+        """Replace the file by one that lists ``entries``, atomically; all who follow it read it
+        anew. Raises DataError where writing fails: the old one stays."""
+        listed, new_id = list(entries), token_hex(8)
+        lines = [_header(new_id), *(_json_line(entry.to_dict()) for entry in listed)]
+        write_atomically(self.path, b"".join(lines))
+        self._clear()
+        self._id, self._end, self._last = new_id, sum(map(len, lines)), lines[-1]
+        self._add(listed)
 
     @property
     def shards(self) -> list[ShardFile]:
         """The listed shards, in that order."""
-        return [ShardFile(self.folder / entry.file, entry.sha256) for entry in self.entries]
+        return [self.shard(entry) for entry in self.entries]
+
+    def shard(self, entry: ShardEntry) -> ShardFile:
+        """The shard of a line."""
+        return ShardFile(self.folder / entry.file, entry.sha256, entry.ids)
+
+    def entries_with(self, first: int, end: int) -> list[ShardEntry]:
+        """The entries that may have games from ``first`` to ``end`` - 1, in their order."""
+        spans = np.array(self._spans, np.int64).reshape(-1, 2)
+        rows = np.flatnonzero((spans[:, 0] < end) & (spans[:, 1] > first))
+        return [self.entries[row] for row in rows]
+
+    def check_files(self) -> None:
+        """Raise FileUnreadable where a listed shard is missing; one look at the folder."""
+        retried(self._check_files)
+
+    def _check_files(self) -> None:
+        missing = sorted(self._files.difference(list_folder(self.folder)))
+        if missing:
+            raise FileUnreadable(
+                f"{self.folder} lacks {len(missing)} of the shards that {MANIFEST_NAME} lists, "
+                f"{missing[0]} among them: put them back, or, to have their games played again, "
+                "remove their lines"
+            )
 
     def adopt(
-        self,
-        is_recorded: Callable[[NDArray[np.int64]], bool],
-        prefix: str = "",
-        run_id: str = NO_RUN,
-        report_line: ReportLine = no_report,
-    ) -> Iterator[tuple[ShardEntry, NDArray[np.int64]]]:
+        self, prefix: str = "", run_id: str = NO_RUN, report_line: ReportLine = no_report
+    ) -> Iterator[ShardEntry]:
         """Record shards that have no line yet, of all workers or of the one named by ``prefix``.
 
-        Yields each of them once it is recorded, with the numbers of its games.
-        ``is_recorded(numbers)``: whether any of these games (int64[K]) counts already, those
-        yielded before included. Files that hold such a game, are damaged or belong to another run
-        than ``run_id`` are set aside under another name and reported, partial files are removed.
-        Raises DataError where writing fails; the others
-        can be adopted later.
+        Yields each of them once it is recorded. Files that were read and are damaged, hold a game
+        that is recorded, or belong to another run than ``run_id`` are set aside under another name
+        and reported; partial files are removed. Raises FileUnreadable where a file cannot be read,
+        and DataError where writing fails; the others can be adopted later.
         """
-        known = {entry.file for entry in self.entries}
-        for partial in self.folder.glob(f"{PARTIAL_PREFIX}{prefix}*"):
-            with _refusals(partial):
-                partial.unlink(missing_ok=True)
-        for path in sorted(self.folder.glob(f"{prefix}*.npz")):
-            if path.name in known:
+        for name in retried(lambda: list_folder(self.folder)):
+            if name.startswith(PARTIAL_PREFIX + prefix):
+                with _refusals(self.folder / name):
+                    (self.folder / name).unlink(missing_ok=True)
+            elif name.startswith(PARTIAL_PREFIX) or name in self._files:
                 continue
-            try:
-                found = _adoptable(path, is_recorded, run_id)
-            except DataError as error:
-                with _refusals(path):
-                    path.replace(path.with_name(path.name + SET_ASIDE_SUFFIX))
-                report_line(f"a shard without a line is set aside: {error}")
-            else:
-                self.append(found[0])
-                yield found
+            elif name.startswith(prefix) and name.endswith(".npz"):
+                yield from self._adopt_one(name, run_id, report_line)
 
-    def _read(self) -> Iterator[ShardEntry]:
-        """The whole lines; a torn last one is skipped, for it may be being written."""
-        if not self.path.exists():
+    def _adopt_one(self, name: str, run_id: str, report_line: ReportLine) -> Iterator[ShardEntry]:
+        """Record the unlisted shard ``name``, or set it aside."""
+        path = self.folder / name
+        try:
+            entry = self._adoptable(path, retried(lambda: read_file(path)), run_id)
+        except FileUnreadable:
+            raise
+        except DataError as error:
+            with _refusals(path):
+                path.replace(path.with_name(name + SET_ASIDE_SUFFIX))
+            report_line(f"a shard without a line is set aside: {error}")
+        else:
+            self.append(entry)
+            yield entry
+
+    def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
+        """The line for an unlisted shard; raises DataError where it must not count."""
+        if not _NAME.fullmatch(path.name):
+            raise DataError(f"{path} has a name that no shard has")
+        records, _ = parse_shard(path, data, {}, run_id=run_id)
+        entry = ShardEntry.of(path.name, hashlib.sha256(data).hexdigest(), records)
+        if len(entry.ids) < records.num_games or entry.ids & self.ids:
+            raise DataError(f"{path} has games that are recorded already")
+        return entry
+
+    def _add(self, entries: list[ShardEntry]) -> None:
+        self.entries += entries
+        self.stats.add(*(entry.stats for entry in entries))
+        self.ids = IdSet.union([self.ids, *(entry.ids for entry in entries)])
+        self._spans += [entry.ids.span for entry in entries]
+        self._files.update(entry.file for entry in entries)
+
+    def _check_doubles(self, entries: list[ShardEntry]) -> None:
+        """Raise DataError where a file or a game of ``entries`` is listed already, or twice."""
+        doubled = [file for file, num in Counter(each.file for each in entries).items() if num > 1]
+        doubled += [each.file for each in entries if each.file in self._files]
+        if doubled:
+            raise DataError(f"{self.path} lists {doubled[0]} twice: remove one of the two lines")
+        ids = IdSet.union(entry.ids for entry in entries)
+        if len(ids) == sum(entry.stats.games for entry in entries) and not ids & self.ids:
             return
-        for number, line in enumerate(whole_lines(self.path), 1):
+        seen = self.ids
+        for entry in entries:
+            if both := entry.ids & seen:
+                raise DataError(
+                    f"{self.path} lists game {both.span[0]} twice, the second time in "
+                    f"{entry.file}: remove that line, and set the file aside"
+                )
+            seen |= entry.ids
+
+    def _read_new(self) -> tuple[bool, bytes]:
+        """Whether the file is another one than before, and what was not read yet."""
+        try:
+            with open_regular(self.path) as file:
+                if self._id:
+                    head = file.readline(_HEADER_BYTES)
+                    file.seek(self._end - len(self._last))
+                    if head == _header(self._id) and file.read(len(self._last)) == self._last:
+                        return False, file.read()
+                    file.seek(0)
+                return bool(self._id), file.read()
+        except FileNotFoundError as error:
+            if self._must_exist or self._id:
+                raise unreadable(self.path, error) from None
+            return False, b""
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+
+    def _parsed_id(self, line: bytes) -> str:
+        """The id in the first line."""
+        try:
+            values = parse_json_object(line)
+            if values.get("schema") != SCHEMA:
+                raise ValueError(f"schema {values.get('schema')}; this vecchess reads {SCHEMA}")
+            if not _ID.fullmatch(values["manifest"]):
+                raise ValueError("it has no id")
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{self.path}, line 1 is damaged: {clip_line(error)}") from None
+        return str(values["manifest"])
+
+    def _parsed(self, lines: list[bytes], first: int) -> list[ShardEntry]:
+        """The entries of ``lines``, which begin with line ``first`` of the file.
+
+        They are parsed at once, in half the time; one by one to find what is damaged.
+        """
+        with suppress(ValueError, TypeError, RecursionError):
+            values = json.loads(b"[%b]" % b",".join(lines))
+            if len(values) == len(lines):
+                return ShardEntry.from_dicts(values)
+        for number, line in enumerate(lines, first):
             try:
-                yield ShardEntry.from_dict(parse_json_object(line))
-            except (ValueError, KeyError, TypeError) as error:
+                ShardEntry.from_dict(parse_json_object(line, _LONGEST_LINE))
+            except (ValueError, TypeError) as error:
                 fault = clip_line(error)
                 raise DataError(f"{self.path}, line {number} is damaged: {fault}") from None
+        raise DataError(f"{self.path} has lines that are none")
+
+
+def _header(manifest_id: str) -> bytes:
+    return _json_line({"schema": SCHEMA, "manifest": manifest_id})
+
+
+def _json_line(values: dict[str, Any]) -> bytes:
+    return (json.dumps(values) + "\n").encode()
+
+
+def _parsed_games(games: list[Any]) -> tuple[list[Ids], list[int]]:
+    """The edges of each line's "games", and how many these are. Raises ValueError."""
+    if not set(map(type, games)) <= {list}:
+        raise ValueError("its games are no list")
+    steps = list(chain.from_iterable(games))
+    if (
+        not set(map(type, steps)) <= {int}
+        or not 0 <= min(steps, default=0) <= max(steps, default=0) <= _MOST_ID
+    ):
+        raise ValueError("its games are no numbers")
+    step, length = np.array(steps, np.int64), np.array([len(each) for each in games], np.int64)
+    end = np.cumsum(length)
+    first = end - length
+    before = np.concatenate([[0], np.cumsum(step)])
+    edges = before[1:] - np.repeat(before[first], length)
+    is_first = np.zeros(len(step), np.bool_)
+    is_first[first[length > 0]] = True
+    if (length % 2).any() or not (is_first | (step > 0)).all() or edges.min(initial=0) < 0:
+        raise ValueError("its games do not ascend")
+    is_run = (np.arange(len(step)) - np.repeat(first, length)) % 2 == 1
+    counted = np.concatenate([[0], np.cumsum(step * is_run)])
+    counts = (counted[end] - counted[first]).tolist()
+    return [edges[a:b] for a, b in zip(first.tolist(), end.tolist(), strict=True)], counts
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep Python's garbage collector from looking at 100,000 new lines again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager
@@ -152,16 +382,3 @@ def _refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise path_write_error(path, error) from None
-
-
-def _adoptable(
-    path: Path, is_recorded: Callable[[NDArray[np.int64]], bool], run_id: str
-) -> tuple[ShardEntry, NDArray[np.int64]]:
-    """The line for an unlisted shard, and its numbers; DataError where it must not count."""
-    if not _NAME.fullmatch(path.name):
-        raise DataError(f"{path} has a name that no shard has")
-    records = read_shard(path, run_id=run_id)
-    if len(np.unique(records.numbers)) < records.num_games or is_recorded(records.numbers):
-        raise DataError(f"{path} has games that are recorded already")
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    return ShardEntry(path.name, sha256, GameStats.of(records)), records.numbers

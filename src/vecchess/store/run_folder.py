@@ -21,6 +21,7 @@ from typing import Any
 from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import MOST_TOML_BYTES, parse_toml, read_bytes
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
@@ -68,14 +69,13 @@ class RunFolder:
         Raises DataError where the file is missing or damaged.
         """
         try:
-            text = read_bytes(self.path / RUN_ID_FILE).decode().strip()
-        except FileNotFoundError:
-            raise DataError(
-                f"{self.path} has no {RUN_ID_FILE}: an older vecchess made it, or the file was "
-                "lost; put it back, or begin another run"
+            text = (
+                retried(lambda: read_file(self.path / RUN_ID_FILE)).decode(errors="replace").strip()
+            )
+        except FileUnreadable as error:
+            raise FileUnreadable(
+                f"{error}; without it the run cannot go on, and one of an older vecchess has none"
             ) from None
-        except (OSError, ValueError) as error:
-            raise FileUnreadable(f"cannot read {self.path / RUN_ID_FILE}: {error}") from None
         if not _RUN_ID.fullmatch(text):
             raise DataError(f"{self.path / RUN_ID_FILE} is damaged: it holds no id of a run")
         return text
@@ -88,10 +88,12 @@ class RunFolder:
             probe = self.path / f".probe-{os.getpid()}"
             probe.touch()
             probe.unlink()
+            has_id = (self.path / RUN_ID_FILE).exists()
         except OSError as error:
             advice = "choose another --run-dir"
             raise write_error(f"cannot write to {self.path}", error, ConfigError, advice) from None
-        if not (self.path / RUN_ID_FILE).exists():
+        if not has_id and not (manifest := Manifest(self.games)).entries:
+            manifest.replace([])
             write_atomically(self.path / RUN_ID_FILE, f"{token_hex(16)}\n".encode())
 
     @contextmanager
@@ -113,14 +115,15 @@ class RunFolder:
             yield
 
     def manifest(self) -> Manifest:
-        """The recorded shards."""
-        return Manifest(self.games)
+        """The recorded shards. Raises DataError where the manifest is damaged or missing: it is
+        there from the run's creation on."""
+        return Manifest(self.games, must_exist=True)
 
     def records(self, report_line: ReportLine | None = None) -> GameRecords:
         """All recorded games in the order of their numbers; raises DataError if there are none.
 
-        A shard that cannot be read, or was set aside, is left out and reported; without
-        ``report_line`` it raises DataError.
+        A damaged shard is left out and reported; without ``report_line`` it raises DataError, as
+        one that cannot be read always does.
         """
         shards = self.manifest().shards
         parts = list(read_shards(shards, report_line))

@@ -1,12 +1,12 @@
 """Shards: files of finished games, written whole or not at all. numpy's npz, never pickled."""
 
 import hashlib
-import io
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import chess
 import numpy as np
@@ -16,8 +16,10 @@ from vecchess.chess.fen import from_board, parse, to_board
 from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.safe_parse import open_regular
 from vecchess.shapes import POSITION_WORDS
+from vecchess.store.id_set import IdSet
 from vecchess.store.npz import fits, read_columns
 from vecchess.store.records import (
     COLUMN_DTYPES,
@@ -26,7 +28,7 @@ from vecchess.store.records import (
 )
 
 SET_ASIDE_SUFFIX = ".set-aside"
-"""Of a shard that could not be read, or whose games were recorded already."""
+"""Of a shard in no manifest that is damaged or foreign, or whose games are recorded already."""
 NO_RUN = ""
 """Run id of games that no run has played, such as imported ones."""
 _HEADERS_BYTES = 1 << 16
@@ -45,29 +47,32 @@ class ShardFile:
     sha256: str | None = None
     """As in its manifest; None where no manifest lists it."""
 
-    @property
-    def set_aside_path(self) -> Path:
-        """Its name once it is set aside."""
-        return self.path.with_name(self.path.name + SET_ASIDE_SUFFIX)
+    ids: IdSet | None = field(default=None, compare=False)
+    """The numbers of its games, as in its manifest."""
 
     def read(self) -> GameRecords:
-        """Its games. Raises DataError where it is missing, damaged, or was set aside."""
-        try:
-            return read_shard(self.path, self.sha256)
-        except DataError:
-            if self.path.exists() or not self.set_aside_path.exists():
-                raise
-        raise DataError(f"{self.path} was set aside, for it could not be read")
+        """Its games. Raises FileUnreadable where reading fails, again and again, and DataError
+        where it is damaged."""
+        return retried(lambda: read_shard(self.path, self.sha256))
+
+    def numbers(self) -> NDArray[np.int64]:
+        """int64[G]: the numbers of its games, ascending, as far as its manifest has them without
+        opening the file. Raises as ``read``."""
+        if self.ids is not None:
+            return self.ids.ids
+        return np.sort(retried(lambda: read_numbers(self.path)))
 
 
 def read_shards(
     shards: Iterable[ShardFile], report_line: ReportLine | None
 ) -> Iterator[GameRecords]:
-    """The games of one shard after the other. One that cannot be read is left out and
-    reported; without ``report_line`` it raises DataError."""
+    """The games of one shard after the other. A damaged one is left out and reported; without
+    ``report_line`` it raises DataError. One that cannot be read raises FileUnreadable."""
     for shard in shards:
         try:
             records = shard.read()
+        except FileUnreadable:
+            raise
         except DataError as error:
             if report_line is None:
                 raise
@@ -96,7 +101,7 @@ def shard_bytes(
     columns: dict[str, Any] = {f.name: getattr(records, f.name) for f in fields(records)} | more
     columns["nets"] = np.array(records.nets, COLUMN_DTYPES["nets"])
     columns["run"] = np.array(run_id, COLUMN_DTYPES["run"])
-    buffer = io.BytesIO()
+    buffer = BytesIO()
     save = np.savez_compressed if compressed else np.savez
     save(buffer, schema=np.int64(SCHEMA), **columns)
     data = buffer.getvalue()
@@ -123,15 +128,21 @@ def read_shard_and_columns(
     run_id: str | None = None,
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
     """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
-    try:
-        with open_regular(path) as file:
-            data = file.read()
-    except OSError as error:
-        raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
+    return parse_shard(path, read_file(path), more, sha256, run_id)
+
+
+def parse_shard(
+    path: Path,
+    data: bytes,
+    more: Mapping[str, np.dtype[Any]],
+    sha256: str | None = None,
+    run_id: str | None = None,
+) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
+    """As ``read_shard_and_columns``, from ``data``, the bytes of ``path``."""
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
     try:
-        columns: dict[str, Any] = read_columns(io.BytesIO(data), {**COLUMN_DTYPES, **more})
+        columns: dict[str, Any] = read_columns(BytesIO(data), {**COLUMN_DTYPES, **more})
         if "schema" not in columns or columns["schema"].shape:
             raise DataError("it has no schema")
         schema = int(columns.pop("schema"))
@@ -180,17 +191,38 @@ def _some_columns(path: Path, *names: str, run_id: str | None = None) -> list[ND
     """Columns of a shard with one number each."""
     try:
         with open_regular(path) as file:
-            found = read_columns(file, {name: COLUMN_DTYPES[name] for name in ("run", *names)})
+            source = _FileOrUnreadable(path, file)
+            found = read_columns(source, {name: COLUMN_DTYPES[name] for name in ("run", *names)})
         _check_run(path, found.pop("run", None), run_id)
     except OSError as error:
-        raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
-    except ForeignShard:
+        raise unreadable(path, error) from None
+    except (ForeignShard, FileUnreadable):
         raise
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
     if any(name not in found or found[name].ndim != 1 for name in names):
         raise DataError(f"{path} is not a readable shard: it lacks the {names[-1]} of its games")
     return [found[name] for name in names]
+
+
+class _FileOrUnreadable(BytesIO):
+    """An open file, whose failing reads raise FileUnreadable: OSError means a damaged zip file."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        super().__init__()
+        self._path, self._file = path, file
+
+    def read(self, size: int | None = -1) -> bytes:
+        try:
+            return self._file.read(-1 if size is None else size)
+        except OSError as error:
+            raise unreadable(self._path, error) from None
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
 
 
 def _check_run(path: Path, found: NDArray[Any] | None, run_id: str | None) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.retried_read import list_folder, retried
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
@@ -15,9 +16,9 @@ from vecchess.store.shard import ShardFile, read_shards
 def read_games(places: Sequence[Path], report_line: ReportLine | None = None) -> GameRecords:
     """The games of all ``places``, one after another; needs at least one place.
 
-    Raises ConfigError where there is nothing to read. A shard of a run or folder that cannot be
-    read is left out and reported; without ``report_line`` it raises DataError, as a place does
-    of which nothing can be read.
+    Raises ConfigError where there is nothing to read. A damaged shard of a run or folder is left
+    out and reported; without ``report_line`` it raises DataError, as does a shard that cannot be
+    read, and a place of which all is damaged.
     """
     return concatenate([part for place in places for part in _parts(place, report_line)])
 
@@ -49,10 +50,12 @@ def _shards(place: Path) -> list[ShardFile]:
 
 def _in_folder(folder: Path) -> list[ShardFile]:
     """The shards of the folder's manifest if it has one, else every shard in it by name."""
-    if (folder / MANIFEST_NAME).is_file():
-        return _require_some(Manifest(folder).shards, folder, "has no recorded games yet")
-    files = [f for f in sorted(folder.glob("*.npz")) if not f.name.startswith(PARTIAL_PREFIX)]
-    shards = [ShardFile(file) for file in files]
+    names = retried(lambda: list_folder(folder))
+    if MANIFEST_NAME in names:
+        listed = Manifest(folder, must_exist=True).shards
+        return _require_some(listed, folder, "has no recorded games yet")
+    files = [n for n in names if n.endswith(".npz") and not n.startswith(PARTIAL_PREFIX)]
+    shards = [ShardFile(folder / name) for name in files]
     return _require_some(shards, folder, "is neither a run nor a folder of shards (*.npz)")
 
 
@@ -78,5 +81,7 @@ def _read_named(shard: ShardFile) -> GameRecords:
     """The games of a file that the user named; ConfigError where it is no shard."""
     try:
         return shard.read()
+    except FileUnreadable:
+        raise
     except DataError as error:
         raise ConfigError(str(error)) from None

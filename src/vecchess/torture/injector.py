@@ -7,6 +7,7 @@ workers install it:
     TORTURE_FAULT="kill at shard 3"     at the third shard that a process is about to write
     "kill at any 57"                     at its 57th access to a file of the run
     "full at any 57 for 0.5"             from that access on the disk is full for 0.5 s
+    "estale at read shard 3 for 0.5"     from the third read on shards cannot be read for 0.5 s
 """
 
 import errno
@@ -34,10 +35,23 @@ POINTS = {
     "network": ("os.rename", re.compile(r"/nets/[^/]*$")),
     "any": ("", re.compile(r"/(games|inflight|live|nets)/|/[^/]*\.(jsonl?|toml)$|/\.lock$")),
 }
-"""Point -> audit event ("": each of them) and file."""
-ACTIONS = {"kill", "full", "broken", "readonly"}
-_ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.EROFS}
+"""Point of a write -> audit event ("": each of them) and file."""
+READ_POINTS = {
+    "read shard": ("open", re.compile(r"/games/[^./][^/]*\.npz$")),
+    "read manifest": ("open", re.compile(r"/games/manifest\.jsonl$")),
+    "read inflight": ("open", re.compile(r"/inflight/[^./][^/]*\.npz$")),
+    "read folder": ("os.listdir", re.compile(r"/(games|inflight)$")),
+    "read any": ("", re.compile(r"/(games|inflight)(/|$)|/run_id$")),
+}
+"""Point of a read -> the same."""
+_WRITE_ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.EROFS}
+_READ_ERRORS = {
+    name.lower(): getattr(errno, name) for name in ("EIO", "ESTALE", "EMFILE", "ENOENT", "EACCES")
+}
+_ERRORS = _WRITE_ERRORS | _READ_ERRORS
+ACTIONS = {"kill", *_ERRORS}
 _EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.mkdir"}
+_READ_EVENTS = {"open", "os.listdir", "os.scandir"}
 _FAULT = re.compile(r"(\w+) at ([\w ]+?) (\d+)(?: for ([\d.]+))?")
 
 
@@ -54,7 +68,8 @@ class Fault:
     def parse(cls, text: str) -> "Fault":
         """Read a fault's line; raises ConfigError for another text."""
         match = _FAULT.fullmatch(text)
-        if match is None or match[1] not in ACTIONS or match[2] not in POINTS:
+        points = READ_POINTS if match and match[1] in _READ_ERRORS else POINTS
+        if match is None or match[1] not in ACTIONS or match[2] not in points:
             raise ConfigError(f'{VARIABLE}="{text}" is no fault, like "kill at shard 3"')
         return cls(match[1], match[2], int(match[3]), float(match[4] or 0.0))
 
@@ -71,8 +86,11 @@ class Injector:
     ) -> None:
         """``folder``: only files below it count."""
         self._fault, self._folder, self._clock = fault, folder, clock
-        self._event, self._file = POINTS[fault.point]
-        self._seen = 0
+        self._is_read = fault.action in _READ_ERRORS
+        self._events = _READ_EVENTS if self._is_read else _EVENTS
+        self._event, self._file = (POINTS | READ_POINTS)[fault.point]
+        self.num_seen = 0
+        """Accesses of the point's kind so far."""
         self._until = 0.0
 
     def install(self) -> None:
@@ -81,15 +99,16 @@ class Injector:
 
     def on_audit_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Handle an audit event. Raises OSError where the disk is to fail."""
-        if event not in _EVENTS or (path := _path_of(event, arguments)) is None:
+        if event not in self._events or (path := _path_of(event, arguments)) is None:
             return
-        if not path.startswith(self._folder) or not _writes(event, arguments):
+        if not path.startswith(self._folder) or _writes(event, arguments) == self._is_read:
             return
-        if (not self._event or event == self._event) and self._file.search(path):
-            self._seen += 1
-            if self._seen == self._fault.number:
+        is_here = (not self._event or event == self._event) and self._file.search(path) is not None
+        if is_here:
+            self.num_seen += 1
+            if self.num_seen == self._fault.number:
                 self._trigger()
-        if self._clock() < self._until:
+        if (is_here or not self._is_read) and self._clock() < self._until:
             number = _ERRORS[self._fault.action]
             raise OSError(number, os.strerror(number), path)
 
@@ -114,7 +133,7 @@ def _path_of(event: str, arguments: tuple[Any, ...]) -> str | None:
 
 def _writes(event: str, arguments: tuple[Any, ...]) -> bool:
     if event != "open":
-        return True
+        return event not in _READ_EVENTS
     mode, flags = arguments[1], arguments[2]
     if isinstance(mode, str):
         return any(letter in mode for letter in "wax+")

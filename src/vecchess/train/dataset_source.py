@@ -83,7 +83,7 @@ class DatasetSource:
     def _spec(self, step: int, seed: int, first: int, end: int) -> BatchSpec:
         config, rows = self._config, self._config.batch_size // self._ranks.world_size
         return BatchSpec(
-            num_shards=self._num_shards,
+            source_end=self._num_shards,
             seed=seed,
             step=step,
             batch_size=config.batch_size,

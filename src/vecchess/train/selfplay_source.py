@@ -32,12 +32,11 @@ def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
     return SelfplayConfig(net=net, games=config.games_per_iter, **shared)
 
 
-class ShardSpan(NamedTuple):
-    """The shards of one machine's part of a generation."""
+class GameSpan(NamedTuple):
+    """One machine's part of a generation: the games from ``first`` to ``end`` - 1."""
 
-    first_shard: int
-    end_shard: int
-    """By the lines of the machine's manifest."""
+    first: int
+    end: int
     positions: int
     """Plies to learn from."""
 
@@ -61,8 +60,8 @@ class SelfplaySource:
         self._config, self._run, self._ranks = config, run, ranks
         self._stop, self._supervisor = stop, supervisor
         self._num_reference_shards = num_reference_shards
-        self._history: list[list[ShardSpan]] = []
-        """Of every generation so far, each machine's shards."""
+        self._history: list[list[GameSpan]] = []
+        """Of every generation so far, each machine's games."""
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
         """Play the generation, on all machines; None where a stop was requested."""
@@ -72,17 +71,17 @@ class SelfplaySource:
         parts = [part for part in self._ranks.gather_object(part) if part]
         if len(parts) < self._ranks.num_nodes:
             return None
-        self._history.append([ShardSpan(*part["span"]) for part in parts])
+        self._history.append([GameSpan(*part["span"]) for part in parts])
         return self._plan(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
-        """Shards of every generation, as [first, end, positions] by machine, and of references."""
+        """Every generation's games, as [first, end, positions] by machine, and reference shards."""
         history = [[list(span) for span in spans] for spans in self._history]
         return {"history": history, "reference_shards": self._num_reference_shards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume after the generations of ``state``."""
-        self._history = [[ShardSpan(*span) for span in spans] for spans in state["history"]]
+        self._history = [[GameSpan(*span) for span in spans] for spans in state["history"]]
         self._num_reference_shards = state["reference_shards"]
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
@@ -98,34 +97,19 @@ class SelfplaySource:
     def _play(self, supervisor: Supervisor, iteration: int) -> dict[str, Any]:
         """This machine's part as JSON values; none where a stop was requested, here or on another
         machine."""
-        first_shard = self._node_spans()[-1].end_shard if self._history else 0
         net, numbers = latest_net(self._run).file, self.numbers(iteration)
         result = supervisor.play(str(net), numbers, self._heartbeat)
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
             return {}
-        end_shard, stats = self._find_recorded(first_shard, len(numbers))
+        stats = result.stats
         positions = stats.searched_plies or sum(stats.time_steps.values())
         return {
-            "span": ShardSpan(first_shard, end_shard, positions),
+            "span": GameSpan(numbers.start, numbers.stop, positions),
             "seconds": result.seconds,
             "load": result.throughput.to_dict(),
             "stats": stats.to_dict(),
         }
-
-    def _find_recorded(self, first_shard: int, num_games: int) -> tuple[int, GameStats]:
-        """The end of a generation's shards, and statistics of their games.
-
-        The manifest may list later shards: a run that goes back to a checkpoint does not play its
-        games again.
-        """
-        end, stats = first_shard, GameStats()
-        for entry in self._run.manifest().entries[first_shard:]:
-            if stats.games >= num_games:
-                break
-            stats.add(entry.stats)
-            end += 1
-        return end, stats
 
     def _heartbeat(self) -> str:
         """The heart-beat while this machine plays; the reason of a stop, or ""."""
@@ -140,7 +124,7 @@ class SelfplaySource:
             if beat.stop or beat.all_done:
                 return
 
-    def _node_spans(self) -> list[ShardSpan]:
+    def _node_spans(self) -> list[GameSpan]:
         return [spans[self._ranks.node] for spans in self._history]
 
     def _plan(self, newest: list[dict[str, Any]], steps_before: int) -> IterationPlan:
@@ -160,8 +144,9 @@ class SelfplaySource:
                 batch_size=config.batch_size,
                 first_row=self._ranks.rank * (config.batch_size // self._ranks.world_size),
                 num_rows=config.batch_size // self._ranks.world_size,
-                first_shard=node_spans[oldest].first_shard,
-                num_shards=node_spans[-1].end_shard,
+                source_first=node_spans[oldest].first,
+                source_end=node_spans[-1].end,
+                source_games=sum(span.end - span.first for span in node_spans[oldest:]),
                 in_epochs=config.is_on_policy,
                 mirror=config.mirror,
                 reference_share=config.data_share if config.data else 0.0,

@@ -2,23 +2,22 @@
 
 import time
 
-from vecchess.store.shard import ShardFile
-from vecchess.train.data.replay_window import GivenShards
+from vecchess.train.data.replay_window import GivenShards, ShardPart
 
 
 class DeadShards(GivenShards):
     """As if a disk did not answer."""
 
-    def first(self, num_shards: int) -> list[ShardFile]:
+    def parts(self, first: int, end: int, num_games: int | None = None) -> list[ShardPart]:
         time.sleep(300)
-        return super().first(num_shards)
+        return super().parts(first, end, num_games)
 
 
 class SlowShards(GivenShards):
     """As if reading took long: 1.5 seconds of work before the shards are there."""
 
-    def first(self, num_shards: int) -> list[ShardFile]:
-        end = time.process_time() + 1.5
-        while time.process_time() < end:
+    def parts(self, first: int, end: int, num_games: int | None = None) -> list[ShardPart]:
+        busy_until = time.process_time() + 1.5
+        while time.process_time() < busy_until:
             pass
-        return super().first(num_shards)
+        return super().parts(first, end, num_games)

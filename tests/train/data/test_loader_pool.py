@@ -65,9 +65,9 @@ def test_reference_games_are_spread_evenly(folder) -> None:
     own = GivenShards([folder / f"{index}.npz" for index in (0, 1)])
     others = GivenShards([folder / f"{index}.npz" for index in (2, 3)])
     with LoaderPool(own, SharedBuffers(32), reference=others) as loader:
-        (pure,) = loader.batches(specs(1, num_shards=2))
-        (batch,) = loader.batches(specs(1, num_shards=2, **mixed))
-        (half,) = loader.batches(specs(1, num_shards=2, first_row=16, **mixed))
+        (pure,) = loader.batches(specs(1, source_end=2))
+        (batch,) = loader.batches(specs(1, source_end=2, **mixed))
+        (half,) = loader.batches(specs(1, source_end=2, first_row=16, **mixed))
     is_other = np.zeros(32, bool)
     is_other[replace(specs(1)[0], **mixed).reference_rows] = True
     assert is_other.sum() == 9
@@ -76,10 +76,10 @@ def test_reference_games_are_spread_evenly(folder) -> None:
     assert equal(batch.map(lambda column: column[kept]), pure.map(lambda column: column[kept]))
     assert equal(batch.map(lambda column: column[16:]), half)
     with LoaderPool(others, SharedBuffers(4000)) as loader:
-        (all_of_them,) = loader.batches(specs(1, num_shards=2, batch_size=4000, mirror=False))
+        (all_of_them,) = loader.batches(specs(1, source_end=2, batch_size=4000, mirror=False))
     known = {row.tobytes() for row in all_of_them.planes.numpy()}
     with LoaderPool(own, SharedBuffers(32), reference=others) as loader:
-        (unmirrored,) = loader.batches(specs(1, num_shards=2, mirror=False, **mixed))
+        (unmirrored,) = loader.batches(specs(1, source_end=2, mirror=False, **mixed))
     assert all(row.tobytes() in known for row in unmirrored.planes.numpy()[is_other])
 
 
@@ -174,18 +174,18 @@ def test_errors_in_games_come_back_from_processes(folder) -> None:
         assert len(lines) == 1
         assert "2.npz" in lines[0]
         with pytest.raises(DataError, match="4 shards, not 9") as caught:
-            list(loader.batches(specs(1, num_shards=9)))
+            list(loader.batches(specs(1, source_end=9)))
         assert "\n" not in str(caught.value)
         with pytest.raises(DataError, match="no positions to learn from"):
-            list(loader.batches(specs(1, num_shards=0)))
+            list(loader.batches(specs(1, source_end=0)))
 
 
 def test_a_manifest_may_grow(tmp_path, folder) -> None:
     with (
         LoaderPool(ManifestShards(tmp_path / "none yet"), SharedBuffers(32)) as loader,
-        pytest.raises(DataError, match="lists 0 shards, not 4"),
+        pytest.raises(DataError, match="lists 0 games from 0 to 3, not 4"),
     ):
-        list(loader.batches(specs(1)))
+        list(loader.batches(specs(1, source_games=4)))
 
 
 def test_columns_own_the_memory_they_lie_in(folder) -> None:

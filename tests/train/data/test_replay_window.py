@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from vecchess.errors import ConfigError, DataError
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, empty_search_columns
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 from vecchess.train.data import shard_block
 from vecchess.train.data.collate import collate, make_samples
 from vecchess.train.data.replay_window import (
@@ -64,7 +64,7 @@ def folder(tmp_path: Path, parts: list[GameRecords]) -> Path:
     manifest = Manifest(tmp_path)
     for index, part in enumerate(parts):
         sha256 = write_shard(tmp_path / f"{index}.npz", part)
-        manifest.append(ShardEntry(f"{index}.npz", sha256, GameStats.of(part)))
+        manifest.append(ShardEntry.of(f"{index}.npz", sha256, part))
     return tmp_path
 
 
@@ -80,14 +80,14 @@ def planes_in(parts: list[GameRecords]) -> np.ndarray:
 
 def test_everything_in_order(folder, parts) -> None:
     window = ReplayWindow(ManifestShards(folder))
-    window.update(4)
+    window.update(8)
     assert np.array_equal(planes_of(window), planes_in(parts[:4]))
-    window.update(SHARDS)
+    window.update(2 * SHARDS)
     assert np.array_equal(planes_of(window), planes_in(parts))
-    window.update(5, first_shard=3)
+    window.update(10, 6, num_games=4)
     assert np.array_equal(planes_of(window), planes_in(parts[3:5]))
-    with pytest.raises(DataError, match="lists 6 shards, not 7"):
-        window.update(7)
+    with pytest.raises(DataError, match=r"lists 12 games from 0 to 13, not 14"):
+        window.update(14, num_games=14)
 
 
 def test_the_shard_that_a_game_is_in_does_not_matter(records, folder, parts, tmp_path) -> None:
@@ -98,53 +98,68 @@ def test_the_shard_that_a_game_is_in_does_not_matter(records, folder, parts, tmp
     for index, taken in enumerate(np.split(order, [5, 6])):
         part = records.take(taken)
         sha256 = write_shard(other / f"{index}.npz", part)
-        manifest.append(ShardEntry(f"{index}.npz", sha256, GameStats.of(part)))
+        manifest.append(ShardEntry.of(f"{index}.npz", sha256, part))
     window = ReplayWindow(ManifestShards(other))
-    window.update(3)
+    window.update(12)
+    assert np.array_equal(planes_of(window), planes_in(parts))
+    window.update(9, 3)
+    in_part = records.take(np.arange(3, 9))
+    assert np.array_equal(planes_of(window), planes_in([in_part]))
+
+
+def test_shards_may_be_joined_while_a_window_moves(records, folder, parts) -> None:
+    """Another process rewrites the manifest; what is asked for are games, not files."""
+    window, plain = ReplayWindow(ManifestShards(folder)), ReplayWindow(ManifestShards(folder))
+    window.update(6, 2)
+    sha256 = write_shard(folder / "joined.npz", records.take(np.arange(10)))
+    joined = ShardEntry.of("joined.npz", sha256, records.take(np.arange(10)))
+    manifest = Manifest(folder)
+    manifest.replace([joined, *manifest.entries[5:]])
+    for index in range(5):
+        (folder / f"{index}.npz").unlink()
+    for end, first in ((8, 2), (12, 4), (12, 0)):
+        window.update(end, first, end - first)
+        plain.update(end, first, end - first)
+        assert np.array_equal(planes_of(window), planes_of(plain))
     assert np.array_equal(planes_of(window), planes_in(parts))
 
 
 def test_older_shards_are_dropped(folder, parts) -> None:
     grown, fresh = ReplayWindow(ManifestShards(folder)), ReplayWindow(ManifestShards(folder))
     for num in range(1, SHARDS + 1):
-        grown.update(num, max(num - 2, 0))
+        grown.update(2 * num, max(2 * num - 4, 0))
         assert len(grown.table) == min(num, 2)
-    fresh.update(SHARDS, SHARDS - 2)
+    fresh.update(2 * SHARDS, 2 * SHARDS - 4)
     assert np.array_equal(planes_of(grown), planes_of(fresh))
 
 
-def test_bad_shards_are_set_aside(folder, parts) -> None:
+def test_a_damaged_shard_is_left_out_where_it_is(folder, parts) -> None:
+    """It is in the manifest, so nothing renames it; it is reported once."""
     (folder / "1.npz").write_bytes(b"no shard")
-    (folder / "3.npz").unlink()
     lines: list[str] = []
     window = ReplayWindow(ManifestShards(folder), report_line=lines.append)
-    window.update(SHARDS)
-    good = [parts[i] for i in (0, 2, 4, 5)]
+    window.update(2 * SHARDS)
+    good = [parts[i] for i in (0, 2, 3, 4, 5)]
     assert np.array_equal(planes_of(window), planes_in(good))
-    assert (folder / "1.npz.set-aside").exists()
-    assert not (folder / "1.npz").exists()
-    assert sorted("1.npz" in line for line in lines) == [False, True]
-    assert all("\n" not in line for line in lines)
-    window.update(5)
-    window.update(SHARDS)
-    assert len(lines) == 2
-    again = ReplayWindow(ManifestShards(folder), report_line=lines.append)
-    again.update(SHARDS)
-    assert np.array_equal(planes_of(again), planes_in(good))
-    assert sum("1.npz" in line for line in lines) == 1
+    assert (folder / "1.npz").read_bytes() == b"no shard"
+    assert ["1.npz" in line for line in lines] == [True]
+    window.update(10)
+    window.update(2 * SHARDS)
+    assert len(lines) == 1
 
 
-def test_games_that_break_the_rules_are_set_aside(folder, parts) -> None:
-    bad = parts[0].take(np.arange(2))
+def test_games_that_break_the_rules_are_left_out(folder, parts, records) -> None:
+    bad = records.take(np.arange(2))
+    bad = replace(bad, numbers=bad.numbers + 2 * SHARDS)
     bad.action[4] = 4671  # no game begins with such a promotion
     manifest = Manifest(folder)
     sha256 = write_shard(folder / "bad.npz", bad)
-    manifest.append(ShardEntry("bad.npz", sha256, GameStats.of(bad)))
+    manifest.append(ShardEntry.of("bad.npz", sha256, bad))
     lines: list[str] = []
     window = ReplayWindow(ManifestShards(folder), report_line=lines.append)
-    window.update(SHARDS + 1)
+    window.update(2 * SHARDS + 2)
     assert len(window.table) == SHARDS
-    assert "game 0: the move recorded at ply 4 is illegal" in lines[0]
+    assert "game 12: the move recorded at ply 4 is illegal" in lines[0]
 
 
 def test_plies_to_learn_from(records) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 
 from vecchess.errors import DataError
 from vecchess.runtime.reporting import ReportLine, no_report
-from vecchess.store.id_set import Ids, IdSet, Range
+from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.shard import NO_RUN, read_numbers, read_shard
+from vecchess.store.shard import NO_RUN
 from vecchess.store.stats import GameStats
 
 MAX_RANGES = 256
@@ -24,19 +24,16 @@ class GameLedger:
     def __init__(
         self, manifest: Manifest, run_id: str = NO_RUN, report_line: ReportLine = no_report
     ) -> None:
-        """Read what is recorded, and adopt shards that a lost parent did not record. No target.
+        """Adopt shards that a lost parent did not record. No target; no recorded shard is opened.
 
         ``run_id``: shards of another run are set aside; ``report_line`` gets a line for each.
+        Raises FileUnreadable where a recorded shard is missing, or one to adopt cannot be read.
         """
         self._manifest = manifest
         self._run_id, self._report_line = run_id, report_line
-        self._spans: list[Range] = []
-        ids = [self._ids_in(entry) for entry in manifest.entries]
-        for part in ids:
-            self._append_span(part)
-        self._recorded = IdSet.of(np.concatenate([np.empty(0, np.int64), *ids]))
-        for _, adopted in self._adopt():
-            self._mark(adopted)
+        manifest.check_files()
+        for _ in self._adopt():
+            pass
         self._target = IdSet()
         self._open = IdSet()
         self._with_worker: dict[int, IdSet] = {}
@@ -66,7 +63,7 @@ class GameLedger:
     @property
     def missing(self) -> IdSet:
         """The games of the target that are not recorded."""
-        return self._target - self._recorded
+        return self._target - self._manifest.ids
 
     def open(self, target: IdSet) -> None:
         """Make the games ``target`` the target: those recorded stay so, the others are open.
@@ -77,13 +74,16 @@ class GameLedger:
         self._target = target
         self._open = self.missing
         self.stats = GameStats()
-        for entry, span in zip(self._manifest.entries, self._spans, strict=True):
-            if IdSet([span]) & target:
+        if not self._manifest.ids - target:
+            self.stats.add(self._manifest.stats)
+            return
+        for entry in self._manifest.entries_with(*target.span):
+            if entry.ids & target:
                 self.stats.add(self._stats_in_target(entry))
 
     def has_missing(self, ids: Ids) -> bool:
         """Whether one of ``ids``, int64[K], is not recorded, in the target or not."""
-        return not self._recorded.contains(ids).all()
+        return not self._manifest.ids.contains(ids).all()
 
     def assign(self, worker: int, count: int) -> IdSet:
         """Give up to ``count`` open games to ``worker``; returns their ids."""
@@ -96,60 +96,38 @@ class GameLedger:
         """The games that ``worker`` has."""
         return self._with_worker.get(worker, IdSet())
 
-    def record(self, worker: int, entry: ShardEntry, ids: IdSet) -> None:
-        """Record a shard that ``worker`` reports to hold the games ``ids``.
+    def record(self, worker: int, entry: ShardEntry) -> None:
+        """Record a shard that ``worker`` has written.
 
-        Raises DataError where these are not games that the worker was given.
+        Raises DataError where its games are not games that the worker was given.
         """
         assigned = self.assigned_to(worker)
-        if len(ids) != entry.stats.games or ids - assigned:
+        if entry.ids - assigned:
             raise DataError(f"{entry.file} does not hold the games that its worker was given")
         self._manifest.append(entry)
-        self._with_worker[worker] = assigned - ids
+        self._with_worker[worker] = assigned - entry.ids
         self.stats.add(entry.stats)
-        self._mark(ids.ids)
 
     def release(self, worker: int, shard_prefix: str) -> int:
         """Take back what a dead ``worker`` left unfinished; returns how many games that is.
 
-        Shards it wrote and could not report are recorded. Raises DataError where the manifest
-        cannot be written: what is left can be taken back later.
+        Shards it wrote and could not report are recorded. Raises DataError where one cannot be
+        read, or the manifest not be written: what is left can be taken back later.
         """
-        for entry, ids in self._adopt(shard_prefix):
-            self._mark(ids)
+        for entry in self._adopt(shard_prefix):
             self.stats.add(self._stats_in_target(entry))
-            self._with_worker[worker] = self.assigned_to(worker) - IdSet.of(ids)
+            self._with_worker[worker] = self.assigned_to(worker) - entry.ids
         unfinished = self._with_worker.pop(worker, IdSet())
         self._open |= unfinished
         return len(unfinished)
 
-    def _adopt(self, prefix: str = "") -> Iterator[tuple[ShardEntry, Ids]]:
-        return self._manifest.adopt(self._has_recorded, prefix, self._run_id, self._report_line)
-
-    def _has_recorded(self, ids: Ids) -> bool:
-        return bool(self._recorded.contains(ids).any())
-
-    def _ids_in(self, entry: ShardEntry) -> Ids:
-        """The ids of a shard's games; none where it cannot be read any more, or was set aside:
-        one bad file does not end a run, its games are played again when they are wanted."""
-        try:
-            return read_numbers(self._manifest.folder / entry.file)
-        except DataError:
-            return np.empty(0, np.int64)
+    def _adopt(self, prefix: str = "") -> Iterator[ShardEntry]:
+        return self._manifest.adopt(prefix, self._run_id, self._report_line)
 
     def _stats_in_target(self, entry: ShardEntry) -> GameStats:
         """Counts of those games of a shard that belong to the target."""
-        inside = self._target.contains(read_numbers(self._manifest.folder / entry.file))
-        if inside.all():
+        if not entry.ids - self._target:
             return entry.stats
-        records = read_shard(self._manifest.folder / entry.file, entry.sha256)
+        records = self._manifest.shard(entry).read()
+        inside = self._target.contains(records.numbers)
         return GameStats.of(records.take(np.flatnonzero(inside)))
-
-    def _mark(self, ids: Ids) -> None:
-        """Note a shard's games as recorded."""
-        self._recorded |= IdSet.of(ids)
-        self._append_span(ids)
-
-    def _append_span(self, ids: Ids) -> None:
-        """Note the span that a shard's ids lie in: one for each entry of the manifest."""
-        self._spans.append((int(ids.min()), int(ids.max()) + 1) if len(ids) else (0, 0))

@@ -51,15 +51,15 @@ class WorkAssigner:
         self._net = ""
         self._meters: dict[int, ThroughputMeter] = {}
         self._deaths: Counter[int] = Counter()
-        self._unrecorded: list[tuple[int, ShardEntry, IdSet]] = []
-        """Shards that wait for room in the manifest, with the worker and the games of each."""
+        self._unrecorded: list[tuple[int, ShardEntry]] = []
+        """Shards that wait for room in the manifest, each with its worker."""
         waiting = "what workers have written is recorded when there is room"
         self._retry = FullDiskRetry(report_line, lambda: waiting, "shards are recorded")
 
     @property
     def num_unrecorded(self) -> int:
         """Games of shards that are written but not recorded: the disk is full."""
-        return sum(entry.stats.games for _, entry, _ in self._unrecorded)
+        return sum(entry.stats.games for _, entry in self._unrecorded)
 
     def overall_throughput(self) -> Throughput:
         """Throughput of all workers together, since the generation began."""
@@ -88,7 +88,7 @@ class WorkAssigner:
             if worker.is_alive:
                 worker.begin_generation(self._net)
             else:
-                self._reap(worker, self.pool.reason_of_death(worker))
+                self._reap(worker, worker.reason_of_death())
         needed = min(len(self._devices), self.ledger.num_open)
         for index in range(needed):
             if index not in self.pool.workers:
@@ -121,8 +121,7 @@ class WorkAssigner:
             self._replenish(worker, message)
         elif kind == "shard":
             entry = ShardEntry.from_dict(message["entry"])
-            ids = IdSet((first, end) for first, end in message["ranges"])
-            self._unrecorded.append((index, entry, ids))
+            self._unrecorded.append((index, entry))
             self._record_shards()
             worker.recorded += entry.stats.games
             self._deaths[index] = 0
@@ -199,11 +198,7 @@ class WorkAssigner:
             self._report_line(f"{worker.name} goes on with {slots:,} slots")
         if "traceback" in failure:
             self._report_line(str(failure["traceback"]).rstrip())
-        if failure.get("killed_for_memory") and (share := self.pool.halve_share(worker.plan)):
-            games = f"{share.games:,} games at a time and {share.slots:,} slots"
-            self._report_line(f"{worker.name} goes on with {games}")
-        else:
-            self._deaths[index] += 1
+        self._deaths[index] += 1
         if self._deaths[index] >= MAX_FRUITLESS_DEATHS:
             raise WorkerDied(f"{worker.name} died {self._deaths[index]} times in a row: {reason}")
         self.restarts += 1

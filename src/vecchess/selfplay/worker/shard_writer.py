@@ -18,15 +18,13 @@ from time import monotonic
 from vecchess.runtime.full_disk import FullDiskRetry
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
-from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.shard import NO_RUN, write_shard
-from vecchess.store.stats import GameStats
 
 MOST_UNWRITTEN = 1 << 20
 """Plies: play that is faster than writing pauses once so many wait. A shard is written with half of
 them, however few games that is, so that play need not wait for the interval."""
-OnShard = Callable[[ShardEntry, IdSet], object]
+OnShard = Callable[[ShardEntry], object]
 
 
 class WriterCommand(Enum):
@@ -49,7 +47,7 @@ class ShardWriter:
         report_line: ReportLine,
         run_id: str = NO_RUN,
     ) -> None:
-        """Files are named ``prefix-NNNNNN.npz``; ``on_shard(entry, ids)`` follows each write.
+        """Files are named ``prefix-NNNNNN.npz``; ``on_shard(entry)`` follows each write.
 
         ``report_line`` gets a line when games wait for a full disk, and when they no longer do.
         """
@@ -142,8 +140,7 @@ class ShardWriter:
         self.plies_written += len(records.action)
         self._num_written += 1
         self._last_write = monotonic()
-        entry = ShardEntry(name, sha256, GameStats.of(records))
-        self._on_shard(entry, IdSet.of(records.numbers))
+        self._on_shard(ShardEntry.of(name, sha256, records))
         return_freed_memory()
 
 

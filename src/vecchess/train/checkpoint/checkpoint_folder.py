@@ -7,10 +7,10 @@
 import re
 from pathlib import Path
 
-from vecchess.errors import DataError
+from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, path_write_error, write_atomically
 from vecchess.runtime.reporting import ReportLine
-from vecchess.safe_parse import open_regular
+from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint
 
 NAME = re.compile(r"(\d{6,})-(\d{9,})\.safetensors")
@@ -51,12 +51,15 @@ class CheckpointFolder:
         """The content of the newest checkpoint that is whole; None where there are no checkpoints.
 
         ``report_line`` gets a line about each damaged one that was skipped. Raises DataError where
-        there are checkpoints but none is whole: the user decides whether to begin anew.
+        there are checkpoints but none is whole: the user decides whether to begin anew; and
+        FileUnreadable where one cannot be read.
         """
         files = self._files()
         for file in reversed(files):
             try:
                 return _read_whole(file)
+            except FileUnreadable:
+                raise
             except DataError as error:
                 report_line(f"{error}; taking the one before it")
         if files:
@@ -68,7 +71,8 @@ class CheckpointFolder:
 
     def _files(self) -> list[Path]:
         """All checkpoints, the newest last."""
-        files = [file for file in self.path.glob("*") if NAME.fullmatch(file.name)]
+        names = retried(lambda: list_folder(self.path))
+        files = [self.path / name for name in names if NAME.fullmatch(name)]
         return sorted(files, key=_progress)
 
     def _make_room(self) -> None:
@@ -95,11 +99,10 @@ class CheckpointFolder:
 def _read_whole(file: Path) -> bytes:
     """The content of a checkpoint; raises DataError where it is damaged or of a newer vecchess."""
     try:
-        with open_regular(file) as opened:
-            data = opened.read()
+        data = retried(lambda: read_file(file))
         decode_checkpoint(data)
-    except OSError as error:
-        raise DataError(f"cannot read the checkpoint {file}: {error.strerror}") from None
+    except FileUnreadable:
+        raise
     except DataError as error:
         raise DataError(f"checkpoint {file}: {error}") from None
     return data

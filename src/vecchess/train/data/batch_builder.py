@@ -58,7 +58,7 @@ class BatchBuilder:
 
     def _fill(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> None:
         window = self._window
-        window.update(spec.num_shards, spec.first_shard)
+        window.update(spec.source_end, spec.source_first, spec.source_games)
         if not spec.rows:
             return
         blocks, plies = self._find(window, spec.draw)

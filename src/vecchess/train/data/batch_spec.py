@@ -27,8 +27,9 @@ _MOST = 2**31
 class BatchSpec:
     """What one batch, or one rank's part of it, is made of."""
 
-    num_shards: int
-    """Shards of the source that exist for this batch: the first so many."""
+    source_end: int
+    """What the source has from here on does not count: games by number, or shards, see
+    ``ShardSource``."""
     seed: int
     step: int
     """Update of the run, 0 first; (seed, step, row) decides a draw."""
@@ -37,8 +38,11 @@ class BatchSpec:
     first_row: int = 0
     num_rows: int | None = None
     """This part is rows ``first_row`` on, so many; None: all that are left."""
-    first_shard: int = 0
-    """Shards before it are not in the window: an on-policy step learns from its own games alone."""
+    source_first: int = 0
+    """What the source has before is not in the window: an on-policy step learns from its own games
+    alone."""
+    source_games: int | None = None
+    """Games that the source has in between; None: any number."""
     first_position: int = 0
     """Positions of the window before it are not drawn."""
     end_position: int | None = None

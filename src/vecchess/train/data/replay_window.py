@@ -5,46 +5,65 @@ the same shards draws from the same positions.
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import DataError
+from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.shard_writer import return_freed_memory
+from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest
+from vecchess.store.records import GameRecords
 from vecchess.store.shard import ShardFile
 from vecchess.store.sources import find_shards
 from vecchess.train.data.shard_block import ShardBlock, address_table
 
 
+class ShardPart(NamedTuple):
+    """The games of a shard with numbers from ``first`` to ``end`` - 1."""
+
+    shard: ShardFile
+    first: int = 0
+    end: int = 1 << 62
+
+    def read(self) -> GameRecords:
+        """Its games. Raises as ``ShardFile.read``."""
+        records = self.shard.read()
+        rows = np.flatnonzero((records.numbers >= self.first) & (records.numbers < self.end))
+        return records if len(rows) == records.num_games else records.take(rows)
+
+
 class ManifestShards:
-    """The shards that the manifest of a run's ``games`` folder lists, as they are added."""
+    """The games that the manifest of a run's ``games`` folder lists, by their numbers. The manifest
+    may grow, and be replaced by one that lists the same games in other shards."""
 
     def __init__(self, folder: Path) -> None:
         """Nothing is read yet; the manifest may still grow."""
         self._folder = folder
-        self._shards: list[ShardFile] = []
+        self._manifest: Manifest | None = None
 
-    def first(self, num_shards: int) -> list[ShardFile]:
-        """The shards of the manifest's first lines."""
-        if num_shards > len(self._shards):
-            self._shards = Manifest(self._folder).shards
-        if num_shards > len(self._shards):
+    def parts(self, first: int, end: int, num_games: int | None = None) -> list[ShardPart]:
+        """The games with numbers from ``first`` to ``end`` - 1, ``num_games`` of them.
+
+        Raises DataError where the manifest lists another number of them (None: any will do), is
+        damaged, or cannot be read.
+        """
+        wanted = IdSet([(first, end)])
+        self._manifest = manifest = self._manifest or Manifest(self._folder)
+        manifest.refresh()
+        if num_games not in (None, found := len(manifest.ids & wanted)):
             raise DataError(
-                f"the manifest in {self._folder} lists {len(self._shards)} shards, not {num_shards}"
+                f"{manifest.path} lists {found:,} games from {first:,} to {end - 1:,}, "
+                f"not {num_games:,}: is it this run's?"
             )
-        return self._shards[:num_shards]
-
-    def set_aside(self, shard: ShardFile, reason: str) -> str:
-        """Rename the shard, so that it is not read again; "" where another process has."""
-        if shard.set_aside_path.exists():
-            return ""
-        try:
-            shard.path.rename(shard.set_aside_path)
-        except OSError:
-            return f"a shard is left out: {reason}"
-        return f"a shard is set aside as {shard.set_aside_path.name}: {reason}"
+        entries = [each for each in manifest.entries_with(first, end) if each.ids & wanted]
+        spans = [entry.ids.span for entry in entries]
+        return [
+            ShardPart(manifest.shard(entry), max(first, span[0]), min(end, span[1]))
+            for entry, span in zip(entries, spans, strict=True)
+        ]
 
 
 class GivenShards:
@@ -58,19 +77,16 @@ class GivenShards:
         """The number of shards."""
         return len(self._shards)
 
-    def first(self, num_shards: int) -> list[ShardFile]:
-        """The first shards, in the order of the places."""
-        if num_shards > len(self._shards):
-            raise DataError(f"there are {len(self._shards)} shards, not {num_shards}")
-        return self._shards[:num_shards]
-
-    def set_aside(self, shard: ShardFile, reason: str) -> str:
-        """Leave the shard where it is: another run owns it (decision 83)."""
-        return f"a shard is left out: {reason}"
+    def parts(self, first: int, end: int, num_games: int | None = None) -> list[ShardPart]:
+        """Shards ``first`` to ``end`` - 1, in the order of the places. Raises DataError where there
+        are fewer."""
+        if end > len(self._shards):
+            raise DataError(f"there are {len(self._shards)} shards, not {end}")
+        return [ShardPart(shard) for shard in self._shards[first:end]]
 
 
 ShardSource = ManifestShards | GivenShards
-"""An ordered list of shards, which may grow."""
+"""Games in an order: those of a run by their numbers, those of given places by their shards."""
 
 
 class ReplayWindow:
@@ -88,22 +104,23 @@ class ReplayWindow:
         self._trace = trace
         self._report_line = report_line
         self._held = (0, 0)
-        self._bad: set[int] = set()
-        self._hold({}, [])
+        self._kept: dict[ShardPart, ShardBlock | None] = {}
+        """The block of each part in the window; None where it is bad."""
+        self._hold([], [])
 
-    def _hold(self, blocks: dict[int, ShardBlock], folders: list[Path]) -> None:
-        """Replace the content by ``blocks``, by number of the shard, each from one of ``folders``.
+    def _hold(self, blocks: list[ShardBlock], folders: list[Path]) -> None:
+        """Replace the content by ``blocks``, each from one of ``folders``.
 
         ``_games``: int64[G, 5], a row of ``_games_of`` for each game, in order; ``_ends``: int64[G]
         position behind the last of each game.
         """
         self._blocks = blocks
-        self.table = address_table(list(blocks.values()))
+        self.table = address_table(blocks)
         """int64[blocks, columns], for ``collate``; valid until the next update."""
         ranks = {folder: rank for rank, folder in enumerate(dict.fromkeys(folders))}
         parts = [
             _games_of(block, row, ranks[folder])
-            for row, (block, folder) in enumerate(zip(blocks.values(), folders, strict=True))
+            for row, (block, folder) in enumerate(zip(blocks, folders, strict=True))
         ]
         games = np.concatenate([np.zeros((0, 5), np.int64), *parts])
         self._games = games[np.lexsort((games[:, 1], games[:, 0]))]
@@ -111,23 +128,27 @@ class ReplayWindow:
         self.num_positions = int(self._ends[-1]) if len(games) else 0
         """Positions to learn from."""
 
-    def update(self, num_shards: int, first_shard: int = 0) -> None:
-        """Hold shards ``first_shard`` .. ``num_shards`` - 1 of the source, and no others.
+    def update(self, end: int, first: int = 0, num_games: int | None = None) -> None:
+        """Hold what the source has from ``first`` to ``end`` - 1, and nothing else.
 
-        Raises DataError where the source has fewer. A bad shard is reported and counts as empty.
+        num_games: see ``ManifestShards.parts``. Raises DataError where the source has less, and
+        FileUnreadable where a shard cannot be read. A bad shard is reported and counts as empty.
         """
-        if (num_shards, first_shard) == self._held:
+        if (first, end) == self._held:
             return
-        shards = self._source.first(num_shards)
-        blocks = {}
-        for index in range(first_shard, num_shards):
-            block = self._blocks.get(index) or self._read(index, shards[index])
-            if block is not None and len(block.trainable):
-                blocks[index] = block
-        has_dropped = bool(self._blocks.keys() - blocks.keys())
-        self._hold(blocks, [shards[index].path.parent for index in blocks])
-        self._held = (num_shards, first_shard)
-        if has_dropped:
+        parts, before = self._source.parts(first, end, num_games), self._kept
+        self._kept = {
+            part: before[part] if part in before else self._read(part)
+            for part in dict.fromkeys(parts)
+        }
+        held = [
+            (block, part.shard.path.parent)
+            for part in parts
+            if (block := self._kept[part]) is not None and len(block.trainable)
+        ]
+        self._hold([block for block, _ in held], [folder for _, folder in held])
+        self._held = (first, end)
+        if before.keys() - self._kept.keys():
             return_freed_memory()
 
     def find(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -135,22 +156,20 @@ class ReplayWindow:
         game = np.searchsorted(self._ends, positions, side="right")
         _, _, rows, firsts, counts = self._games[game].T
         places = firsts + positions - (self._ends[game] - counts)
-        blocks = list(self._blocks.values())
+        blocks = self._blocks
         plies = [blocks[row].trainable[place] for row, place in zip(rows, places, strict=True)]
         return np.ascontiguousarray(rows), np.array(plies, np.int64)
 
-    def _read(self, index: int, shard: ShardFile) -> ShardBlock | None:
-        """The games of a shard; None where it is bad, now or before."""
-        if index in self._bad:
-            return None
+    def _read(self, part: ShardPart) -> ShardBlock | None:
+        """The games of a part; None where its shard is bad, which is reported."""
         try:
-            return ShardBlock.of(shard.read(), self._trace)
+            return ShardBlock.of(part.read(), self._trace)
+        except FileUnreadable:
+            raise
         except DataError as error:
-            self._bad.add(index)
-            text = str(error)
-            reason = text if str(shard.path) in text else f"{shard.path}: {text}"
-            if line := self._source.set_aside(shard, reason):
-                self._report_line(line)
+            text, path = str(error), part.shard.path
+            reason = text if str(path) in text else f"{path}: {text}"
+            self._report_line(f"a shard is left out: {reason}")
             return None
 
 
