@@ -32,7 +32,7 @@ LAYERS = [
     ["inference"],
     ["snn"],
     ["chess"],
-    ["config", "rng", "jit", "llvm", "memory_layout", "runtime"],
+    ["config", "rng", "jit", "llvm", "machine_limits", "memory_layout", "runtime"],
     ["shapes", "errors", "safe_parse", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numba
 import pytest
 
 from tests.test_architecture import PACKAGE, imported_modules
-from vecchess.jit import STACK, cache_dir, kernel, user_cache
+from vecchess.jit import STACK, cache_dir, kernel, observe_compiling, user_cache
 
 DECORATORS = {f"vecchess.jit.{name}" for name in ("kernel", "inline", "part", "paste")}
 KERNELS = sorted(
@@ -120,3 +121,34 @@ def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
     results, hits = zip(*(call.result() for call in calls), strict=True)
     assert len(set(results)) == 1
     assert sorted(hits) == [0, 1]
+
+
+def test_waiting_for_another_process_that_compiles_counts_as_compiling(tmp_path: Path) -> None:
+    """What an observer is told; the lock of a file does not care which process holds it."""
+    fcntl = pytest.importorskip("fcntl")
+
+    def waited_for(number: int) -> int:
+        return number + 1
+
+    compiled = kernel(waited_for)
+    began, told = threading.Event(), list[bool]()
+    lock = cache_dir() / f"{waited_for.__module__}.{waited_for.__qualname__}.lock"
+
+    def observe(is_compiling: bool) -> None:
+        told.append(is_compiling)
+        began.set()
+
+    observe_compiling(observe)
+    try:
+        with lock.open("w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            call = threading.Thread(target=compiled, args=(1,))
+            call.start()
+            assert began.wait(60)
+            assert call.is_alive()
+            assert told == [True]
+        call.join()
+    finally:
+        observe_compiling(lambda is_compiling: None)
+    assert told == [True, False]
+    assert compiled(1) == 2

@@ -18,7 +18,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.runtime.devices import num_cores
+from vecchess.machine_limits import num_cores
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet

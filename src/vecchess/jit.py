@@ -6,7 +6,7 @@ every source file they may be made of (that folder and those below it, ``STACK``
 version and the processor, under the user's cache directory. Nothing in it depends on where the
 sources lie, so a second checkout of the same sources finds the kernels compiled.
 
-Decisions 41, 197 and 207.
+Decisions 41, 197, 207 and 219.
 """
 
 import hashlib
@@ -139,11 +139,38 @@ def kernel(function: Callable[..., Any]) -> Any:
 
         def compile_in_turn(signature: Any) -> Any:
             # numba's own lock first: a thread may compile a kernel that calls this one
-            with global_compiler_lock, _locked(lock):
+            with global_compiler_lock, compiling(), _locked(lock):
                 return compile_alone(signature)
 
         compiled.compile = compile_in_turn
     return compiled
+
+
+class _Observer:
+    """What is called when compiling begins and ends in this process."""
+
+    depth = 0
+    call: Callable[[bool], object] = staticmethod(lambda is_compiling: None)
+
+
+def observe_compiling(call: Callable[[bool], object]) -> None:
+    """Have ``call(True)`` called whenever this process begins to compile a kernel, to load it or to
+    wait for another process that compiles it, and ``call(False)`` at the end of that."""
+    _Observer.call = staticmethod(call)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Tell the observer that kernels are compiled within the block, which one thread enters."""
+    _Observer.depth += 1
+    if _Observer.depth == 1:
+        _Observer.call(True)
+    try:
+        yield
+    finally:
+        _Observer.depth -= 1
+        if _Observer.depth == 0:
+            _Observer.call(False)
 
 
 @contextmanager

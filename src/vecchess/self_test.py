@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 import tempfile
 from collections.abc import Callable
+from math import isinf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,7 +16,8 @@ from vecchess import __version__
 from vecchess.config import SelfplayConfig
 from vecchess.errors import VecchessError
 from vecchess.jit import cache_dir
-from vecchess.runtime.devices import num_cores, visible_gpus
+from vecchess.machine_limits import MEGABYTE, machine_limits, num_cores
+from vecchess.runtime.devices import visible_gpus
 from vecchess.selfplay.run_selfplay import play_run
 from vecchess.store.run_folder import RunFolder
 
@@ -33,6 +35,7 @@ def examine(console: Console) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: _version(name) for name in PACKAGES},
         "cores": num_cores(),
+        "limits": _limits(),
         "gpus": visible_gpus(),
         "cache": str(cache_dir()),
     }
@@ -46,6 +49,18 @@ def examine(console: Console) -> dict[str, Any]:
     facts["checks"] = checks
     facts["healthy"] = all(check["passed"] for check in checks)
     return facts
+
+
+def _limits() -> dict[str, Any]:
+    """Memory, 0 where it is unknown, and cores that this process may use, with what sets them."""
+    found = machine_limits()
+    memory = 0 if isinf(found.memory.amount) else int(found.memory.amount / MEGABYTE)
+    return {
+        "memory_mb": memory,
+        "memory_source": found.memory.source,
+        "cores": round(found.cores.amount, 3),
+        "cores_source": found.cores.source,
+    }
 
 
 def _version(package: str) -> str | None:

@@ -1,17 +1,28 @@
 """Text that people bring: positions, games, openings, settings, reports."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tests.fuzz.target import Target, of_file, plain
+from tests.fuzz.target import Read, Target, of_file, plain
 from vecchess.chess.fen import from_fens
 from vecchess.chess.rules import terminations
-from vecchess.config import TrainConfig, load_config, to_toml
+from vecchess.config import GameConfig, SelfplayConfig, TrainConfig, load_config, to_toml
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.importers.pgn_main_line import RESULTS, read_main_line
 from vecchess.selfplay.games.openings import read_openings
 from vecchess.snn.create import sizes_of
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_pins import (
+    PINS_FILE,
+    pin_run,
+    pinned,
+    replay_changes,
+    replay_obstacles,
+)
 from vecchess.uci.tasks import BENCH_FENS
 
 PGN = b"""[Event "x"]
@@ -123,6 +134,32 @@ def evaluation() -> bytes:
     return json.dumps(values | {"pairs": [pair]}).encode()
 
 
+def begin_run(folder: Path) -> RunFolder:
+    """A run with a copy of its openings."""
+    (book := folder / "book.epd").write_text(BENCH_FENS[0])
+    run = RunFolder(folder)
+    pin_run(run, SelfplayConfig(game=GameConfig(openings=book)))
+    return run
+
+
+def pins() -> bytes:
+    with TemporaryDirectory() as folder:
+        return (begin_run(Path(folder)).path / PINS_FILE).read_bytes()
+
+
+@contextmanager
+def opened_pins(folder: Path) -> Iterator[Read]:
+    run, config = begin_run(folder), SelfplayConfig()
+
+    def read(data: bytes) -> None:
+        (folder / PINS_FILE).write_bytes(data)
+        replay_obstacles(run, config)
+        replay_changes(run)
+        pinned(run, config)
+
+    yield read
+
+
 TARGETS = (
     Target(
         "fen", lambda: [fen.encode() for fen in BENCH_FENS], plain(read_fens), "text", FEN_WORDS
@@ -155,5 +192,6 @@ TARGETS = (
         TOML_WORDS,
         TOML_FLOOR_MIB,
     ),
+    Target("pins", lambda: [pins()], opened_pins, "json"),
     Target("evaluation", lambda: [evaluation()], of_file("a.json", read_evaluation), "json"),
 )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.monitor.runs import MadeRun, load, match, selfplay_run, training_run, worker
 from vecchess.monitor.bottleneck import LABELS
+from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 
 
@@ -167,3 +168,14 @@ def test_progress_is_of_the_stage(tmp_path: Path) -> None:
     made.status(games=96, target=192)
     view.refresh()
     assert view.status.progress == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("games", "target", "text", "progress"),
+    [(5, 20, "5/20 games", 0.25), (5000, 0, "5,000 games", None), (0, 0, "", None)],
+)
+def test_games_of_a_run_with_and_without_an_end(
+    games: int, target: int, text: str, progress: float | None
+) -> None:
+    status = RunStatus(state="playing", games=games, target=target)
+    assert (status.games_text, status.progress) == (text, progress)

@@ -2,7 +2,8 @@ import pytest
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
-from vecchess.runtime.devices import CPU, num_cores, parse_gpus, share_out
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.devices import CPU, parse_gpus, share_out
 
 
 def labels(text: str, gpus: int = 8) -> list[str]:

@@ -21,6 +21,7 @@ from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.supervisor import worker_pool
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.worker import worker
+from vecchess.selfplay.worker.protocol import COMPILING
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS, build_server
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
@@ -91,7 +92,7 @@ def test_a_worker_reports_its_device_in_one_line(
     plan = WorkerPlan(0, CPU, SelfplayConfig(slots=8), net, RunFolder(tmp_path), "", "0000", SHARE)
     mine, theirs = multiprocessing.Pipe()
     with pytest.raises(SystemExit) as left:
-        run_worker(plan, theirs, [0, 0])
+        run_worker(plan, theirs, [0, 0, 0])
     assert left.value.code == 1
     (message,) = JsonPipe(mine).receive() or []
     assert message == {
@@ -184,5 +185,36 @@ def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAss
 def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: WorkAssigner) -> None:
     handle = parent.pool.workers[0]
     assert parent.pool.stall_timeout_s(handle) == CONFIG.stall_timeout_s
-    handle.stage = "loading the network"
-    assert parent.pool.stall_timeout_s(handle) == worker_pool.LOADING_S
+    for stage in ("loading the network", COMPILING):
+        handle.stage = stage
+        assert parent.pool.stall_timeout_s(handle) == worker_pool.LOADING_S
+
+
+def test_a_worker_that_was_killed_for_want_of_memory_is_followed_by_a_smaller_one(
+    parent: WorkAssigner, notes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's count of such kills tells them from others; it may happen until one game is
+    left, and then as often as any death."""
+    kills, pool = parent.pool._oom_kills, parent.pool
+
+    def end_as(killed_so_far: int) -> None:
+        monkeypatch.setattr(worker_pool, "oom_kills", lambda: killed_so_far)
+        dying: Any = pool.workers[0]
+        dying.pipe.receive = list
+        dying.was_killed, dying.reason_of_death = True, lambda: "killed by SIGKILL"
+        parent._replace(dying, pool.reason_of_death(dying))
+
+    end_as(kills)
+    assert "died: killed by SIGKILL; possibly out of memory; " in notes[0]
+    games = [pool.workers[0].plan.share.games]
+    notes.clear()
+    while games[-1] > 1:
+        kills += 1
+        end_as(kills)
+        games.append(pool.workers[0].plan.share.games)
+    assert games == [128, 64, 32, 16, 8, 4, 2, 1]
+    assert "killed by the system, out of memory: it may use " in notes[0]
+    assert notes[1] == "worker 0 (gpu 0) goes on with 64 games at a time and 32 slots"
+    end_as(kills + 1)
+    with pytest.raises(WorkerDied, match="3 times in a row: killed by the system, out of memory"):
+        end_as(kills + 2)

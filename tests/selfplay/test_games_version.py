@@ -2,6 +2,9 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from vecchess.config import SelfplayConfig
 from vecchess.evaluate.calibrate_exits import play_here
@@ -36,3 +39,14 @@ def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
         f"the games of version {GAMES_VERSION} have changed: where that is meant, raise "
         f'GAMES_VERSION in store/games_version.py, and set GAMES_DIGEST = "{digest.hexdigest()}"'
     )
+
+
+@pytest.mark.parametrize("settings", [GUMBEL, PUCT], ids=["gumbel", "puct"])
+def test_free_settings_decide_no_game(settings: dict[str, Any]) -> None:
+    tree = settings["tree"] | {"tree_mb": 64, "cache_mb": 1}
+    free = {"tree": tree, "slots": 3, "concurrent_games": 4, "movers": 2, "threads": 1}
+    wanted, found = (
+        play_here(SelfplayConfig.model_validate(settings | more), CPU, GAMES) for more in ({}, free)
+    )
+    assert found.digest() == wanted.digest()
+    assert (found.fingerprint == wanted.fingerprint).all()

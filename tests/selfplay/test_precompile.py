@@ -1,12 +1,17 @@
 """Compiling ahead: what fails there is only noticed by those who start with an empty cache."""
 
 from multiprocessing import active_children
+from pathlib import Path
 
 import pytest
 
+from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.jit import cache_dir
-from vecchess.selfplay.worker.precompile import Precompiler
+from vecchess.selfplay.worker.precompile import Precompiler, _kernels_of
+from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.net_file import save_net
+from vecchess.snn.presets import NetConfig
 
 
 @pytest.mark.parametrize(
@@ -16,7 +21,7 @@ def test_the_first_run_compiles_and_the_second_does_not(
     search: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under a name of its own, so that other runs of this version do not see its mark."""
-    mark = f"test-{search}-{{}}-{{}}.compiled"
+    mark = f"test-{search}-{{}}.compiled"
     monkeypatch.setattr("vecchess.selfplay.worker.precompile._MARK", mark)
     config = SelfplayConfig(net="constant", tree=TreeConfig(search=search))
     said = []
@@ -33,9 +38,22 @@ def test_the_first_run_compiles_and_the_second_does_not(
     assert said[1] == []
 
 
+def test_a_mark_is_of_one_kind_of_kernels(tmp_path: Path) -> None:
+    """A run with spiking networks compiles nothing for their twin without time."""
+    kinds = []
+    for neuron, time_steps in (("lif", 4), ("relu", 1)):
+        sizes = {"blocks": 1, "channels": 64, "neuron": neuron, "time_steps": time_steps}
+        config = NetConfig.model_validate({"num_planes": NUM_PLANES} | sizes)
+        file = tmp_path / neuron
+        save_net(new_network(config, 1, random_positions(16, 1)[0]), file)
+        kinds.append(_kernels_of(str(file)))
+    assert kinds == ["lif-int16", "relu-int32"]
+    assert _kernels_of("constant") == "constant"
+
+
 def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pulse of a training goes on meanwhile, and a signal is not kept waiting."""
-    monkeypatch.setattr("vecchess.selfplay.worker.precompile._MARK", "test-left-{}-{}.compiled")
+    monkeypatch.setattr("vecchess.selfplay.worker.precompile._MARK", "test-left-{}.compiled")
     looks = []
     with Precompiler(SelfplayConfig(net="constant"), looks.append) as warmup:
         assert not warmup.finish("constant", lambda: len(looks.append("") or looks) > 3)

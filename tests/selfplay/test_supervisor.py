@@ -89,7 +89,7 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
         supervisor.workers[0].kill()
         third = supervisor.play(files[0], range(32, 40))
         assert (third.restarts, third.stats.games) == (1, 8)
-        assert "killed by SIGKILL; 0 unfinished" in notes.deaths[0]
+        assert "killed by SIGKILL; possibly out of memory; 0 unfinished" in notes.deaths[0]
 
         notes.do = kill_one
         fourth = supervisor.play(files[1], range(100, 160))

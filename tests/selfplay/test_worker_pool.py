@@ -1,10 +1,13 @@
-"""What the pool of workers decides before it starts one."""
+"""What the pool of workers decides about starting and ending one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from vecchess.selfplay.supervisor.worker_pool import next_session
+from tests.system.commands import SHORT, inside
+from vecchess.selfplay.supervisor.worker_pool import WorkerPool, next_session
+from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.store.run_folder import RunFolder
 
 
@@ -24,3 +27,23 @@ def test_a_session_has_a_number_that_no_shard_carries(
     for name in files:
         (run.games / name).touch()
     assert next_session(run) == session
+
+
+def test_a_worker_may_compile_longer_than_it_may_stall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever that is: here when the first position is to be answered. A busy machine may take
+    longer to start the process than it may stall here."""
+    timeout_of = WorkerPool.stall_timeout_s
+
+    def timeout_s(pool: WorkerPool, worker: WorkerProcess) -> float:
+        is_starting = worker.stage in ("starting", "loading the network")
+        return 60.0 if is_starting else timeout_of(pool, worker)
+
+    monkeypatch.setattr(WorkerPool, "stall_timeout_s", timeout_s)
+    backend = "tests.selfplay.odd_backends:slow?seconds=6"
+    options = ["--net", "constant", "--backend", backend, "--stall-timeout-s", 3, "--games", 4]
+    done = inside("selfplay", *SHORT, *options, "--run-dir", tmp_path / "run", "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["games"], summary["restarts"]) == (4, 0), done.stderr

@@ -179,10 +179,11 @@ def test_damaged_pins_are_an_error_of_one_line(change: dict[str, Any], tmp_path:
         pinned(run, config_with())
 
 
-def test_a_copy_lies_in_the_run_whatever_pins_say(book: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../../../book.epd", "a\0b", "\ud800", ""])
+def test_a_copy_lies_in_the_run_whatever_pins_say(name: str, book: Path, tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", config_with(game={"openings": book}))
     values = json.loads((run.path / "pins.json").read_text())
-    values["inputs"]["openings"]["file"] = "../../../book.epd"
+    values["inputs"]["openings"]["file"] = name
     run.write_json("pins.json", values)
     with pytest.raises(DataError, match="damaged"):
         RunPins.of(run)

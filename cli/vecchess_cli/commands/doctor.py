@@ -39,8 +39,11 @@ def doctor(
     from vecchess.self_test import examine
 
     facts = examine(notes())
-    names = ("vecchess", "python", "system", "cores", "cache")
+    limits, names = facts["limits"], ("vecchess", "python", "system", "cache")
     rows = [(name, str(facts[name])) for name in names]
+    cores = f"{facts['cores']}: {limits['cores']:g} ({limits['cores_source']})"
+    memory = f"{limits['memory_mb'] or 0:,} MB ({limits['memory_source']})"
+    rows += [("cores", cores), ("memory", memory)]
     versions = (f"{name} {version}" for name, version in facts["packages"].items())
     rows.append(("packages", ", ".join(versions)))
     rows.append(("gpus", ", ".join(facts["gpus"]) or "none, the processor is used"))

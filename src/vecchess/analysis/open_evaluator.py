@@ -18,7 +18,8 @@ from vecchess.config import (
 )
 from vecchess.inference.backend import Backend
 from vecchess.jit import cache_dir
-from vecchess.runtime.devices import CPU, Share, num_cores, parse_gpus, see_only
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.setup import open_network

@@ -27,7 +27,8 @@ from vecchess.chess.planes import history_of
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.requests import Requests
-from vecchess.runtime.devices import GPU_SLOTS, num_cores, parse_gpus
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
 from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable

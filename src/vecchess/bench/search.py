@@ -1,6 +1,5 @@
 """``bench search``: speed and memory of searches of many positions, with any evaluator."""
 
-import os
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -22,6 +21,7 @@ from vecchess.config import (
 from vecchess.config.bench_settings import SearchBench
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
+from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only, share_out
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree_memory import EDGE_BYTES, NODE_BYTES
@@ -88,7 +88,7 @@ def run(config: SearchBench) -> dict[str, Any]:
         "lanes": config.lanes,
         "cache_mb": config.cache_mb,
         "slots": first.backend.num_slots,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "cores": num_cores(),
     }
     for name, (evaluator, cache_mb) in rows.items():
         measured = _measure(config, evaluator, cache_mb, config.seconds / len(rows))

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.errors import ConfigError
+from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.signals import StopSignals
@@ -81,7 +82,7 @@ def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float
         "device": device.label,
         "net": config.net,
         **vars(share),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "cores": num_cores(),
     }
     first, last, spent = turn_for(server, seconds)
     facts |= throughput_between(first, last, spent).to_dict()

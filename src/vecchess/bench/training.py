@@ -18,7 +18,7 @@ from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_planes
 from vecchess.config.bench_settings import TrainingBench
-from vecchess.runtime.devices import num_cores
+from vecchess.machine_limits import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.create import sizes_of, twin_sizes
 from vecchess.snn.modules.ghost_norm import GROUP

@@ -27,7 +27,7 @@ class PlayConfig(Settings):
     slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Positions in the network at a time, per worker; 0: by device and network."""
     concurrent_games: Annotated[int, Field(ge=0, le=1 << 22)] = 0
-    """Games in progress per worker; 0: twice the slots."""
+    """Games in progress per worker; 0: twice the slots, or fewer where memory is short."""
     movers: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads that make moves, per worker; 0: by the number of cores."""
     backend: BackendName = "auto"

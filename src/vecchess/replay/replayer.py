@@ -8,11 +8,12 @@ import numpy as np
 from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings
 from vecchess.replay.find_networks import by_network, find_networks
-from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
+from vecchess.runtime.devices import Device, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.worker.setup import build_server, check_search
+from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
@@ -91,8 +92,8 @@ def play_games(
     """
     pool = GameIdPool()
     pool.add(IdSet.of(np.array(numbers, np.int64)))
-    share = share_out(config, [device], len(numbers))
-    check_search(config.tree, share, 1)
+    share = fitting_share(config, [device], len(numbers))
+    check_search(config.tree, share, [device])
     server = build_server(config, net, device, share, pool, report_line)
     server.start()
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
+from vecchess.machine_limits import num_cores
 
 CPU_SLOTS = 128
 GPU_SLOTS = 4096
@@ -131,10 +132,3 @@ def share_out(config: SelfplayConfig, devices: list[Device], num_games: int) -> 
     games = max(1, min(wanted, -(-num_games // len(devices))))
     movers = config.movers or (max(1, cores - 1) if on_gpu else 1)
     return Share(min(slots, games), games, min(movers, games), config.threads or cores)
-
-
-def num_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

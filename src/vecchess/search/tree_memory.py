@@ -1,6 +1,5 @@
 """Memory for trees and caches: limits of a tree, and arrays that are committed as touched."""
 
-import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,10 +7,10 @@ from numpy.typing import NDArray
 
 from vecchess.config import SearchConfig
 from vecchess.errors import ConfigError
+from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
 from vecchess.search.tree.layout import EDGES_A_PAGE, NODES_A_PAGE, EdgeRecord, NodeRecord
 from vecchess.shapes import MAX_MOVES
 
-MEGABYTE = 1 << 20
 LINE_BYTES = 64
 ALLOWED_EDGES = 64
 """Room for so many edges a node, twice those of middlegames; beyond it nodes stay leaves."""
@@ -77,14 +76,13 @@ class TreeLimits:
 
         ``most_in_forest`` of them lie in one forest, which has room for one more.
         """
-        needed = self.nbytes * (num_trees + -(-num_trees // most_in_forest))
+        needed = self.forests_nbytes(num_trees, most_in_forest)
         what = f"{_trees(config, num_trees)} may take {-(-needed // MEGABYTE):,} MB"
         how = "fewer simulations or games at a time"
         if config.tree_mb and needed > config.tree_mb * MEGABYTE:
             raise ConfigError(f"{what}, tree_mb allows {config.tree_mb:,}: {how}, or more memory")
-        memory = machine_bytes()
-        if memory is not None and needed > memory:
-            raise ConfigError(f"{what}, this machine has {memory // MEGABYTE:,}: {how}")
+        if needed > machine_limits().memory.amount:
+            raise ConfigError(f"{what}, more than the memory, {memory_text()}: {how}")
         if self.edge_pages * EDGES_A_PAGE * (most_in_forest + 1) >= MOST_EDGES:
             raise ConfigError(f"{what}, more than one mover can number: {how}, or more movers")
 
@@ -103,16 +101,14 @@ class TreeLimits:
         """Bytes of a tree at its limits."""
         return self.node_bytes + self.edge_pages * EDGE_PAGE_BYTES
 
+    def forests_nbytes(self, num_trees: int, most_in_forest: int) -> int:
+        """Bytes of so many trees at their limits, in forests of at most ``most_in_forest``, each of
+        which has room for one more."""
+        return self.nbytes * (num_trees + -(-num_trees // most_in_forest))
+
 
 def _trees(config: SearchConfig, num_trees: int) -> str:
     return f"{num_trees:,} tree{'s' if num_trees > 1 else ''} of {config.sims:,} simulations"
-
-
-def machine_bytes() -> int | None:
-    """Memory of this machine in bytes; None where the system does not tell it."""
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def aligned_zeros(nbytes: int, purpose: str) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
+from vecchess.machine_limits import memory_text
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
@@ -15,6 +16,7 @@ from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
+from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.networks import (
     check_net,
     configured_network,
@@ -22,7 +24,6 @@ from vecchess.selfplay.worker.networks import (
     stored_net,
 )
 from vecchess.selfplay.worker.precompile import Precompiler
-from vecchess.selfplay.worker.setup import check_search
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
@@ -90,7 +91,7 @@ def play_run(
 def _check(config: SelfplayConfig, devices: list[Device]) -> None:
     """Raise ConfigError for settings that games cannot be played with."""
     start_table(config.game)
-    check_search(config.tree, share_out(config, devices, config.num_games), len(devices))
+    check_search(config.tree, fitting_share(config, devices, config.num_games), devices)
 
 
 def _summary(
@@ -161,17 +162,20 @@ def _run_to_resume(config: SelfplayConfig, run_dir: Path | None) -> RunFolder:
 def _announcement(supervisor: Supervisor, net_file: str, run: RunFolder) -> str:
     """The line before the first game: how many games, with what, on which workers."""
     ledger, config, devices = supervisor.ledger, supervisor.config, supervisor.devices
-    share, count = share_out(config, devices, max(ledger.num_open, 1)), len(devices)
+    count, num_games = len(devices), max(ledger.num_open, 1)
+    share, usual = (of(config, devices, num_games) for of in (fitting_share, share_out))
     labels = ", ".join(f"{device.label}" for device in devices)
     net = net_file
     if net not in BUILT_IN_NETS:
         net = f"{Path(config.net).name} ({Path(net_file).stem[:8]})"
+    short = f"\n{memory_text()} have no room for {usual.games} games" if share != usual else ""
     before = f" ({ledger.num_recorded:,} recorded before)" if ledger.num_recorded else ""
     count_text = f"{ledger.num_open:,} games" if supervisor.target else "games until a stop"
     return (
         f"{count_text}{before} with {net}{_search_text(config)} "
         f"on {count} worker{'s' if count > 1 else ''} ({labels}): "
-        f"{share.games} games in parallel per worker, network batch {share.slots} -> {run.path}"
+        f"{share.games} games in parallel per worker, network batch {share.slots} -> "
+        f"{run.path}{short}"
     )
 
 

@@ -48,7 +48,7 @@ class PinnedFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    file: Annotated[str, Field(pattern=r"^[^/\\]+$")]
+    file: Annotated[str, Field(pattern=r"^[^/\\\x00]+$")]
     sha256: str
 
 

@@ -14,14 +14,14 @@ from vecchess.arena.ratings.sprt import Sprt
 from vecchess.chess.planes import history_of
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
-from vecchess.runtime.devices import Device, parse_gpus, share_out
+from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
-from vecchess.selfplay.worker.setup import check_search
+from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
@@ -269,8 +269,8 @@ def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
 def _check_play(config: TrainConfig, devices: list[Device]) -> None:
     """Raise ConfigError for settings that the run's games cannot be played with."""
     start_table(config.game)
-    share = share_out(selfplay_config(config, config.net), devices, config.games_per_iter)
-    check_search(config.tree, share, len(devices))
+    share = fitting_share(selfplay_config(config, config.net), devices, config.games_per_iter)
+    check_search(config.tree, share, devices)
 
 
 def _console(ranks: Ranks) -> Console:

@@ -19,7 +19,8 @@ from vecchess.arena.match.play_match import (
 )
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.config import MatchConfig, TrainConfig
-from vecchess.runtime.devices import Device, num_cores
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import save_net

@@ -10,12 +10,13 @@ from vecchess.analysis.open_evaluator import PositionEvaluator, compiling, open_
 from vecchess.chess.fen import from_board
 from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError, VecchessError
+from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
 from vecchess.runtime.devices import CPU, parse_gpus
 from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree_memory import MEGABYTE, TreeLimits, machine_bytes
+from vecchess.search.tree_memory import TreeLimits
 from vecchess.uci.engine_options import Options
 from vecchess.uci.parse_command import Position
 from vecchess.uci.search_snapshot import SearchSnapshot
@@ -185,10 +186,8 @@ def _cache_mb(hash_mb: int) -> int:
 
 def _new_cache(hash_mb: int) -> EvaluationCache:
     """The cache's share of Hash. Raises ConfigError where all of it is beyond the memory."""
-    memory = machine_bytes()
-    if memory is not None and hash_mb * MEGABYTE > memory:
-        there = f"{memory // MEGABYTE:,} MB"
-        raise ConfigError(f"Hash {hash_mb:,} is more than this machine has, {there}")
+    if hash_mb * MEGABYTE > machine_limits().memory.amount:
+        raise ConfigError(f"Hash {hash_mb:,} is more than the memory, {memory_text()}")
     return EvaluationCache(_cache_mb(hash_mb))
 
 

@@ -16,7 +16,8 @@ from vecchess.arena.players.player_registry import UCI, PlayerResources, is_netw
 from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import MatchConfig
-from vecchess.runtime.devices import CPU, num_cores, parse_gpus
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.devices import CPU, parse_gpus
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.tablebase import Tablebase
 

@@ -17,6 +17,7 @@ import numpy as np
 from vecchess.chess.bitboards.bits import load_u16
 from vecchess.errors import ConfigError
 from vecchess.jit import inline, part
+from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
 from vecchess.memory_layout import I32, U8, U16, U32, U64, Array, Record
 from vecchess.search.kernels.atomic import (
     load_shared,
@@ -25,7 +26,7 @@ from vecchess.search.kernels.atomic import (
     try_lock,
     unlock,
 )
-from vecchess.search.tree_memory import MEGABYTE, aligned_zeros, machine_bytes
+from vecchess.search.tree_memory import aligned_zeros
 
 MOST_MOVES = 51
 """Legal moves that fit an entry."""
@@ -75,11 +76,10 @@ class EvaluationCache:
         """An empty cache of ``megabytes`` * 2**20 bytes; ``ConfigError`` if there is no room."""
         if megabytes < 1:
             raise ConfigError("an evaluation cache needs at least 1 MB")
-        memory = machine_bytes()
-        if memory is not None and megabytes * MEGABYTE > memory:
+        if megabytes * MEGABYTE > machine_limits().memory.amount:
             raise ConfigError(
-                f"an evaluation cache of {megabytes} MB does not fit this machine's "
-                f"{memory // MEGABYTE} MB of memory: choose a smaller one"
+                f"an evaluation cache of {megabytes:,} MB does not fit the memory, "
+                f"{memory_text()}: choose a smaller one"
             )
         self._storage = aligned_zeros(megabytes * MEGABYTE, "an evaluation cache")
         self._header = np.zeros((), CacheRecord.dtype)

@@ -16,10 +16,11 @@ from typing import Any, Protocol, Self
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import VecchessError
-from vecchess.runtime.devices import Device, share_out
+from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.selfplay.worker.memory_plan import fitting_share
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
@@ -219,7 +220,7 @@ class Supervisor:
 
         False where a stop was requested while kernels were compiled for that.
         """
-        share = share_out(self.config, self.devices, self.ledger.num_open)
+        share = fitting_share(self.config, self.devices, self.ledger.num_open)
         if not self.workers or share.games > self.assigner.share.games:
             self._drain()
             self.assigner.share = share

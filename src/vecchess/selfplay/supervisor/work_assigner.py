@@ -88,7 +88,7 @@ class WorkAssigner:
             if worker.is_alive:
                 worker.begin_generation(self._net)
             else:
-                self._reap(worker, worker.reason_of_death())
+                self._reap(worker, self.pool.reason_of_death(worker))
         needed = min(len(self._devices), self.ledger.num_open)
         for index in range(needed):
             if index not in self.pool.workers:
@@ -198,7 +198,11 @@ class WorkAssigner:
             self._report_line(f"{worker.name} goes on with {slots:,} slots")
         if "traceback" in failure:
             self._report_line(str(failure["traceback"]).rstrip())
-        self._deaths[index] += 1
+        if failure.get("killed_for_memory") and (share := self.pool.halve_share(worker.plan)):
+            games = f"{share.games:,} games at a time and {share.slots:,} slots"
+            self._report_line(f"{worker.name} goes on with {games}")
+        else:
+            self._deaths[index] += 1
         if self._deaths[index] >= MAX_FRUITLESS_DEATHS:
             raise WorkerDied(f"{worker.name} died {self._deaths[index]} times in a row: {reason}")
         self.restarts += 1

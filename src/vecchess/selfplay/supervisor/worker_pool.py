@@ -11,16 +11,20 @@ from secrets import token_hex
 from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
+from vecchess.machine_limits import memory_text, oom_kills
 from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.retried_read import list_folder, retried
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
+from vecchess.selfplay.worker.memory_plan import halved
+from vecchess.selfplay.worker.protocol import COMPILING
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store.run_folder import RunFolder
 
 LOADING_S = 300.0
-"""A worker may be silent for so long before it plays: the first time, a GPU's kernels compile."""
+"""A worker may be silent for so long while it compiles kernels or waits for another process that
+does, and while it opens a GPU, whose kernels are compiled unseen."""
 POLL_S = 0.1
 PULSE_INTERVAL_S = 0.5
 """How often pulses are read, more often than ``UNATTENDED_S``."""
@@ -40,6 +44,8 @@ class WorkerPool:
         self._run = run
         self._devices = devices
         self._most_slots: dict[int, int] = {}
+        self._most_games: dict[int, int] = {}
+        self._oom_kills = oom_kills()
         self._received = monotonic()
         """When the last round began."""
         self._next_pulses = 0.0
@@ -50,7 +56,9 @@ class WorkerPool:
         """Start the worker of device ``index`` with ``share``."""
         prefix = f"{self._session:04d}-{index:03d}-{self._token}"
         self._session += 1
-        slots = min(share.slots, self._most_slots.get(index, share.slots))
+        games = min(share.games, self._most_games.get(index, share.games))
+        slots = min(share.slots, self._most_slots.get(index, share.slots), games)
+        share = replace(share, games=games, slots=slots, movers=min(share.movers, games))
         plan = WorkerPlan(
             index=index,
             device=self._devices[index],
@@ -59,7 +67,7 @@ class WorkerPool:
             run=self._run,
             run_id=self.run_id,
             shard_prefix=prefix,
-            share=replace(share, slots=slots),
+            share=share,
         )
         self.workers[index] = WorkerProcess(plan)
         return self.workers[index]
@@ -69,6 +77,30 @@ class WorkerPool:
         slots = max(plan.share.slots // 2, min(FEWEST_SLOTS, plan.share.slots))
         self._most_slots[plan.index] = slots
         return slots
+
+    def halve_share(self, plan: WorkerPlan) -> Share | None:
+        """Halve slots and games of the worker that replaces ``plan``'s, and so its trees: the
+        system had too little memory. Returns its share; None where it cannot have less."""
+        if plan.share.games == 1:
+            return None
+        share = halved(plan.share)
+        self._most_slots[plan.index], self._most_games[plan.index] = share.slots, share.games
+        return share
+
+    def reason_of_death(self, worker: WorkerProcess) -> str:
+        """One line; kills by the system for want of memory are told from others by its count."""
+        reason = worker.reason_of_death()
+        if worker.failure is not None or not worker.was_killed:
+            return reason
+        if oom_kills() == self._oom_kills:
+            return f"{reason}; possibly out of memory"
+        self._oom_kills += 1
+        worker.failure = {
+            "error": f"killed by the system, out of memory: it may use {memory_text()}",
+            "expected": False,
+            "killed_for_memory": True,
+        }
+        return str(worker.failure["error"])
 
     def receive(self, timeout_s: float = POLL_S) -> Iterator[tuple[WorkerProcess, Message]]:
         """Messages that have come; waits for one, or for a death, which closes the pipe.
@@ -96,7 +128,7 @@ class WorkerPool:
             self._next_pulses = monotonic() + PULSE_INTERVAL_S
         for worker in self.workers.values():
             if not worker.is_alive:
-                found.append((worker, worker.reason_of_death()))
+                found.append((worker, self.reason_of_death(worker)))
             elif reads_pulses and worker.silent_s() > (timeout := self.stall_timeout_s(worker)):
                 worker.kill()
                 reason = f'no sign of life for {timeout:g} s while "{worker.stage}"'
@@ -105,8 +137,9 @@ class WorkerPool:
 
     def stall_timeout_s(self, worker: WorkerProcess) -> float:
         """Seconds without a sign of life after which ``worker`` is killed."""
-        is_compiling = worker.stage == "loading the network" and worker.plan.device != CPU
-        return max(self._config.stall_timeout_s, LOADING_S if is_compiling else 0.0)
+        opens_gpu = worker.stage == "loading the network" and worker.plan.device != CPU
+        is_patient = opens_gpu or worker.stage == COMPILING
+        return max(self._config.stall_timeout_s, LOADING_S if is_patient else 0.0)
 
     def rest(self) -> None:
         """Let all workers wait for the next generation."""

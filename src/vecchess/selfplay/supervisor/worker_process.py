@@ -1,4 +1,4 @@
-"""The parent's side of one worker: its process, pipe, pulse and throughput (decision 40)."""
+"""The parent's side of one worker: its process, pipe, pulse and throughput (decisions 40, 219)."""
 
 import signal
 from collections.abc import MutableSequence
@@ -12,7 +12,7 @@ from vecchess.runtime.child_stderr import ChildStderr
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
-from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_STAGE, STAGES
+from vecchess.selfplay.worker.protocol import COMPILING, PULSE_COMPILES, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.store.id_set import IdSet
 
@@ -38,14 +38,14 @@ class WorkerProcess:
         """Games of this generation that its shards hold."""
         self.is_resting = False
         self.is_told_to_stop = False
-        self._pulse: MutableSequence[int] = context.RawArray("q", 2)
+        self._pulse: MutableSequence[int] = context.RawArray("q", 3)
         parent_end, worker_end = context.Pipe()
         self.pipe = JsonPipe(parent_end)
         self.stderr = ChildStderr(context)
         self._process = self._start(plan, worker_end)
         worker_end.close()
         self.stderr.start()
-        self._last_beats = 0
+        self._last_beats = list(self._pulse)
         self._last_beat_time = self._last_look = monotonic()
 
     def _start(self, plan: WorkerPlan, connection: Connection) -> BaseProcess:
@@ -76,7 +76,9 @@ class WorkerProcess:
 
     @property
     def stage(self) -> str:
-        """What the worker is doing, one of ``STAGES``."""
+        """What the worker is doing, one of ``STAGES`` or ``COMPILING``."""
+        if self._pulse[PULSE_COMPILES] % 2:
+            return COMPILING
         return STAGES[self._pulse[PULSE_STAGE]]
 
     @property
@@ -107,7 +109,7 @@ class WorkerProcess:
         if now - self._last_look > UNATTENDED_S:  # this process was stopped, and so was the worker
             self._last_beat_time += now - self._last_look
         self._last_look = now
-        beats = self._pulse[PULSE_BEATS] * len(STAGES) + self._pulse[PULSE_STAGE]
+        beats = list(self._pulse)
         if beats != self._last_beats:
             self._last_beats = beats
             self._last_beat_time = now
@@ -141,6 +143,11 @@ class WorkerProcess:
         """Kill it."""
         self._process.kill()
         self._process.join(KILL_WAIT_S)
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it ended by SIGKILL, for which a process cannot tell a reason."""
+        return self._process.exitcode == -getattr(signal, "SIGKILL", 9)
 
     def reason_of_death(self) -> str:
         """One line: the error it reported, or the signal or exit code it ended with."""

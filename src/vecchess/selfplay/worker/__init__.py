@@ -6,6 +6,7 @@ setup           from a configuration to a server
 networks        the network of a run: found, made, stored
 swap_network    another network between two generations
 precompile      compiles all kernels before the first worker starts
+memory_plan     memory that a run may need, and a share that fits into it
 slot_tuning     number of slots: measured, remembered
 random_requests positions of random games, to try a device with
 shard_writer    writes finished games as shards, in a thread

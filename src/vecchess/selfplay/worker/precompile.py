@@ -36,11 +36,13 @@ from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import build_server, open_network
+from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
 
-_MARK = "selfplay-{}-{}.compiled"
+_MARK = "selfplay-{}.compiled"
+"""A file that says which kernels are compiled: the movers', or those of a kind of network."""
 COMPILED_HERE = ("auto", "cpu")
 """Backends with numba kernels; those of a GPU are compiled by the workers."""
 LOOK_S = 0.2
@@ -59,13 +61,10 @@ class Precompiler:
         self._config = config.model_copy(update={"backend": backend})
         self._report_line = report_line
         self._start = monotonic()
-        kind = config.net if config.net in BUILT_IN_NETS else backend
+        self._helpers: dict[SpawnProcess, Path] = {}
         searches = config.tree.search != "none"
-        self._mark = cache_dir("selfplay") / _MARK.format(kind, "trees" if searches else "policy")
-        self._helpers: list[SpawnProcess] = []
-        if not self._mark.exists():
-            report_line("compiling the rules, the movers and the network (once per version) ...")
-            self._start_helper(_compile_movers, searches)
+        kind = "trees" if searches else "policy"
+        self._start_helper(f"movers-{kind}", "the rules and the movers", _compile_movers, searches)
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -83,32 +82,50 @@ class Precompiler:
 
         ``must_stop`` is called several times a second meanwhile; returns False where it was true.
         """
+        if self._config.backend in COMPILED_HERE:
+            kind = f"network-{_kernels_of(net)}"
+            self._start_helper(kind, "the network", _compile_backend, self._config, net)
         if not self._helpers:
             return True
-        if self._config.backend in COMPILED_HERE:
-            self._start_helper(_compile_backend, self._config, net)
         while any(helper.is_alive() for helper in self._helpers):
             if must_stop():
                 return False
             wait([helper.sentinel for helper in self._helpers if helper.is_alive()], LOOK_S)
-        if all(helper.exitcode == 0 for helper in self._helpers):
-            self._mark.touch()
+        for helper, mark in self._helpers.items():
+            if helper.exitcode == 0:
+                mark.touch()
         spent = monotonic() - self._start
         self._report_line(f"compiled in {spent:.1f} s, kept in {cache_dir('selfplay')}")
         return True
 
-    def _start_helper(self, work: Callable[..., None], *arguments: object) -> None:
+    def _start_helper(
+        self, kind: str, what: str, work: Callable[..., None], *arguments: object
+    ) -> None:
+        """Start a helper for kernels that have no mark."""
+        mark = cache_dir("selfplay") / _MARK.format(kind)
+        if mark.exists():
+            return
+        self._report_line(f"compiling {what} (once per version) ...")
         helper = get_context("spawn").Process(
             target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
         )
         try:
             start_with_signals_blocked(helper, stop_signals())
-            self._helpers.append(helper)
+            self._helpers[helper] = mark
         except BaseException:  # a signal, as soon as it is let in
             if helper.pid is not None:
                 helper.kill()
                 helper.join()
             raise
+
+
+def _kernels_of(net: str) -> str:
+    """A name for the kernels that compute the network ``net`` on a processor: numba compiles them
+    for a type of neuron and a type of sums."""
+    if net in BUILT_IN_NETS:
+        return net
+    network = load_net(Path(net))
+    return f"{network.config.neuron}-{'int16' if check_bounds(network).int16_sums else 'int32'}"
 
 
 def _help(work: Callable[..., None], *arguments: object) -> None:

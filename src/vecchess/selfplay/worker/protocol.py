@@ -15,5 +15,8 @@ Positions, policies and games never go through a pipe.
 
 STAGES = ("starting", "loading the network", "playing", "resting", "writing games", "done")
 """What a worker is doing; the index is written into the pulse it shares with the parent."""
-PULSE_STAGE, PULSE_BEATS = range(2)
-"""Places of the pulse, int64[2]: stage, and turns of the central loop so far."""
+PULSE_STAGE, PULSE_BEATS, PULSE_COMPILES = range(3)
+"""Places of the pulse, int64[3]: stage, turns of the central loop so far, and how often it began or
+ended to compile kernels so far: an odd number while it compiles."""
+COMPILING = "compiling"
+"""The stage, as people see it, of a worker that compiles."""

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from vecchess.chess.planes import NUM_PLANES, history_of
-from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
@@ -15,7 +15,6 @@ from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
-from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree_memory import TreeLimits
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import make_rules
@@ -69,22 +68,6 @@ def mover_factory(config: SelfplayConfig, backend: Backend, sha256: str, share: 
     plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
     return partial(SearchMover, rules, sha256, config=tree, plan=plan, cache=cache)
-
-
-def check_search(tree: TreeConfig, share: Share, num_workers: int) -> None:
-    """Raise ConfigError where trees or caches of all workers exceed the memory, or there are no
-    tablebases."""
-    if tree.search == "none":
-        return
-    games_a_mover = -(-share.games // share.movers)
-    limits = TreeLimits.of(tree)
-    limits.check(tree, share.games, games_a_mover)
-    if not tree.tree_mb:
-        limits.check(tree, share.games * num_workers, games_a_mover)
-    if tree.cache_mb:
-        EvaluationCache(tree.cache_mb * num_workers)
-    if tree.syzygy:
-        Tablebase(tree.syzygy)
 
 
 def open_network(

@@ -1,9 +1,9 @@
 """Slot counts in self-play: measured for a device and a network, remembered, taken up again."""
 
-import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from vecchess.inference.tune.slot_search import (
     measure_counts,
 )
 from vecchess.inference.tune.tuning_cache import TuningKey, load_slots, store_tuned
+from vecchess.machine_limits import machine_limits
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
 from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.worker.memory_plan import MemoryNeed
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -99,7 +101,8 @@ def tune(
 def with_remembered_slots(
     config: SelfplayConfig, sizes: NetConfig | None, devices: list[Device]
 ) -> SelfplayConfig:
-    """``config`` with the slot count remembered for this processor, where it leaves it open.
+    """``config`` with the slot count remembered for this processor, where it leaves it open and
+    the memory suffices for it.
 
     sizes: the network's; None of one that is built in. GPUs are looked at by their workers:
     asking one for its name starts CUDA in this process.
@@ -108,7 +111,11 @@ def with_remembered_slots(
         return config
     share = share_out(config, devices, MANY_GAMES)
     slots = load_slots(_place(config, sizes, CPU, share))
-    return config if slots is None else config.model_copy(update={"slots": slots})
+    if slots is None:
+        return config
+    remembered = config.model_copy(update={"slots": slots})
+    need = MemoryNeed.of(config.tree, share_out(remembered, devices, MANY_GAMES), devices)
+    return remembered if need.fits else config
 
 
 def tuned_share(
@@ -141,16 +148,13 @@ def tuned_share(
 def default_limits(device: Device) -> SlotLimits:
     """Limits of tuning by default: most of a free GPU, a quarter of the host's memory."""
     if device == CPU:
-        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if _has_pages() else 0
-        return SlotLimits(int(pages * SHARE_OF_HOST) or None, LONGEST_MS)
+        memory = machine_limits().memory.amount
+        most = None if isinf(memory) else int(memory * SHARE_OF_HOST)
+        return SlotLimits(most, LONGEST_MS)
     import torch
 
     free, _ = torch.cuda.mem_get_info()
     return SlotLimits(int(free * SHARE_OF_GPU), LONGEST_MS)
-
-
-def _has_pages() -> bool:
-    return hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
 
 
 def _held(device: Device) -> Callable[[Backend], int]:

@@ -11,6 +11,7 @@ from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
+from vecchess.jit import observe_compiling
 from vecchess.runtime.child_process import ignore_signals
 from vecchess.runtime.child_stderr import redirect_stderr
 from vecchess.runtime.devices import Device, Share, gpu_uuid
@@ -19,7 +20,7 @@ from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.inflight_saver import InflightSaver
 from vecchess.selfplay.worker.live_games import LiveGames
-from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_STAGE, STAGES
+from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_COMPILES, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
@@ -94,6 +95,7 @@ class Worker:
         self._was_idle = True
         self._next_stats = 0.0
         self._games = 0
+        observe_compiling(self._on_compiling)
         self._enter_stage("loading the network")
         share = tuned_share(
             plan.config, plan.net, plan.device, plan.share, self._report_line, self._on_rung
@@ -224,6 +226,10 @@ class Worker:
     def _on_rung(self, _: object) -> None:
         """A slot count was tried: the worker is alive."""
         self._pulse[PULSE_BEATS] += 1
+
+    def _on_compiling(self, _: bool) -> None:
+        """Compiling begins or ends: it takes long, and no turn ends meanwhile."""
+        self._pulse[PULSE_COMPILES] += 1
 
     def _send_stats(self) -> None:
         now = monotonic()

@@ -23,7 +23,8 @@ from torch import Tensor, distributed
 
 from vecchess import __version__
 from vecchess.errors import ConfigError, RankLost, VecchessError
-from vecchess.runtime.devices import CPU, Device, num_cores, see_only
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.devices import CPU, Device, see_only
 from vecchess.train.distributed.collectives import (
     carry_out,
     close_group,
@@ -225,7 +226,10 @@ def join_ranks(
     ``ControlPlane``. Raises ConfigError with one line where ranks do not come together.
     """
     see_only(device)
-    torch.set_num_threads(max(1, num_cores() // info.local_world_size))
+    if info.starter == "srun":  # each task has cores of its own
+        torch.set_num_threads(num_cores())
+    else:
+        torch.set_num_threads(max(1, num_cores() // info.local_world_size))
     torch_device, on_gpu = torch.device(device.name), device != CPU
     if info.world_size == 1:
         yield Ranks.alone(torch_device)
