@@ -1,9 +1,14 @@
+import errno
+import os
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
 
 from tests.store.games import shard
 from vecchess.errors import DataError, FileUnreadable
+from vecchess.runtime import retried_read
+from vecchess.safe_parse import open_regular
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.store.id_set import IdSet
@@ -142,3 +147,27 @@ def test_no_recorded_shard_is_opened(tmp_path: Path) -> None:
     (tmp_path / "0000-000-a.npz").write_bytes(b"it would be refused")
     again = ledger_of(tmp_path, (0, 6))
     assert (again.num_open, again.num_recorded, again.stats.games) == (4, 2, 2)
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.ENOENT])
+def test_a_lost_parents_shard_that_cannot_be_read_now_is_adopted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Once: it is tried again. For good: the run stops, and nothing is renamed."""
+    shard(tmp_path, "0000-000-0.npz", [0, 1])
+    left = 10**9
+
+    def open_later(path: Path) -> BufferedReader:
+        nonlocal left
+        if path.suffix == ".npz" and left > 0:
+            left -= 1
+            raise OSError(number, os.strerror(number))
+        return open_regular(path)
+
+    monkeypatch.setattr(retried_read, "open_regular", open_later)
+    with pytest.raises(FileUnreadable, match=r"cannot read .*0000-000-0\.npz"):
+        GameLedger(Manifest(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["0000-000-0.npz"]
+    left = 1
+    assert ledger_of(tmp_path, (0, 4)).num_recorded == 2

@@ -2,15 +2,19 @@ import errno
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.store.games import made_up, same, shard
-from vecchess.errors import DataError
+from vecchess.errors import DataError, FileUnreadable
+from vecchess.runtime import retried_read
 from vecchess.store import npz
+from vecchess.store import shard as shards
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import (
     SCHEMA,
@@ -237,3 +241,30 @@ def test_what_packs_too_well_is_not_packed(tmp_path: Path, monkeypatch: pytest.M
             sizes[name, room > 0] = (tmp_path / name).stat().st_size
     assert sizes["many", False] > 10 * sizes["many", True]
     assert sizes["few", False] == sizes["few", True]
+
+
+class BadSector(BytesIO):
+    """A file whose end cannot be read."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell() > 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().read(size)
+
+
+@pytest.mark.parametrize("read", [read_shard, read_numbers])
+def test_a_read_that_fails_half_way_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    write_shard(tmp_path / "a.npz", made_up([1]))
+    data = (tmp_path / "a.npz").read_bytes()
+
+    def opened(path: Path) -> BytesIO:
+        file = BadSector(data)
+        file.seek(1)
+        return file
+
+    for module in (shards, retried_read):
+        monkeypatch.setattr(module, "open_regular", opened)
+    with pytest.raises(FileUnreadable, match=r"cannot read .*a\.npz: Input/output error"):
+        read(tmp_path / "a.npz")

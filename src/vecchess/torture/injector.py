@@ -48,6 +48,7 @@ _WRITE_ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.ER
 _READ_ERRORS = {
     name.lower(): getattr(errno, name) for name in ("EIO", "ESTALE", "EMFILE", "ENOENT", "EACCES")
 }
+READ_ACTIONS = frozenset(_READ_ERRORS)
 _ERRORS = _WRITE_ERRORS | _READ_ERRORS
 ACTIONS = {"kill", *_ERRORS}
 _EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.mkdir"}

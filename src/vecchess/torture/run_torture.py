@@ -1,9 +1,9 @@
 """Self-play under faults, for a number of minutes: ``vecchess doctor --torture MINUTES``.
 
-Runs of three workers are killed, paused, starved of memory and of disk space at random moments and
-at named points, and resumed until they are complete. Then every game has to be recorded once, the
-same as without faults. All choices follow from a seed, which is reported; the moments also depend
-on the machine.
+Runs of three workers are killed, paused, starved of memory and of disk space, and refused reads, at
+random moments and at named points, and resumed until they are complete. Then every game has to be
+recorded once, the same as without faults. All choices follow from a seed, which is reported; the
+moments also depend on the machine.
 """
 
 import json
@@ -27,7 +27,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import Stopped, StopSignals
 from vecchess.store.run_folder import RunFolder
 from vecchess.torture import processes
-from vecchess.torture.injector import POINTS, VARIABLE
+from vecchess.torture.injector import POINTS, READ_ACTIONS, READ_POINTS, VARIABLE
 from vecchess.torture.invariants import broken_in_progress, broken_invariants
 from vecchess.torture.processes import Victims
 
@@ -210,10 +210,13 @@ class Torture:
         """A fault for the environment of a start; "" for none."""
         if self._random.random() > SHARE_AT_POINTS:
             return ""
-        point = self._random.choice(sorted(POINTS))
-        number = self._random.randint(1, 200 if point == "any" else 12)
-        action = self._random.choice(("kill", "kill", "full", "broken"))
+        action = self._random.choice(("kill", "kill", "full", "broken", "read"))
         self._count[f"{action} at a point"] += 1
+        points = READ_POINTS if action == "read" else POINTS
+        if action == "read":
+            action = self._random.choice(sorted(READ_ACTIONS))
+        point = self._random.choice(sorted(points))
+        number = self._random.randint(1, 200 if point == "any" else 12)
         lasting = "" if action == "kill" else f" for {self._random.uniform(0.01, 2.0):.2f}"
         return f"{action} at {point} {number}{lasting}"
 
