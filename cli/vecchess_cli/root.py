@@ -10,6 +10,8 @@ HELP = """Self-play server, trainer and engine for chess with spiking neural net
 
 Start with `vecchess selfplay`: it makes a small network and plays 64 games on this machine.
 """
+RUNS = "Follow and look"
+"""Panel of the commands about runs, whose modules are in ``commands/runs``."""
 COMMANDS = {
     "Play and train": {
         "selfplay": "Play games of a network against itself and record them.",
@@ -17,12 +19,13 @@ COMMANDS = {
         "gather": "Collect games of others to learn from.",
         "ray": "Play or train on the nodes of a Ray cluster.",
     },
-    "Follow and look": {
+    RUNS: {
         "watch": "Watch a run in the terminal.",
         "dash": "Show runs in the browser.",
         "report": "Write a report on runs: one HTML file.",
         "replay": "Play a recorded game again and compare it with the record.",
         "export": "Write recorded games and networks in other formats.",
+        "games": "Verify, compact, prune and describe the recorded games of runs.",
     },
     "Strength and analysis": {
         "match": "Play two players against each other.",
@@ -73,7 +76,8 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """The command of a module in ``vecchess_cli.commands``: its ``app``."""
-    module = import_module(f"vecchess_cli.commands.{name}")
+    folder = "commands.runs" if name in COMMANDS[RUNS] else "commands"
+    module = import_module(f"vecchess_cli.{folder}.{name}")
     return typer.main.get_command(module.app)
 
 

@@ -38,6 +38,10 @@ class DiskFull(DataError):  # noqa: N818  (named after the event)
     """The disk is full; writing may be tried again later."""
 
 
+class FileBusy(DiskFull):
+    """Another process holds the lock of a file; writing may be tried again later."""
+
+
 class NetworkError(VecchessError):
     """A network file is missing, corrupt, or breaks the bounds in which inference is exact."""
 

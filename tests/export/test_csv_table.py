@@ -89,7 +89,7 @@ def test_what_there_is_not_is_left_empty() -> None:
 
 
 def test_without_out_a_file_in_the_run_is_written(tmp_path: Path) -> None:
-    from vecchess_cli.commands import export
+    from vecchess_cli.commands.runs import export
 
     run = make_run(tmp_path / "run", played(), [list(range(played().num_games))])
     export.csv(run.path, plies=True)

@@ -9,9 +9,9 @@ from tests.selfplay.playing import play_finished
 from vecchess.config import GameConfig
 from vecchess.selfplay.worker import shard_writer as writer
 from vecchess.selfplay.worker.shard_writer import ShardWriter
-from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import write_shard
+from vecchess.store.shard_entry import ShardEntry
 
 
 def test_a_writer_says_when_it_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

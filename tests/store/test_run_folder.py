@@ -11,9 +11,9 @@ import pytest
 
 from tests.store.games import made_up
 from vecchess.errors import ConfigError, DataError
-from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
+from vecchess.store.shard_entry import ShardEntry
 
 pytestmark = pytest.mark.plain
 

@@ -15,11 +15,12 @@ from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime import retried_read
 from vecchess.store import npz
 from vecchess.store import shard as shards
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.manifest import Manifest
 from vecchess.store.records import (
     SCHEMA,
 )
 from vecchess.store.shard import read_numbers, read_shard, write_shard
+from vecchess.store.shard_entry import ShardEntry
 
 pytestmark = pytest.mark.plain
 

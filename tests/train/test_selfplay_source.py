@@ -15,9 +15,11 @@ from vecchess.selfplay.supervisor.supervisor import RunResult
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.maintenance.prune_games import first_needed
+from vecchess.store.manifest import Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
+from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net, publish
@@ -148,3 +150,19 @@ def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
     assert source.prepare(0, 0) is None
     assert source.state()["history"] == []
     assert latest_net(run).file.exists()
+
+
+def test_what_checkpoints_need_is_noted_for_pruning(run: RunFolder) -> None:
+    """The window of the oldest kept checkpoint, or an earlier one: never a game that is read."""
+    settings = {"window_positions": 1000, "keep_checkpoints": 1, "checkpoint_every": 2}
+    source, _ = generations(run, **settings)
+    needed = [first_needed(run.games, is_training=True)]
+    firsts = []
+    for iteration in range(12):
+        plan = source.prepare(iteration, 0)
+        assert plan
+        firsts.append(plan.spec(0).source_first)
+        needed.append(first_needed(run.games, is_training=True))
+    assert needed == sorted(needed)
+    assert needed[1:] == [0, 0, 0, 0, *firsts[:8]]
+    assert needed[-1] > 0, "the window has moved"

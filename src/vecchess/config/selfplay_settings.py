@@ -43,6 +43,9 @@ class PlayConfig(Settings):
     """Finished games after which a worker writes a shard. It may hold a few more."""
     shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Longest time in seconds that a finished game waits to be written."""
+    keep_gb: Annotated[float, Field(ge=0)] = 0.0
+    """Largest size in GB of the recorded games; 0: no limit. The oldest are deleted then, but for
+    those that a training still reads, and are not played again."""
     inflight_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Seconds between saves of the games in progress. A killed worker loses no more of a game."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from vecchess.monitor.log_tail import LogTail
+from vecchess.monitor.log_tail import LONGEST_LINE, LogTail
 from vecchess.safe_parse import parse_json_object
-from vecchess.store.manifest import MANIFEST_NAME, ShardEntry
+from vecchess.store.manifest import MANIFEST_NAME
+from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 
@@ -27,15 +28,20 @@ class ManifestTail:
         for _, block in self._tail.blocks():
             changed = True
             for line in bytes(block).splitlines():
-                entry = _entry(line)
-                if entry is not None:
+                entry = _parsed(line)
+                if isinstance(entry, ShardEntry):
                     self.entries.append(entry)
-                    self.stats.add(entry.stats)
+                if entry is not None:
+                    self.stats.add(entry.stats if isinstance(entry, ShardEntry) else entry)
         return changed
 
 
-def _entry(line: bytes) -> ShardEntry | None:
+def _parsed(line: bytes) -> ShardEntry | GameStats | None:
+    """The entry of a line, or counts over pruned games of the first; None where it is damaged."""
     try:
-        return ShardEntry.from_dict(parse_json_object(line))
+        values = parse_json_object(line, LONGEST_LINE)
+        if "pruned_stats" in values:
+            return GameStats.from_dict(values["pruned_stats"])
+        return ShardEntry.from_dict(values)
     except (ValueError, KeyError, TypeError):
         return None

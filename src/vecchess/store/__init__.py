@@ -4,7 +4,10 @@ run_folder        the folder of a run: paths, lock, small files
 records           finished games as arrays, ``GameRecords``
 shard             files of finished games
 npz               arrays from untrusted npz files
+shard_entry       one line of the manifest
 manifest          the list of a run's shards
+rewrite_journal   which files a rewrite of the manifest may make superfluous
+maintenance/      verification, compaction and pruning of recorded games
 stats             sums over finished games: results, lengths, terminations
 sources           games in a place that a user names: run, folder or shard
 replay_positions  positions and moves of recorded games, by playing them again

@@ -4,6 +4,8 @@ Decision 212.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 Range = tuple[int, int]
 _Bools = NDArray[np.bool_]
+_MOST_ID = 1 << 62
 
 
 class IdSet:
@@ -52,6 +55,11 @@ class IdSet:
     def span(self) -> Range:
         """The lowest id, and the end of the highest; (0, 0) without any."""
         return (int(self.edges[0]), int(self.edges[-1])) if len(self.edges) else (0, 0)
+
+    @property
+    def steps(self) -> list[int]:
+        """The first id, then in turn how many follow each other and how many are left out."""
+        return list(map(int, np.diff(self.edges, prepend=0)))
 
     @property
     def ids(self) -> Ids:
@@ -111,3 +119,31 @@ def _merged(pairs: Ids) -> Ids:
     is_new = np.ones(len(first), np.bool_)
     is_new[1:] = first[1:] > end[:-1]
     return np.stack([first[is_new], end[np.roll(is_new, -1)]], axis=1).ravel()
+
+
+def parse_steps(games: list[Any]) -> tuple[list[Ids], list[int]]:
+    """The inverse of ``IdSet.steps`` for many sets: the edges of each, and its number of ids.
+
+    Raises ValueError for anything else.
+    """
+    if not set(map(type, games)) <= {list}:
+        raise ValueError("its games are no list")
+    steps = list(chain.from_iterable(games))
+    if (
+        not set(map(type, steps)) <= {int}
+        or not 0 <= min(steps, default=0) <= max(steps, default=0) <= _MOST_ID
+    ):
+        raise ValueError("its games are no numbers")
+    step, length = np.array(steps, np.int64), np.array([len(each) for each in games], np.int64)
+    end = np.cumsum(length)
+    first = end - length
+    before = np.concatenate([[0], np.cumsum(step)])
+    edges = before[1:] - np.repeat(before[first], length)
+    is_first = np.zeros(len(step), np.bool_)
+    is_first[first[length > 0]] = True
+    if (length % 2).any() or not (is_first | (step > 0)).all() or edges.min(initial=0) < 0:
+        raise ValueError("its games do not ascend")
+    is_run = (np.arange(len(step)) - np.repeat(first, length)) % 2 == 1
+    counted = np.concatenate([[0], np.cumsum(step * is_run)])
+    counts = (counted[end] - counted[first]).tolist()
+    return [edges[a:b] for a, b in zip(first.tolist(), end.tolist(), strict=True)], counts

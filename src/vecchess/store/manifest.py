@@ -7,7 +7,8 @@ The first line has an id, drawn anew whenever the file is replaced (``Manifest.r
 only ever appended to one file. So ``refresh`` reads what is new, and knows when all is. "games" are
 the numbers of the shard's games: the first, then in turn how many follow each other and how many
 are left out (here 0 to 5, and 7 and 8). No file and no game is listed twice, so which games are
-recorded is known without opening a shard.
+recorded is known without opening a shard. "pruned" in the first line has the numbers of games whose
+shards were deleted: they count as recorded, and are not played again.
 
 A shard without a line was written by a worker whose message got lost. It is adopted if it is of
 this run and none of its games is recorded, and set aside otherwise: every game counts exactly once.
@@ -22,8 +23,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -38,72 +37,24 @@ from vecchess.runtime.atomic_write import (
     truncate_partial_line,
     write_atomically,
 )
+from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, retried, unreadable
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object
-from vecchess.store.id_set import Ids, IdSet, Range
-from vecchess.store.records import SCHEMA, GameRecords
+from vecchess.store.id_set import IdSet, Range, parse_steps
+from vecchess.store.records import SCHEMA, GameRecords, concatenate
+from vecchess.store.rewrite_journal import JOURNAL_NAME, REWRITTEN_PREFIX, journal_names
 from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
+from vecchess.store.shard_entry import NAME, ShardEntry
 from vecchess.store.stats import GameStats
 
 MANIFEST_NAME = "manifest.jsonl"
-_NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
-"""It cannot leave its folder, nor name a file that is no shard."""
-_SHA256 = re.compile("[0-9a-f]{64}")
 _ID = re.compile("[0-9a-f]{16}")
-_KEYS = {"file", "sha256", "games", "stats"}
-_MOST_ID = 1 << 62
-_HEADER_BYTES = 200
-"""A first line is shorter."""
+_LOCK_NAME = ".manifest.lock"
+_LOCK_WAIT_S = 2.0
+_REWRITES = (REWRITTEN_PREFIX, PARTIAL_PREFIX + REWRITTEN_PREFIX, PARTIAL_PREFIX + JOURNAL_NAME)
+"""Prefixes of files that belong to a rewrite."""
 _LONGEST_LINE = 1 << 24
-
-
-@dataclass(frozen=True)
-class ShardEntry:
-    """One line of the manifest."""
-
-    file: str
-    sha256: str
-    ids: IdSet
-    """The numbers of its games."""
-    stats: GameStats
-
-    @classmethod
-    def of(cls, file: str, sha256: str, records: GameRecords) -> "ShardEntry":
-        """The line of a shard with the games ``records``."""
-        return cls(file, sha256, IdSet.of(records.numbers), GameStats.of(records))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as in a line of the manifest."""
-        return {
-            "file": self.file,
-            "sha256": self.sha256,
-            "games": np.diff(self.ids.edges, prepend=0).tolist(),
-            "stats": self.stats.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Any) -> "ShardEntry":
-        """The inverse of ``to_dict``. Raises ValueError or TypeError for anything else."""
-        return cls.from_dicts([values])[0]
-
-    @classmethod
-    def from_dicts(cls, values: Sequence[Any]) -> list["ShardEntry"]:
-        """``from_dict`` of each of ``values``; many are checked in little time, field by field."""
-        if not all(isinstance(each, dict) and each.keys() == _KEYS for each in values):
-            raise ValueError("a line has a file, its sha256, games and stats, and nothing else")
-        files, sums = [each["file"] for each in values], [each["sha256"] for each in values]
-        if not all(map(_NAME.fullmatch, files)):
-            raise ValueError(
-                "a shard's name must not leave its folder: it is a word that ends in .npz"
-            )
-        if not all(map(_SHA256.fullmatch, sums)):
-            raise ValueError("its sha256 is not one")
-        stats = GameStats.from_dicts([each["stats"] for each in values])
-        edges, counts = _parsed_games([each["games"] for each in values])
-        if counts != [each.games for each in stats]:
-            raise ValueError("its games are not as many as its stats say")
-        return list(map(cls, files, sums, map(IdSet.of_edges, edges), stats))
 
 
 class Manifest:
@@ -118,6 +69,7 @@ class Manifest:
         self.folder = folder
         self.path = folder / MANIFEST_NAME
         self._must_exist = must_exist
+        self._is_locked = False
         self._clear()
         self.refresh()
 
@@ -126,11 +78,16 @@ class Manifest:
         self.stats = GameStats()
         """Counts over all recorded games."""
         self.ids = IdSet()
-        """The numbers of all recorded games."""
+        """The numbers of all recorded games, those that are pruned included."""
+        self.pruned = IdSet()
+        """The numbers of the games that no shard has any more."""
+        self.pruned_stats = GameStats()
+        """Counts over these."""
         self._spans: list[Range] = []
         """Of each entry: its first number, and the end of its last."""
         self._files: set[str] = set()
-        self._id = ""
+        self._head = b""
+        """The first line."""
         self._end = 0
         """Bytes that were read or written: whole lines."""
         self._last = b""
@@ -146,8 +103,9 @@ class Manifest:
             self._clear()
         lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
         first = len(self.entries) + 2
-        if lines and not self._id:
-            self._id, first = self._parsed_id(lines[0]), 1
+        if lines and not self._head:
+            self._parse_head(lines[0])
+            first = 1
         with _no_collection():
             entries = self._parsed(lines[1:] if first == 1 else lines, max(first, 2))
             if entries:
@@ -159,31 +117,52 @@ class Manifest:
 
     def append(self, entry: ShardEntry) -> None:
         """Record a shard, durably. Raises DataError where writing fails, or where the file or one
-        of the games is listed already."""
+        of the games is listed already, FileBusy where a rewrite takes long."""
+        with self.locked():
+            self._append(entry)
+
+    def _append(self, entry: ShardEntry) -> None:
         self._check_doubles([entry])
         with _refusals(self.path):
-            if self.path.exists():
-                truncate_partial_line(self.path)
-                size = self.path.stat().st_size
-            else:
-                size = 0
-        if size != self._end:
-            raise DataError(f"{self.path} was changed by another program: nothing is added to it")
+            truncate_partial_line(self.path)
         line = _json_line(entry.to_dict())
-        new_id = self._id or token_hex(8)
-        self._end = append_line(self.path, line if self._id else _header(new_id) + line)
-        self._id, self._last = new_id, line
+        head = self._head or _header()
+        self._end = append_line(self.path, line if self._head else head + line)
+        self._head, self._last = head, line
         self._add([entry])
 
-    def replace(self, entries: Iterable[ShardEntry]) -> None:
+    def replace(self, entries: Iterable[ShardEntry], pruned: Sequence[ShardEntry] = ()) -> None:
         """Replace the file by one that lists ``entries``, atomically; all who follow it read it
-        anew. Raises DataError where writing fails: the old one stays."""
-        listed, new_id = list(entries), token_hex(8)
-        lines = [_header(new_id), *(_json_line(entry.to_dict()) for entry in listed)]
+        anew. Raises DataError where writing fails: the old one stays.
+
+        pruned: entries of which no shard is left; their games stay recorded.
+        """
+        listed, stats = list(entries), GameStats()
+        stats.add(self.pruned_stats, *(entry.stats for entry in pruned))
+        head = _header(IdSet.union([self.pruned, *(entry.ids for entry in pruned)]), stats)
+        lines = [head, *(_json_line(entry.to_dict()) for entry in listed)]
         write_atomically(self.path, b"".join(lines))
         self._clear()
-        self._id, self._end, self._last = new_id, sum(map(len, lines)), lines[-1]
+        self._parse_head(head)
+        self._end, self._last = sum(map(len, lines)), lines[-1]
         self._add(listed)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from changing the file, which is read up to its end first.
+
+        May be entered again within. Raises FileBusy where another process holds the lock for long.
+        """
+        if self._is_locked:
+            yield
+            return
+        with file_lock(self.folder / _LOCK_NAME, _LOCK_WAIT_S, "another vecchess"):
+            self._is_locked = True
+            try:
+                self.refresh()
+                yield
+            finally:
+                self._is_locked = False
 
     @property
     def shards(self) -> list[ShardFile]:
@@ -192,7 +171,7 @@ class Manifest:
 
     def shard(self, entry: ShardEntry) -> ShardFile:
         """The shard of a line."""
-        return ShardFile(self.folder / entry.file, entry.sha256, entry.ids)
+        return ShardFile(self.folder / entry.file, entry.sha256, entry.ids, read_moved)
 
     def entries_with(self, first: int, end: int) -> list[ShardEntry]:
         """The entries that may have games from ``first`` to ``end`` - 1, in their order."""
@@ -202,7 +181,8 @@ class Manifest:
 
     def check_files(self) -> None:
         """Raise FileUnreadable where a listed shard is missing; one look at the folder."""
-        retried(self._check_files)
+        with self.locked():
+            retried(self._check_files)
 
     def _check_files(self) -> None:
         missing = sorted(self._files.difference(list_folder(self.folder)))
@@ -224,17 +204,22 @@ class Manifest:
         and DataError where writing fails; the others can be adopted later.
         """
         for name in retried(lambda: list_folder(self.folder)):
+            if name.startswith(_REWRITES):
+                continue
             if name.startswith(PARTIAL_PREFIX + prefix):
-                with _refusals(self.folder / name):
+                with self.locked(), _refusals(self.folder / name):
                     (self.folder / name).unlink(missing_ok=True)
             elif name.startswith(PARTIAL_PREFIX) or name in self._files:
                 continue
             elif name.startswith(prefix) and name.endswith(".npz"):
-                yield from self._adopt_one(name, run_id, report_line)
+                with self.locked():
+                    yield from self._adopt_one(name, run_id, report_line)
 
     def _adopt_one(self, name: str, run_id: str, report_line: ReportLine) -> Iterator[ShardEntry]:
         """Record the unlisted shard ``name``, or set it aside."""
-        path = self.folder / name
+        path, present = self.folder / name, retried(lambda: list_folder(self.folder))
+        if name in self._files or name not in present or name in journal_names(self.folder):
+            return  # a rewrite was quicker
         try:
             entry = self._adoptable(path, retried(lambda: read_file(path)), run_id)
         except FileUnreadable:
@@ -249,7 +234,7 @@ class Manifest:
 
     def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
         """The line for an unlisted shard; raises DataError where it must not count."""
-        if not _NAME.fullmatch(path.name):
+        if not NAME.fullmatch(path.name):
             raise DataError(f"{path} has a name that no shard has")
         records, _ = parse_shard(path, data, {}, run_id=run_id)
         entry = ShardEntry.of(path.name, hashlib.sha256(data).hexdigest(), records)
@@ -286,31 +271,37 @@ class Manifest:
         """Whether the file is another one than before, and what was not read yet."""
         try:
             with open_regular(self.path) as file:
-                if self._id:
-                    head = file.readline(_HEADER_BYTES)
+                if self._head:
+                    head = file.read(len(self._head))
                     file.seek(self._end - len(self._last))
-                    if head == _header(self._id) and file.read(len(self._last)) == self._last:
+                    if head == self._head and file.read(len(self._last)) == self._last:
                         return False, file.read()
                     file.seek(0)
-                return bool(self._id), file.read()
+                return bool(self._head), file.read()
         except FileNotFoundError as error:
-            if self._must_exist or self._id:
+            if self._must_exist or self._head:
                 raise unreadable(self.path, error) from None
             return False, b""
         except OSError as error:
             raise unreadable(self.path, error) from None
 
-    def _parsed_id(self, line: bytes) -> str:
-        """The id in the first line."""
+    def _parse_head(self, line: bytes) -> None:
+        """Take the first line: which games are pruned."""
         try:
-            values = parse_json_object(line)
+            values = parse_json_object(line, _LONGEST_LINE)
             if values.get("schema") != SCHEMA:
                 raise ValueError(f"schema {values.get('schema')}; this vecchess reads {SCHEMA}")
             if not _ID.fullmatch(values["manifest"]):
                 raise ValueError("it has no id")
+            (edges,), (count,) = parse_steps([values.get("pruned", [])])
+            stats = GameStats.from_dict(values.get("pruned_stats", {}))
+            if stats.games != count:
+                raise ValueError("its games are not as many as its stats say")
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{self.path}, line 1 is damaged: {clip_line(error)}") from None
-        return str(values["manifest"])
+        self._head, self.pruned, self.pruned_stats = line, IdSet.of_edges(edges), stats
+        self.ids |= self.pruned
+        self.stats.add(stats)
 
     def _parsed(self, lines: list[bytes], first: int) -> list[ShardEntry]:
         """The entries of ``lines``, which begin with line ``first`` of the file.
@@ -330,37 +321,32 @@ class Manifest:
         raise DataError(f"{self.path} has lines that are none")
 
 
-def _header(manifest_id: str) -> bytes:
-    return _json_line({"schema": SCHEMA, "manifest": manifest_id})
+def _header(pruned: IdSet | None = None, stats: GameStats | None = None) -> bytes:
+    """A first line with a new id."""
+    values: dict[str, Any] = {"schema": SCHEMA, "manifest": token_hex(8)}
+    if pruned and stats is not None:
+        values |= {"pruned": pruned.steps, "pruned_stats": stats.to_dict()}
+    return _json_line(values)
 
 
 def _json_line(values: dict[str, Any]) -> bytes:
     return (json.dumps(values) + "\n").encode()
 
 
-def _parsed_games(games: list[Any]) -> tuple[list[Ids], list[int]]:
-    """The edges of each line's "games", and how many these are. Raises ValueError."""
-    if not set(map(type, games)) <= {list}:
-        raise ValueError("its games are no list")
-    steps = list(chain.from_iterable(games))
-    if (
-        not set(map(type, steps)) <= {int}
-        or not 0 <= min(steps, default=0) <= max(steps, default=0) <= _MOST_ID
-    ):
-        raise ValueError("its games are no numbers")
-    step, length = np.array(steps, np.int64), np.array([len(each) for each in games], np.int64)
-    end = np.cumsum(length)
-    first = end - length
-    before = np.concatenate([[0], np.cumsum(step)])
-    edges = before[1:] - np.repeat(before[first], length)
-    is_first = np.zeros(len(step), np.bool_)
-    is_first[first[length > 0]] = True
-    if (length % 2).any() or not (is_first | (step > 0)).all() or edges.min(initial=0) < 0:
-        raise ValueError("its games do not ascend")
-    is_run = (np.arange(len(step)) - np.repeat(first, length)) % 2 == 1
-    counted = np.concatenate([[0], np.cumsum(step * is_run)])
-    counts = (counted[end] - counted[first]).tolist()
-    return [edges[a:b] for a, b in zip(first.tolist(), end.tolist(), strict=True)], counts
+def read_moved(shard: ShardFile) -> GameRecords | None:
+    """The games of a shard that its manifest lists no more, by number, from the shards that have
+    them now; None where it is listed. Raises DataError where they were pruned."""
+    manifest, ids = Manifest(shard.path.parent, must_exist=True), shard.ids or IdSet()
+    entries = [each for each in manifest.entries_with(*ids.span) if each.ids & ids]
+    if any(each.file == shard.path.name for each in entries):
+        return None
+    if lost := ids - IdSet.union(each.ids for each in entries):
+        first, end = lost.span
+        raise DataError(f"{shard.path} is gone: games {first} to {end - 1} were pruned")
+    parts = [manifest.shard(each).read() for each in entries]
+    return concatenate(
+        [part.take(np.flatnonzero(ids.contains(part.numbers))) for part in parts]
+    ).by_number()
 
 
 @contextmanager

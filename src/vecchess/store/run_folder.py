@@ -7,7 +7,6 @@ runs/<name>/  config.toml  pins.json  inputs/<setting>/*  run_id  status.json  m
 Decision 28.
 """
 
-import errno
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any
 
 from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.file_lock import try_lock
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import MOST_TOML_BYTES, parse_toml, read_bytes
@@ -105,7 +105,7 @@ class RunFolder:
         except OSError as error:
             raise write_error(f"cannot write to {self.path}", error, ConfigError) from None
         with file:
-            if not _try_lock(file.fileno()):
+            if not try_lock(file.fileno()):
                 holder = file.read(200).split("\n")[0]
                 raise ConfigError(f"another vecchess is writing to {self.path}: {holder or '?'}")
             with suppress(OSError):  # the holder is named in messages only
@@ -167,16 +167,3 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         path = f"{prefix}{name}"
         found |= _flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
     return found
-
-
-def _try_lock(handle: int) -> bool:
-    """Lock an open file for this process; True where the file system has no such locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
-    return True

@@ -1,7 +1,7 @@
 """Shards: files of finished games, written whole or not at all. numpy's npz, never pickled."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from io import BytesIO
@@ -49,11 +49,24 @@ class ShardFile:
 
     ids: IdSet | None = field(default=None, compare=False)
     """The numbers of its games, as in its manifest."""
+    read_moved: "Callable[[ShardFile], GameRecords | None] | None" = field(
+        default=None, compare=False, repr=False
+    )
+    """Reads its games from other shards, where these have replaced it; None where none have."""
 
     def read(self) -> GameRecords:
-        """Its games. Raises FileUnreadable where reading fails, again and again, and DataError
-        where it is damaged."""
-        return retried(lambda: read_shard(self.path, self.sha256))
+        """Its games, also where a compaction has moved them to another shard. Raises FileUnreadable
+        where reading fails, again and again, and DataError where it is damaged or pruned."""
+        if self.path.exists() or (moved := self._moved()) is None:
+            try:
+                return retried(lambda: read_shard(self.path, self.sha256))
+            except FileUnreadable:
+                if (moved := self._moved()) is None:
+                    raise
+        return moved
+
+    def _moved(self) -> GameRecords | None:
+        return None if self.read_moved is None else self.read_moved(self)
 
     def numbers(self) -> NDArray[np.int64]:
         """int64[G]: the numbers of its games, ascending, as far as its manifest has them without

@@ -1,9 +1,9 @@
 """Self-play under faults, for a number of minutes: ``vecchess doctor --torture MINUTES``.
 
 Runs of three workers are killed, paused, starved of memory and of disk space, and refused reads, at
-random moments and at named points, and resumed until they are complete. Then every game has to be
-recorded once, the same as without faults. All choices follow from a seed, which is reported; the
-moments also depend on the machine.
+random moments and at named points, compacted meanwhile, and resumed until they are complete. Then
+every game has to be recorded once, the same as without faults. All choices follow from a seed,
+which is reported; the moments also depend on the machine.
 """
 
 import json
@@ -25,6 +25,7 @@ from typing import Any, TextIO
 from vecchess.errors import VecchessError
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import Stopped, StopSignals
+from vecchess.store.maintenance.rewrite import finish_rewriting
 from vecchess.store.run_folder import RunFolder
 from vecchess.torture import processes
 from vecchess.torture.injector import POINTS, READ_ACTIONS, READ_POINTS, VARIABLE
@@ -40,7 +41,7 @@ EXIT_CODES = {0, 1, -signal.SIGKILL}
 FAULTS = {
     "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill all processes": 1,
     "pause a worker": 2, "pause the supervisor": 1, "slow a worker": 1, "no room": 2,
-    "starve a worker": 1,
+    "starve a worker": 1, "compact": 2,
 }  # fmt: skip
 """Faults at random moments, and their relative frequency."""
 TOTALS = ("runs", "starts", "games", "kills")
@@ -142,6 +143,7 @@ class Torture:
                 self._tamper(run)
         if not self._broken:
             digest = self._digests[setting.name]
+            finish_rewriting(run.manifest())
             self._broken += broken_invariants(run, setting.num_games, digest)
         self._count["runs"] += 1
         self._count["games"] += setting.num_games
@@ -174,7 +176,7 @@ class Torture:
                 while supervisor.poll() is None:
                     time.sleep(self._random.expovariate(1 / gap_s))
                     if not calm and supervisor.poll() is None:
-                        self._inject(Victims.of(supervisor))
+                        self._inject(Victims.of(supervisor), run)
                     if time.monotonic() - start > self._longest_s:
                         self._broken.append(f"not complete after {self._longest_s:g} s")
                         break
@@ -220,7 +222,7 @@ class Torture:
         lasting = "" if action == "kill" else f" for {self._random.uniform(0.01, 2.0):.2f}"
         return f"{action} at {point} {number}{lasting}"
 
-    def _inject(self, victims: Victims) -> None:
+    def _inject(self, victims: Victims, run: RunFolder) -> None:
         """Inject one fault now."""
         what = self._random.choices(list(FAULTS), list(FAULTS.values()))[0]
         if not victims.workers and "worker" in what:
@@ -246,6 +248,8 @@ class Torture:
             processes.resume(pid)
         elif what == "slow a worker":
             processes.slow(worker, moment)
+        elif what == "compact":
+            self._compact(run)
         elif what == "no room":
             size = self._random.choice((0, 100, 5000, 50_000))
             for pid in all_processes:
@@ -257,6 +261,24 @@ class Torture:
             processes.starve(worker, 1 << 20)
             time.sleep(moment)
             processes.starve(worker, -1)
+
+    def _compact(self, run: RunFolder) -> None:
+        """Compact the games while they are played; half of the times the compaction is killed."""
+        command = [sys.executable, "-m", "vecchess_cli.main", "games", "compact", str(run.path)]
+        with tempfile.TemporaryFile("w+") as words:
+            with subprocess.Popen(
+                [*command, "--shard-games=200"], stdout=subprocess.DEVNULL, stderr=words
+            ) as process:
+                if self._random.random() < 0.5:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(self._random.uniform(0.5, 4.0))
+                    if process.poll() is None:
+                        self._count["kills"] += 1
+                        process.kill()
+            words.seek(0)
+            said = words.read()
+        if "Traceback" in said or process.returncode not in {0, 1, 2, -signal.SIGKILL}:
+            self._broken.append(f"compaction, exit code {process.returncode}: {said}")
 
     def _tamper(self, run: RunFolder) -> None:
         """Damage a file as a crash of the machine may: the manifest's end, games in progress."""

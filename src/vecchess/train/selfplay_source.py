@@ -12,6 +12,7 @@ from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.store.maintenance.prune_games import first_needed, write_needed
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.stats import GameStats
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
@@ -62,6 +63,8 @@ class SelfplaySource:
         self._num_reference_shards = num_reference_shards
         self._history: list[list[GameSpan]] = []
         """Of every generation so far, each machine's games."""
+        if supervisor is not None and first_needed(run.games, is_training=True) == 0:
+            write_needed(run.games, 0)
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
         """Play the generation, on all machines; None where a stop was requested."""
@@ -72,6 +75,8 @@ class SelfplaySource:
         if len(parts) < self._ranks.num_nodes:
             return None
         self._history.append([GameSpan(*part["span"]) for part in parts])
+        if self._supervisor is not None:
+            self._note_needed()
         return self._plan(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
@@ -131,8 +136,7 @@ class SelfplaySource:
         """The updates of an iteration, from the newest generations that fit into the window."""
         config = self._config
         new = sum(span.positions for span in self._history[-1])
-        total = sum(span.positions for spans in self._history for span in spans)
-        oldest = len(self._history) - self._num_generations(total)
+        total, oldest = self._oldest_in_window(len(self._history))
         node_spans = self._node_spans()
         num_steps = round(new * config.samples_per_position / config.batch_size)
         seed = self._seed_of_newest() if config.is_on_policy else config.seed
@@ -160,12 +164,25 @@ class SelfplaySource:
         """A seed for each generation: on-policy steps count from 0, but epochs must differ."""
         return random_word(self._config.seed, _EPOCHS_STREAM, len(self._history)) >> 1
 
-    def _num_generations(self, total: int) -> int:
-        """How many of the newest generations the window holds; at least one."""
+    def _note_needed(self) -> None:
+        """Note the first game that the oldest of the newest checkpoints needs: pruning spares all
+        from there on. The window of a later one never begins earlier."""
+        config = self._config
+        back = config.checkpoint_every * (config.keep_checkpoints + 1)
+        _, oldest = self._oldest_in_window(max(len(self._history) - back, 1))
+        write_needed(self._run.games, self._node_spans()[oldest].first)
+
+    def _oldest_in_window(self, num: int) -> tuple[int, int]:
+        """Positions of the first ``num`` generations, and the first one that a window then has."""
+        total = sum(span.positions for spans in self._history[:num] for span in spans)
+        return total, num - self._num_generations(num, total)
+
+    def _num_generations(self, end: int, total: int) -> int:
+        """How many of the newest of ``end`` generations the window holds; at least one."""
         if self._config.is_on_policy:
             return 1
         room, num = window_size(total, self._config.window_positions), 0
-        for spans in reversed(self._history):
+        for spans in reversed(self._history[:end]):
             room -= sum(span.positions for span in spans)
             if room < 0 and num:
                 break

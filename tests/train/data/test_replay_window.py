@@ -12,9 +12,10 @@ from tests.store.games import made_up
 from tests.train.games import games, searched
 from vecchess.bench.loading import made_up_searches
 from vecchess.errors import ConfigError, DataError
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, empty_search_columns
 from vecchess.store.shard import write_shard
+from vecchess.store.shard_entry import ShardEntry
 from vecchess.train.data import shard_block
 from vecchess.train.data.collate import collate, make_samples
 from vecchess.train.data.replay_window import (

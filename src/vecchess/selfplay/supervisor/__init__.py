@@ -5,6 +5,7 @@ work_assigner      assigns games, records shards, replaces dead workers
 worker_pool        the worker processes
 worker_process     one worker process, seen from the parent
 game_ledger        which game is open, with a worker, or recorded
+disk_quota         deletes the oldest games when they take too much room
 worker_throughput  speed and load from workers' counters
 status_watcher     status.json and metrics.jsonl
 selfplay_progress  live lines and plain lines for people

@@ -7,8 +7,10 @@ import numpy as np
 from vecchess.errors import DataError
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.store.id_set import Ids, IdSet
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.maintenance.rewrite import finish_rewriting
+from vecchess.store.manifest import Manifest
 from vecchess.store.shard import NO_RUN
+from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 MAX_RANGES = 256
@@ -31,6 +33,7 @@ class GameLedger:
         """
         self._manifest = manifest
         self._run_id, self._report_line = run_id, report_line
+        finish_rewriting(manifest)
         manifest.check_files()
         for _ in self._adopt():
             pass
@@ -77,6 +80,8 @@ class GameLedger:
         if not self._manifest.ids - target:
             self.stats.add(self._manifest.stats)
             return
+        if not self._manifest.pruned - target:
+            self.stats.add(self._manifest.pruned_stats)
         for entry in self._manifest.entries_with(*target.span):
             if entry.ids & target:
                 self.stats.add(self._stats_in_target(entry))

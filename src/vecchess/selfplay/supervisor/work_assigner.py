@@ -8,6 +8,7 @@ from vecchess.runtime.devices import Device, Share, share_out
 from vecchess.runtime.full_disk import FullDiskRetry
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_pool import WorkerPool
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
@@ -18,9 +19,9 @@ from vecchess.selfplay.supervisor.worker_throughput import (
 )
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import InflightFolder
-from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
+from vecchess.store.shard_entry import ShardEntry
 
 MAX_FRUITLESS_DEATHS = 3
 """A worker may die so often in a row without a game recorded, or a ply saved, in between."""
@@ -39,7 +40,8 @@ class WorkAssigner:
     ) -> None:
         """No worker is started. Raises DataError for a damaged manifest."""
         self.pool = WorkerPool(config, run, devices)
-        self.ledger = GameLedger(run.manifest(), self.pool.run_id, report_line)
+        manifest = run.manifest()
+        self.ledger = GameLedger(manifest, self.pool.run_id, report_line)
         self.inflight = InflightFolder(run.inflight, self.pool.run_id)
         """Saved games of workers that are gone."""
         self.share: Share = share_out(config, devices, 1)
@@ -53,6 +55,7 @@ class WorkAssigner:
         self._deaths: Counter[int] = Counter()
         self._unrecorded: list[tuple[int, ShardEntry]] = []
         """Shards that wait for room in the manifest, each with its worker."""
+        self._quota = DiskQuota(manifest, config.keep_gb, report_line, log_event)
         waiting = "what workers have written is recorded when there is room"
         self._retry = FullDiskRetry(report_line, lambda: waiting, "shards are recorded")
 
@@ -100,6 +103,7 @@ class WorkAssigner:
         for worker, message in self.pool.receive():
             self.handle_message(worker, message)
         self._record_shards()
+        self._quota.enforce()
         if not self._unrecorded:  # replacing a worker records the shards it did not report
             for worker, reason in self.pool.dead():
                 self._retry.attempt(lambda w=worker, r=reason: self._replace(w, r))  # type: ignore[misc]

@@ -18,8 +18,8 @@ from time import monotonic
 from vecchess.runtime.full_disk import FullDiskRetry
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
-from vecchess.store.manifest import ShardEntry
 from vecchess.store.shard import NO_RUN, write_shard
+from vecchess.store.shard_entry import ShardEntry
 
 MOST_UNWRITTEN = 1 << 20
 """Plies: play that is faster than writing pauses once so many wait. A shard is written with half of

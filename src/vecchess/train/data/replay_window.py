@@ -53,6 +53,11 @@ class ManifestShards:
         wanted = IdSet([(first, end)])
         self._manifest = manifest = self._manifest or Manifest(self._folder)
         manifest.refresh()
+        if lost := manifest.pruned & wanted:
+            raise DataError(
+                f"{manifest.path}: games {lost.span[0]} to {lost.span[1] - 1} of the window were "
+                "pruned: resume from a later checkpoint, or with a smaller window"
+            )
         if num_games not in (None, found := len(manifest.ids & wanted)):
             raise DataError(
                 f"{manifest.path} lists {found:,} games from {first:,} to {end - 1:,}, "

@@ -1,0 +1,143 @@
+"""Every recorded game of a folder against its manifest: ``vecchess games verify``.
+
+A shard that cannot be read now is not damaged: its content is unknown. Files that no manifest lists
+are no damage either: a run adopts what its workers could not report.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vecchess.errors import DataError, FileUnreadable
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.runtime.reporting import ReportLine, no_report
+from vecchess.runtime.retried_read import list_folder, read_file, retried
+from vecchess.store.id_set import IdSet, Range
+from vecchess.store.manifest import Manifest
+from vecchess.store.rewrite_journal import REWRITTEN_PREFIX, journal_names
+from vecchess.store.shard import SET_ASIDE_SUFFIX, ForeignShard, parse_shard
+from vecchess.store.shard_entry import ShardEntry
+from vecchess.store.stats import GameStats
+
+GOOD, DAMAGED, UNREADABLE = "good", "damaged", "cannot be read"
+
+
+@dataclass
+class Verified:
+    """What was found in one ``games`` folder."""
+
+    folder: str
+    games: int = 0
+    """Games in shards that are whole."""
+    shards: int = 0
+    pruned: int = 0
+    """Games that are recorded without a shard."""
+    gaps: list[Range] = field(default_factory=list)
+    """Numbers below the highest that are not recorded: [first, end); games may be on their way."""
+    damaged: list[str] = field(default_factory=list)
+    """A line for each fault."""
+    foreign: list[str] = field(default_factory=list)
+    """Shards of another run."""
+    missing: list[str] = field(default_factory=list)
+    """Listed files that are not there."""
+    unreadable: list[str] = field(default_factory=list)
+    """A line for each file that could not be read."""
+    unlisted: list[str] = field(default_factory=list)
+    """Shards that no manifest lists."""
+    set_aside: list[str] = field(default_factory=list)
+    """Files that a run has set aside."""
+
+    @property
+    def verdict(self) -> str:
+        """ "good", "damaged" or "cannot be read"."""
+        if self.damaged or self.foreign or self.missing:
+            return DAMAGED
+        return UNREADABLE if self.unreadable else GOOD
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"verdict": self.verdict, **asdict(self)}
+
+
+def verify(
+    folder: Path, run_id: str | None, on_shard: ReportLine = no_report, must_exist: bool = True
+) -> Verified:
+    """Read every shard that the manifest in ``folder`` lists.
+
+    run_id: of the run that wrote them; None is not compared. on_shard: gets the name of each file.
+    A rewrite meanwhile is followed. Raises nothing for what is found, see ``Verified``.
+    """
+    found = Verified(str(folder))
+    try:
+        manifest = Manifest(folder, must_exist)
+        _verify_shards(manifest, run_id, on_shard, found)
+        _look_around(manifest, found)
+    except FileUnreadable as error:
+        found.unreadable.append(str(error))
+    except DataError as error:
+        found.damaged.append(str(error))
+    return found
+
+
+def _verify_shards(
+    manifest: Manifest, run_id: str | None, on_shard: ReportLine, found: Verified
+) -> None:
+    """Verify every listed shard; those listed meanwhile too, where an old one has gone."""
+    done, good = set[str](), set[str]()
+    while left := [each for each in manifest.entries if each.file not in done]:
+        present = set(retried(lambda: list_folder(manifest.folder)))
+        for entry in left:
+            on_shard(entry.file)
+            if entry.file not in present and manifest.refresh():
+                break
+            done.add(entry.file)
+            if _is_good(manifest, entry, run_id, entry.file in present, found):
+                good.add(entry.file)
+    entries = [each for each in manifest.entries if each.file in good]
+    found.shards, found.games = len(entries), sum(each.stats.games for each in entries)
+    found.pruned = len(manifest.pruned)
+    found.gaps = (IdSet([(0, manifest.ids.span[1])]) - manifest.ids).ranges
+
+
+def _is_good(
+    manifest: Manifest, entry: ShardEntry, run_id: str | None, is_present: bool, found: Verified
+) -> bool:
+    """Whether a listed shard is what its line says; its fault is added to ``found``."""
+    path = manifest.folder / entry.file
+    if not is_present:
+        found.missing.append(entry.file)
+        return False
+    try:
+        data = retried(lambda: read_file(path))
+        if hashlib.sha256(data).hexdigest() != entry.sha256:
+            raise DataError(f"{path}: its sha256 differs from the manifest's")
+        records, _ = parse_shard(path, data, {}, run_id=run_id)
+        ids = IdSet.of(records.numbers)
+        if ids != entry.ids or len(ids) != records.num_games:
+            raise DataError(f"{path}: its games are not those of the manifest's line")
+        if GameStats.of(records).to_dict() != entry.stats.to_dict():
+            raise DataError(f"{path}: its results are not those of the manifest's line")
+        return True
+    except FileUnreadable as error:
+        found.unreadable.append(str(error))
+    except ForeignShard:
+        found.foreign.append(entry.file)
+    except DataError as error:
+        found.damaged.append(str(error))
+    return False
+
+
+def _look_around(manifest: Manifest, found: Verified) -> None:
+    """Find files that the manifest does not list."""
+    names, journal = retried(lambda: list_folder(manifest.folder)), journal_names(manifest.folder)
+    manifest.refresh()
+    partial = (PARTIAL_PREFIX, REWRITTEN_PREFIX)
+    listed = {entry.file for entry in manifest.entries}
+    for name in names:
+        if name.endswith(SET_ASIDE_SUFFIX):
+            found.set_aside.append(name)
+        elif (
+            name.endswith(".npz") and name not in listed | journal and not name.startswith(partial)
+        ):
+            found.unlisted.append(name)

@@ -1,0 +1,63 @@
+"""One line of the manifest: a shard, its checksum, the numbers of its games, counts over them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vecchess.store.id_set import IdSet, parse_steps
+from vecchess.store.records import GameRecords
+from vecchess.store.stats import GameStats
+
+NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
+"""It cannot leave its folder, nor name a file that is no shard."""
+_SHA256 = re.compile("[0-9a-f]{64}")
+_KEYS = {"file", "sha256", "games", "stats"}
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One line of the manifest."""
+
+    file: str
+    sha256: str
+    ids: IdSet
+    """The numbers of its games."""
+    stats: GameStats
+
+    @classmethod
+    def of(cls, file: str, sha256: str, records: GameRecords) -> "ShardEntry":
+        """The line of a shard with the games ``records``."""
+        return cls(file, sha256, IdSet.of(records.numbers), GameStats.of(records))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as in a line of the manifest."""
+        return {
+            "file": self.file,
+            "sha256": self.sha256,
+            "games": self.ids.steps,
+            "stats": self.stats.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "ShardEntry":
+        """The inverse of ``to_dict``. Raises ValueError or TypeError for anything else."""
+        return cls.from_dicts([values])[0]
+
+    @classmethod
+    def from_dicts(cls, values: Sequence[Any]) -> list["ShardEntry"]:
+        """``from_dict`` of each of ``values``; many are checked in little time, field by field."""
+        if not all(isinstance(each, dict) and each.keys() == _KEYS for each in values):
+            raise ValueError("a line has a file, its sha256, games and stats, and nothing else")
+        files, sums = [each["file"] for each in values], [each["sha256"] for each in values]
+        if not all(map(NAME.fullmatch, files)):
+            raise ValueError(
+                "a shard's name must not leave its folder: it is a word that ends in .npz"
+            )
+        if not all(map(_SHA256.fullmatch, sums)):
+            raise ValueError("its sha256 is not one")
+        stats = GameStats.from_dicts([each["stats"] for each in values])
+        edges, counts = parse_steps([each["games"] for each in values])
+        if counts != [each.games for each in stats]:
+            raise ValueError("its games are not as many as its stats say")
+        return list(map(cls, files, sums, map(IdSet.of_edges, edges), stats))
