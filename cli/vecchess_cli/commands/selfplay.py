@@ -30,6 +30,8 @@ Examples:
 
   vecchess selfplay --net small --search gumbel --sims 32
 
+  vecchess selfplay --games forever --shard-games 4096
+
   vecchess selfplay --gpus cpu:2 --openings book.epd --temperature 1.0,30:0.3
 
 Settings have a variable (VECCHESS_GAMES, VECCHESS_SEED, ...) and a key in a --config file; those
