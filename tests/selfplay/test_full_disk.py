@@ -178,7 +178,7 @@ def test_a_worker_that_dies_while_the_disk_is_full_is_replaced_when_there_is_roo
 class DeadWorker:
     """A worker whose process has ended already."""
 
-    is_alive = False
+    is_alive = was_killed = False
     failure = None
     stage = "playing"
 

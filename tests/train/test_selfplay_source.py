@@ -126,6 +126,9 @@ def test_reference_games_are_those_that_the_run_began_with(run: RunFolder) -> No
     plan = again.prepare(0, 0)
     assert plan
     assert (plan.spec(0).num_reference_shards, plan.spec(0).reference_share) == (3, 0.5)
+    compacted, _ = generations(run, 2, data=(Path("games"),), data_share=0.5)
+    compacted.restore(source.state())
+    assert compacted.state()["reference_shards"] == 2
 
 
 def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:

@@ -87,7 +87,8 @@ class SelfplaySource:
     def restore(self, state: dict[str, Any]) -> None:
         """Resume after the generations of ``state``."""
         self._history = [[GameSpan(*span) for span in spans] for spans in state["history"]]
-        self._num_reference_shards = state["reference_shards"]
+        before, now = state["reference_shards"], self._num_reference_shards
+        self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
         """Empty: no games are held out."""
