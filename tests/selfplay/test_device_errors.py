@@ -174,7 +174,7 @@ def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAss
         dying = parent.pool.workers[0]
         assert isinstance(dying, DyingWorker)
         name = f"{dying.plan.shard_prefix}-000000.npz"
-        shard(dying.plan.run.games, name, [dying.first_game])
+        shard(dying.plan.run.games, name, [dying.first_game], parent.pool.run_id)
         _die(parent, LOST)
     assert (parent.ledger.num_recorded, parent.restarts) == (8, 8)
     _die(parent, LOST)

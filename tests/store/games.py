@@ -17,7 +17,7 @@ from vecchess.chess.chess960 import chess960_positions
 from vecchess.chess.fen import from_board
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import PLY_COLUMNS, GameRecords, empty_search_columns
-from vecchess.store.shard import write_shard
+from vecchess.store.shard import NO_RUN, write_shard
 from vecchess.store.shard_entry import ShardEntry
 
 
@@ -116,7 +116,7 @@ def _last_boards(seed: int, plies: int) -> Iterator[chess.Board]:
             yield last
 
 
-def shard(folder: Path, name: str, numbers: list[int]) -> ShardEntry:
+def shard(folder: Path, name: str, numbers: list[int], run_id: str = NO_RUN) -> ShardEntry:
     """The manifest entry of a new shard with made-up games of these numbers."""
     records = made_up(numbers, seed=sum(numbers))
-    return ShardEntry.of(name, write_shard(folder / name, records), records)
+    return ShardEntry.of(name, write_shard(folder / name, records, run_id), records)

@@ -134,6 +134,10 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = last_json(inside("doctor", "--json"))
     assert facts["healthy"]
     assert [check["passed"] for check in facts["checks"]] == [True] * 3
+    limits = facts["limits"]
+    assert facts["cores"] == max(1, int(limits["cores"]))
+    assert limits["memory_mb"] > 0
+    assert all(limits[name] for name in ("memory_source", "cores_source"))
 
 
 def test_help_is_for_every_command() -> None:
