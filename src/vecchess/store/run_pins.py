@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,10 +24,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from vecchess import __version__
 from vecchess.config import BUILT_IN_NETS, PlayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings, flag, leaf_fields
-from vecchess.errors import ConfigError, DataError, FileUnreadable
+from vecchess.errors import ConfigError, DataError, FileMissing
 from vecchess.jit import cpu_features, cpu_name
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
+from vecchess.runtime.retried_read import read_file, retried
+from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.snn.presets import PRESETS
 from vecchess.store.games_version import GAMES_VERSION
 from vecchess.store.run_folder import RunFolder
@@ -103,17 +105,15 @@ class RunPins(BaseModel):
         """Those of ``run``; raises DataError where they are missing or damaged."""
         path = run.path / PINS_FILE
         try:
-            values = parse_json_object(read_bytes(path))
+            values = parse_json_object(retried(partial(read_file, path)))
             if values.pop("schema", None) != SCHEMA:
                 raise ValueError(f"this vecchess reads schema {SCHEMA}")
             return cls.model_validate(values)
-        except FileNotFoundError:
+        except FileMissing:
             raise DataError(
                 f"{run.path} has no {PINS_FILE}: an older vecchess made it, or the file was lost; "
                 "put it back, or begin another run"
             ) from None
-        except OSError as error:
-            raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
         except (ValidationError, ValueError) as error:
             raise DataError(f"{path} is damaged: {clip_line(error)}") from None
 
@@ -168,11 +168,8 @@ def pinned(run: RunFolder, config: ConfigT) -> ConfigT:
     copies, inputs = dict[str, Any](), RunPins.of(run).inputs
     for name, kept in ((name, inputs[name]) for name in COPIED if name in inputs):
         path = run.inputs / name / kept.file
-        try:
-            found = _sha256(path)
-        except OSError as error:
-            raise FileUnreadable(f"cannot read {path}: {error.strerror}") from None
-        if found != kept.sha256:
+        data = retried(partial(read_file, path))
+        if hashlib.sha256(data).hexdigest() != kept.sha256:
             raise DataError(f"{path} is not what the run began with: put it back")
         copies[name] = str(path) if name == "net" else path
     return _replaced(config, copies)
