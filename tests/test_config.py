@@ -181,7 +181,7 @@ PLAY_FIXED = {
 PLAY_FREE = {
     "gpus", "slots", "concurrent_games", "movers", "backend", "threads", "shard_games",
     "shard_interval_s", "inflight_interval_s", "stall_timeout_s", "metrics_port", "metrics_host",
-    "cache_mb", "tree_mb",
+    "cache_mb", "tree_mb", "keep_gb",
 }  # fmt: skip
 TRAIN_FIXED = {"objective", "history", "init_from", "games_per_iter", "data", "data_share"}
 TRAIN_FREE = {

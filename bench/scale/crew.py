@@ -16,7 +16,7 @@ from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.selfplay.worker.worker import WorkerPlan
 
 PROGRAM = Path(__file__).with_name("worker.py")
-NUM_WORDS = 2
+NUM_WORDS = 3
 """Of a pulse."""
 
 

@@ -42,12 +42,10 @@ def worker(gpu: str) -> Any:
 
 
 def supervisor(load: Throughput, **more: Any) -> Any:
-    ledger = SimpleNamespace(
-        num_target=40, num_recorded=8, is_complete=False, stats=GameStats(games=7)
-    )
+    ledger = SimpleNamespace(num_recorded=8, is_complete=False, stats=GameStats(games=7))
     return SimpleNamespace(
         ledger=ledger, throughput=load, assigner=SimpleNamespace(restarts=1),
-        num_finished=10, remaining_s=3.0, net_name="a.safetensors",
+        num_finished=10, target=40, remaining_s=3.0, net_name="a.safetensors",
         workers={0: worker("GPU-a"), 1: worker("")}, **more,
     )  # fmt: skip
 

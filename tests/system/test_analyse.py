@@ -120,7 +120,7 @@ BAD = [
     (["--seconds", "-1"], "seconds"),
     (["--seconds", "soon"], "--seconds"),
     (["--draw-score", "2"], "--draw-score must be at most 1, got 2"),
-    (["--cache-mb", "4000000"], "4000000 MB"),
+    (["--cache-mb", "4000000"], "4,000,000 MB"),
     (["--syzygy", "nowhere"], "nowhere"),
     (["--syzygy", "EMPTY"], "no tables"),
     (["--net", "nowhere"], "nowhere"),

@@ -161,7 +161,7 @@ def test_help_is_for_every_command() -> None:
 
 BAD = [
     (["selfplay", "--gamez", "3"], "No such option: --gamez"),
-    (["selfplay", "--games", "0"], "games"),
+    (["selfplay", "--games", "-1"], "games"),
     (["selfplay", "--games", "many"], "--games"),
     (["selfplay", "--gpus", "9"], "--gpus 9"),
     (["selfplay", "--net", "no-such-net"], "no-such-net"),
