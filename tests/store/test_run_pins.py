@@ -78,6 +78,7 @@ def test_another_place_is_fine_and_another_content_is_not(book: Path, tmp_path: 
         check_resumable(run, config_with())
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_copy_that_was_edited_is_refused(book: Path, tmp_path: Path) -> None:
     config = config_with(game={"openings": book})
     run = new_run(tmp_path / "run", config)
@@ -166,6 +167,7 @@ def test_tables_are_known_by_their_names_and_sizes(tmp_path: Path) -> None:
         check_resumable(run, config_with(tree=tables("a", 5, 7)))
 
 
+@pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("change", [{"schema": 2}, {"inputs": 3}, {"played_by": []}, {"odd": 1}])
 def test_damaged_pins_are_an_error_of_one_line(change: dict[str, Any], tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", config_with())
