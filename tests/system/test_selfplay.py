@@ -340,7 +340,7 @@ def test_an_edited_book_and_a_moved_run_change_no_game(
     assert inside("replay", ".", "--verify-all", 8, "--gpus", "cpu").returncode == 0
 
 
-@pytest.mark.parametrize("count", ["forever", 10**18])
+@pytest.mark.parametrize("count", ["forever", pytest.param(10**18, marks=pytest.mark.slow)])
 def test_a_run_without_an_end(tmp_path: Path, count: object) -> None:
     run = tmp_path / "run"
     options = ["--net", "material", "--max-plies", 30, "--gpus", "cpu", "--games", count]

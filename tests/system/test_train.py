@@ -285,6 +285,7 @@ def test_a_moved_run_goes_on_with_the_files_it_has_kept(
     assert games(Path()).num_games == 16
 
 
+@pytest.mark.slow
 def test_how_many_iterations_a_run_may_be_asked_for(reference: Path) -> None:
     before = (reference / "config.toml").read_bytes()
     done = vecchess("train", "--run-dir", reference, "--resume", "--iterations", 1)
