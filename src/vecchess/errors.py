@@ -34,12 +34,16 @@ class FileMissing(FileUnreadable):
     """A file is not there, or its disk is away."""
 
 
-class DiskFull(DataError):  # noqa: N818  (named after the event)
-    """The disk is full; writing may be tried again later."""
+class WriteLater(DataError):  # noqa: N818
+    """A file cannot be written now, but perhaps later."""
 
 
-class FileBusy(DiskFull):
-    """Another process holds the lock of a file; writing may be tried again later."""
+class DiskFull(WriteLater):
+    """The disk is full."""
+
+
+class FileBusy(WriteLater):
+    """Another process holds the lock of a file."""
 
 
 class NetworkError(VecchessError):

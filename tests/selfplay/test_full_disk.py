@@ -13,7 +13,7 @@ from vecchess.chess.chess960 import start_positions
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import DataError, DiskFull, VecchessError
-from vecchess.runtime import full_disk
+from vecchess.runtime import write_retry
 from vecchess.runtime.atomic_write import append_line, write_atomically
 from vecchess.runtime.devices import CPU, share_out
 from vecchess.selfplay.games.finished_games import FinishedGames, LoggedGames
@@ -65,7 +65,7 @@ def finished(*ids: int) -> list[FinishedGames]:
 def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk, lines, entries = Disk(), list[str](), list[ShardEntry]()
     monkeypatch.setattr(shards, "write_atomically", disk.writing(write_atomically))
-    monkeypatch.setattr(full_disk, "RETRY_S", 0.01)
+    monkeypatch.setattr(write_retry, "RETRY_S", 0.01)
 
     def writer_of(prefix: str, num_games: int) -> ShardWriter:
         return ShardWriter(tmp_path, prefix, num_games, 0.01, entries.append, lines.append)
@@ -80,7 +80,7 @@ def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     disk.is_full = False
     until(lambda: not writer.is_behind)
     writer.close()
-    assert lines[1] == "there is room on the disk again: the games go on"
+    assert lines[1] == "writing works again: the games go on"
     assert sum(entry.stats.games for entry in entries) == 3
 
     disk.is_full = True
@@ -122,7 +122,7 @@ def test_shards_are_recorded_when_there_is_room(
 ) -> None:
     disk = Disk()
     monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
-    monkeypatch.setattr(full_disk, "RETRY_S", 0.01)
+    monkeypatch.setattr(write_retry, "RETRY_S", 0.01)
     monkeypatch.setattr(DeadWorker, "is_alive", True)
     report_shard(assigner, "a.npz", [0, 1])
     report_shard(assigner, "b.npz", [2, 3])
@@ -153,7 +153,7 @@ def test_a_worker_that_dies_while_the_disk_is_full_is_replaced_when_there_is_roo
     """Its shards cannot be recorded before: two of them, and room for one at first."""
     disk = Disk()
     monkeypatch.setattr(manifests, "append_line", disk.writing(append_line))
-    monkeypatch.setattr(full_disk, "RETRY_S", 0.0)
+    monkeypatch.setattr(write_retry, "RETRY_S", 0.0)
     dead = assigner.pool.workers[0]
     for number in range(2):
         name = f"{dead.plan.shard_prefix}-{number:06d}.npz"
@@ -172,7 +172,7 @@ def test_a_worker_that_dies_while_the_disk_is_full_is_replaced_when_there_is_roo
     ledger = assigner.ledger
     assert (ledger.num_recorded, ledger.stats.games, assigner.restarts) == (4, 4, 1)
     assert "16 unfinished games will be played" in LINES[-2]
-    assert "there is room on the disk again" in LINES[-1]
+    assert "writing works again" in LINES[-1]
 
 
 class DeadWorker:

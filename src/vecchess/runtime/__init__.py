@@ -11,7 +11,7 @@ retried_read   reads that are tried again while a file is out of reach
 atomic_write   files replaced whole, lines appended whole
 async_file     a file replaced by its newest value, in a thread
 file_lock      locks of files between processes
-full_disk      writes that are retried while the disk is full
+write_retry    writes that are retried while the disk is full or a file locked
 reporting      lines for people, and durations
 progress       the display of long work
 gpu_stats      readings of GPUs

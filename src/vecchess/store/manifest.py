@@ -1,4 +1,4 @@
-"""The manifest: one line a shard, written by the run's parent alone. What it lists is recorded.
+"""The manifest: one line a shard, written under a lock. What it lists is recorded.
 
     {"schema": 2, "manifest": "9f86d081884c7d65"}
     {"file": "0000-000-c3a281-000000.npz", "sha256": "...", "games": [0, 6, 1, 2], "stats": {...}}

@@ -46,7 +46,6 @@ class ShardFile:
     path: Path
     sha256: str | None = None
     """As in its manifest; None where no manifest lists it."""
-
     ids: IdSet | None = field(default=None, compare=False)
     """The numbers of its games, as in its manifest."""
     read_moved: "Callable[[ShardFile], GameRecords | None] | None" = field(

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from time import monotonic
 
-from vecchess.errors import DiskFull
+from vecchess.errors import WriteLater
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.maintenance.prune_games import GB, down_to, prune
 from vecchess.store.manifest import Manifest
@@ -30,13 +30,13 @@ class DiskQuota:
     def enforce(self) -> None:
         """Prune if it is time to look and too much is there. A training's games are spared.
 
-        Raises DataError where the disk fails; what a full disk refuses is tried again later.
+        Raises DataError where the disk fails; what is refused for now is tried again later.
         """
         if not self._most_bytes or monotonic() < self._next_time:
             return
         self._next_time = monotonic() + INTERVAL_S
         if self._num_bytes() > self._most_bytes:
-            with suppress(DiskFull):  # or another process prunes
+            with suppress(WriteLater):
                 self._prune()
 
     def _prune(self) -> None:

@@ -5,9 +5,9 @@ from collections import Counter
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
 from vecchess.runtime.devices import Device, Share, share_out
-from vecchess.runtime.full_disk import FullDiskRetry
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.write_retry import WriteRetry
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_pool import WorkerPool
@@ -28,7 +28,7 @@ MAX_FRUITLESS_DEATHS = 3
 
 
 class WorkAssigner:
-    """Plays one generation after the other for a supervisor. The only writer of the manifest."""
+    """Plays one generation after the other for a supervisor. All games are recorded here."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class WorkAssigner:
         """Shards that wait for room in the manifest, each with its worker."""
         self._quota = DiskQuota(manifest, config.keep_gb, report_line, log_event)
         waiting = "what workers have written is recorded when there is room"
-        self._retry = FullDiskRetry(report_line, lambda: waiting, "shards are recorded")
+        self._retry = WriteRetry(report_line, lambda: waiting, "shards are recorded")
 
     @property
     def num_unrecorded(self) -> int:
@@ -176,7 +176,7 @@ class WorkAssigner:
     def _reap(self, worker: WorkerProcess, reason: str) -> None:
         """Remove a dead worker and take its games back, or raise its error.
 
-        Raises DiskFull where its shards cannot be recorded: it is not removed then.
+        Raises WriteLater where its shards cannot be recorded: it is not removed then.
         """
         index = worker.plan.index
         for message in worker.pipe.receive() or []:

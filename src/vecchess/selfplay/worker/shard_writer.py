@@ -15,8 +15,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
-from vecchess.runtime.full_disk import FullDiskRetry
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.write_retry import WriteRetry
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.store.shard import NO_RUN, write_shard
 from vecchess.store.shard_entry import ShardEntry
@@ -64,7 +64,7 @@ class ShardWriter:
         """Of the games it was given, and of those that are on the disk."""
         self._num_written = 0
         self._last_write = monotonic()
-        self._retry = FullDiskRetry(
+        self._retry = WriteRetry(
             report_line,
             lambda: f"{self._games_waiting:,} finished games wait for room",
             "the games go on",
@@ -84,7 +84,7 @@ class ShardWriter:
     def is_behind(self) -> bool:
         """True while the disk is full, or more waits than may be held in memory and be written in
         the time that a stop leaves."""
-        return self._retry.is_full or self.plies_put - self.plies_written > MOST_UNWRITTEN
+        return self._retry.is_waiting or self.plies_put - self.plies_written > MOST_UNWRITTEN
 
     def flush(self) -> None:
         """Write what is waiting soon, however little it is."""
@@ -124,7 +124,7 @@ class ShardWriter:
 
     def _is_due(self) -> bool:
         return (
-            self._retry.is_full
+            self._retry.is_waiting
             or self._games_waiting >= self._shard_games
             or 2 * self._plies_waiting >= MOST_UNWRITTEN
             or monotonic() - self._last_write >= self._interval_s
