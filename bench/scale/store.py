@@ -105,14 +105,14 @@ def _shards(folder: Path) -> dict[str, float]:
 def _grown(folder: Path, lines: int) -> dict[str, Any]:
     """What a run with so many shards asks of those who open it, go on with it, or follow it."""
     folder.mkdir()
-    manifest = Manifest(folder)
-    manifest.replace(_made_up(folder, number) for number in range(lines))
+    Manifest(folder).replace(_made_up(folder, number) for number in range(lines))
     target = IdSet([(0, (lines + 1) * SHARD_GAMES)])
     start = time.perf_counter()
     resume_s = _seconds(lambda: GameLedger(Manifest(folder)).open(target))
     resume_wall_s = time.perf_counter() - start
     tail, follower = ManifestTail(folder), Manifest(folder)
     first_s = _seconds(tail.refresh)
+    manifest = Manifest(folder)
     manifest.append(_made_up(folder, lines))
     return {
         "lines": lines,

@@ -5,7 +5,7 @@ from pathlib import Path
 from vecchess.monitor.log_tail import LONGEST_LINE, LogTail
 from vecchess.safe_parse import parse_json_object
 from vecchess.store.manifest import MANIFEST_NAME
-from vecchess.store.shard_entry import ShardEntry
+from vecchess.store.shard_entry import ShardEntry, parse_lines
 from vecchess.store.stats import GameStats
 
 
@@ -25,23 +25,30 @@ class ManifestTail:
         changed = self._tail.was_replaced()
         if changed:
             self.entries, self.stats = [], GameStats()
-        for _, block in self._tail.blocks():
+        for offset, block in self._tail.blocks():
             changed = True
-            for line in bytes(block).splitlines():
-                entry = _parsed(line)
-                if isinstance(entry, ShardEntry):
-                    self.entries.append(entry)
-                if entry is not None:
-                    self.stats.add(entry.stats if isinstance(entry, ShardEntry) else entry)
+            lines = bytes(block).splitlines()
+            if offset == 0:
+                self.stats.add(_pruned(lines.pop(0)))
+            entries = _parsed(lines)
+            if entries is None:
+                entries = [entry for line in lines for entry in _parsed([line]) or ()]
+            self.entries += entries
+            self.stats.add(*(entry.stats for entry in entries))
         return changed
 
 
-def _parsed(line: bytes) -> ShardEntry | GameStats | None:
-    """The entry of a line, or counts over pruned games of the first; None where it is damaged."""
+def _parsed(lines: list[bytes]) -> list[ShardEntry] | None:
+    """The entries of ``lines``; None where one is damaged."""
     try:
-        values = parse_json_object(line, LONGEST_LINE)
-        if "pruned_stats" in values:
-            return GameStats.from_dict(values["pruned_stats"])
-        return ShardEntry.from_dict(values)
-    except (ValueError, KeyError, TypeError):
+        return parse_lines(lines)
+    except ValueError:
         return None
+
+
+def _pruned(head: bytes) -> GameStats:
+    """The counts over pruned games, of a manifest's first line."""
+    try:
+        return GameStats.from_dict(parse_json_object(head, LONGEST_LINE).get("pruned_stats", {}))
+    except (ValueError, TypeError):
+        return GameStats()

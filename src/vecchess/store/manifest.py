@@ -1,7 +1,7 @@
 """The manifest: one line a shard, written under a lock. What it lists is recorded.
 
-    {"schema": 2, "manifest": "9f86d081884c7d65"}
-    {"file": "0000-000-c3a281-000000.npz", "sha256": "...", "games": [0, 6, 1, 2], "stats": {...}}
+    {"schema":2,"manifest":"9f86d081884c7d65"}
+    {"file":"0000-000-c3a281-000000.npz","sha256":"...","games":[0,6,1,2],"stats":{...}}
 
 The first line has an id, drawn anew whenever the file is replaced (``Manifest.replace``); lines are
 only ever appended to one file. So ``refresh`` reads what is new, and knows when all is. "games" are
@@ -22,7 +22,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -45,7 +45,7 @@ from vecchess.store.id_set import IdSet, Range, parse_steps
 from vecchess.store.records import SCHEMA, GameRecords, concatenate
 from vecchess.store.rewrite_journal import JOURNAL_NAME, REWRITTEN_PREFIX, journal_names
 from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
-from vecchess.store.shard_entry import NAME, ShardEntry
+from vecchess.store.shard_entry import LONGEST_LINE, NAME, ShardEntry, parse_lines
 from vecchess.store.stats import GameStats
 
 MANIFEST_NAME = "manifest.jsonl"
@@ -54,7 +54,6 @@ _LOCK_NAME = ".manifest.lock"
 _LOCK_WAIT_S = 2.0
 _REWRITES = (REWRITTEN_PREFIX, PARTIAL_PREFIX + REWRITTEN_PREFIX, PARTIAL_PREFIX + JOURNAL_NAME)
 """Prefixes of files that belong to a rewrite."""
-_LONGEST_LINE = 1 << 24
 
 
 class Manifest:
@@ -107,7 +106,10 @@ class Manifest:
             self._parse_head(lines[0])
             first = 1
         with _no_collection():
-            entries = self._parsed(lines[1:] if first == 1 else lines, max(first, 2))
+            try:
+                entries = parse_lines(lines[1:] if first == 1 else lines, max(first, 2))
+            except ValueError as error:
+                raise DataError(f"{self.path}, {error}") from None
             if entries:
                 self._check_doubles(entries)
                 self._add(entries)
@@ -288,7 +290,7 @@ class Manifest:
     def _parse_head(self, line: bytes) -> None:
         """Take the first line: which games are pruned."""
         try:
-            values = parse_json_object(line, _LONGEST_LINE)
+            values = parse_json_object(line, LONGEST_LINE)
             if values.get("schema") != SCHEMA:
                 raise ValueError(f"schema {values.get('schema')}; this vecchess reads {SCHEMA}")
             if not _ID.fullmatch(values["manifest"]):
@@ -303,23 +305,6 @@ class Manifest:
         self.ids |= self.pruned
         self.stats.add(stats)
 
-    def _parsed(self, lines: list[bytes], first: int) -> list[ShardEntry]:
-        """The entries of ``lines``, which begin with line ``first`` of the file.
-
-        They are parsed at once, in half the time; one by one to find what is damaged.
-        """
-        with suppress(ValueError, TypeError, RecursionError):
-            values = json.loads(b"[%b]" % b",".join(lines))
-            if len(values) == len(lines):
-                return ShardEntry.from_dicts(values)
-        for number, line in enumerate(lines, first):
-            try:
-                ShardEntry.from_dict(parse_json_object(line, _LONGEST_LINE))
-            except (ValueError, TypeError) as error:
-                fault = clip_line(error)
-                raise DataError(f"{self.path}, line {number} is damaged: {fault}") from None
-        raise DataError(f"{self.path} has lines that are none")
-
 
 def _header(pruned: IdSet | None = None, stats: GameStats | None = None) -> bytes:
     """A first line with a new id."""
@@ -330,7 +315,7 @@ def _header(pruned: IdSet | None = None, stats: GameStats | None = None) -> byte
 
 
 def _json_line(values: dict[str, Any]) -> bytes:
-    return (json.dumps(values) + "\n").encode()
+    return (json.dumps(values, separators=(",", ":")) + "\n").encode()
 
 
 def read_moved(shard: ShardFile) -> GameRecords | None:

@@ -1,10 +1,13 @@
 """One line of the manifest: a shard, its checksum, the numbers of its games, counts over them."""
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.id_set import IdSet, parse_steps
 from vecchess.store.records import GameRecords
 from vecchess.store.stats import GameStats
@@ -12,6 +15,7 @@ from vecchess.store.stats import GameStats
 NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
 """It cannot leave its folder, nor name a file that is no shard."""
 _SHA256 = re.compile("[0-9a-f]{64}")
+LONGEST_LINE = 1 << 24
 _KEYS = {"file", "sha256", "games", "stats"}
 
 
@@ -31,12 +35,12 @@ class ShardEntry:
         return cls(file, sha256, IdSet.of(records.numbers), GameStats.of(records))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as in a line of the manifest."""
+        """Plain values, as in a line of the manifest. Counts of zero are left out."""
         return {
             "file": self.file,
             "sha256": self.sha256,
             "games": self.ids.steps,
-            "stats": self.stats.to_dict(),
+            "stats": {name: count for name, count in self.stats.to_dict().items() if count},
         }
 
     @classmethod
@@ -61,3 +65,21 @@ class ShardEntry:
         if counts != [each.games for each in stats]:
             raise ValueError("its games are not as many as its stats say")
         return list(map(cls, files, sums, map(IdSet.of_edges, edges), stats))
+
+
+def parse_lines(lines: list[bytes], first: int = 1) -> list[ShardEntry]:
+    """The entries of ``lines``. Raises ValueError that names the damaged one; ``first`` is the
+    number of the first of them.
+
+    They are parsed at once, in half the time; one by one only to find what is damaged.
+    """
+    with suppress(ValueError, TypeError, RecursionError):
+        values = json.loads(b"[%b]" % b",".join(lines))
+        if len(values) == len(lines):
+            return ShardEntry.from_dicts(values)
+    for number, line in enumerate(lines, first):
+        try:
+            ShardEntry.from_dict(parse_json_object(line, LONGEST_LINE))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"line {number} is damaged: {clip_line(error)}") from None
+    raise ValueError("it has lines that are none")

@@ -1,8 +1,10 @@
 """Statistics of finished games: sums that add up over shards, workers and runs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -111,10 +113,13 @@ class GameStats:
     def add(self, *others: "GameStats") -> None:
         """Add ``others`` to these counts."""
         for name, own in vars(self).items():
-            found = [getattr(other, name) for other in others]
+            found = [*map(attrgetter(name), others)]
             if isinstance(own, dict):
-                for key, count in chain.from_iterable(table.items() for table in found):
-                    own[key] = own.get(key, 0) + count
+                sums = Counter(own)
+                for table in found:
+                    for key, count in table.items():
+                        sums[key] += count
+                own.update(sums)
             else:
                 setattr(self, name, own + sum(found))
 

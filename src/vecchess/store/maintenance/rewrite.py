@@ -40,8 +40,8 @@ _LOCK_NAME = ".rewriting.lock"
 
 def finish_rewriting(manifest: Manifest) -> None:
     """Remove what a killed rewrite left behind, unless another process rewrites the folder now."""
-    with suppress(FileBusy), rewriting(manifest):
-        pass
+    with suppress(FileBusy), _alone(manifest):
+        _remove_unlisted(manifest)
 
 
 @contextmanager
@@ -51,14 +51,20 @@ def rewriting(manifest: Manifest) -> Iterator[None]:
     What a killed rewrite left behind is removed first, and what a failed one leaves, after it.
     Raises FileBusy where another process rewrites it.
     """
-    lock = manifest.folder / _LOCK_NAME
-    with file_lock(lock, 0.0, "another vecchess, which compacts or prunes"):
-        manifest.refresh()
+    with _alone(manifest):
         _remove_unlisted(manifest)
         try:
             yield
         finally:
             _remove_unlisted(manifest)
+
+
+@contextmanager
+def _alone(manifest: Manifest) -> Iterator[None]:
+    lock = manifest.folder / _LOCK_NAME
+    with file_lock(lock, 0.0, "another vecchess, which compacts or prunes"):
+        manifest.refresh()
+        yield
 
 
 def replace_shards(
