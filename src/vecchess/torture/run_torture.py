@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -28,6 +28,7 @@ from vecchess.runtime.signals import Stopped, StopSignals
 from vecchess.store.maintenance.rewrite import finish_rewriting
 from vecchess.store.run_folder import RunFolder
 from vecchess.torture import processes
+from vecchess.torture.compaction import Compaction
 from vecchess.torture.injector import POINTS, READ_ACTIONS, READ_POINTS, VARIABLE
 from vecchess.torture.invariants import broken_in_progress, broken_invariants
 from vecchess.torture.processes import Victims
@@ -41,17 +42,19 @@ EXIT_CODES = {0, 1, -signal.SIGKILL}
 FAULTS = {
     "kill a worker": 16, "kill all workers": 2, "kill the supervisor": 2, "kill all processes": 1,
     "pause a worker": 2, "pause the supervisor": 1, "slow a worker": 1, "no room": 2,
-    "starve a worker": 1, "compact": 2,
+    "starve a worker": 1, "compact": 8,
 }  # fmt: skip
 """Faults at random moments, and their relative frequency."""
 TOTALS = ("runs", "starts", "games", "kills")
 """Counts besides the faults; "kills" are processes, of which some faults end several."""
 GAPS_S = (0.15, 0.5, 1.5)
 """Mean times between faults; each start draws one."""
-SHARE_AT_POINTS = 0.3
-"""Share of the starts with a fault at a named point."""
+SHARE_AT_POINTS = 0.5
+"""Share of the starts, and of the compactions, with a fault at a named point."""
+ACTIONS_AT_POINTS = ("kill", "kill", "full", "broken", "read", "read", "read")
 SHARE_TAMPERED = 0.3
 """Share of the restarts before which a file is damaged as a crash of the machine may do."""
+PROGRAM = (sys.executable, "-m", "vecchess_cli.tortured")
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Torture:
         self._digests: dict[str, str] = {}
         self._count: Counter[str] = Counter()
         self._broken: list[str] = []
+        self._compaction: Compaction | None = None
 
     def run(self, minutes: float, kills: int | None = None) -> dict[str, Any]:
         """Run for ``minutes``, until ``kills`` processes were killed, or until a signal.
@@ -171,7 +175,8 @@ class Torture:
         fault = "" if is_late else self._fault_at_point()
         gap_s = self._random.choice(GAPS_S)
         starved = self._count["starve a worker"]
-        with tempfile.TemporaryFile("w+") as words:
+        with tempfile.TemporaryFile("w+") as words, ExitStack() as at_end:
+            at_end.callback(self._end_compaction)
             with _ended(self._start(run, setting, fault, "cpu:3", words)) as supervisor:
                 while supervisor.poll() is None:
                     time.sleep(self._random.expovariate(1 / gap_s))
@@ -197,28 +202,26 @@ class Torture:
         """Start a supervisor; its stderr goes to the file ``words``."""
         resume = ["--resume"] if run.has_begun else []
         arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
-        program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", "--quiet"]
-        environment = {"OMP_NUM_THREADS": "1", VARIABLE: f"{fault};{run.path}" if fault else ""}
         return subprocess.Popen(
-            [*program, f"--run-dir={run.path}", *resume, *arguments],
+            [*PROGRAM, "selfplay", "--quiet", f"--run-dir={run.path}", *resume, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=words,
             text=True,
-            env=os.environ | environment,
+            env=os.environ | {"OMP_NUM_THREADS": "1", **_with_fault(fault, run)},
         )
 
     def _fault_at_point(self) -> str:
-        """A fault for the environment of a start; "" for none."""
+        """A fault for a process to be started with; "" for none."""
         if self._random.random() > SHARE_AT_POINTS:
             return ""
-        action = self._random.choice(("kill", "kill", "full", "broken", "read"))
+        action = self._random.choice(ACTIONS_AT_POINTS)
         self._count[f"{action} at a point"] += 1
         points = READ_POINTS if action == "read" else POINTS
         if action == "read":
             action = self._random.choice(sorted(READ_ACTIONS))
         point = self._random.choice(sorted(points))
-        number = self._random.randint(1, 200 if point == "any" else 12)
+        number = self._random.randint(1, {"any": 200, "read any": 60}.get(point, 12))
         lasting = "" if action == "kill" else f" for {self._random.uniform(0.01, 2.0):.2f}"
         return f"{action} at {point} {number}{lasting}"
 
@@ -263,22 +266,18 @@ class Torture:
             processes.starve(worker, -1)
 
     def _compact(self, run: RunFolder) -> None:
-        """Compact the games while they are played; half of the times the compaction is killed."""
-        command = [sys.executable, "-m", "vecchess_cli.main", "games", "compact", str(run.path)]
-        with tempfile.TemporaryFile("w+") as words:
-            with subprocess.Popen(
-                [*command, "--shard-games=200"], stdout=subprocess.DEVNULL, stderr=words
-            ) as process:
-                if self._random.random() < 0.5:
-                    with suppress(subprocess.TimeoutExpired):
-                        process.wait(self._random.uniform(0.5, 4.0))
-                    if process.poll() is None:
-                        self._count["kills"] += 1
-                        process.kill()
-            words.seek(0)
-            said = words.read()
-        if "Traceback" in said or process.returncode not in {0, 1, 2, -signal.SIGKILL}:
-            self._broken.append(f"compaction, exit code {process.returncode}: {said}")
+        """Compact the games while they are played; kill a compaction that is still going on."""
+        if self._compaction is not None and self._compaction.is_running:
+            self._count["kills"] += 1
+            self._compaction.kill()
+        self._end_compaction()
+        command = [*PROGRAM, "games", "compact", str(run.path), "--shard-games=200"]
+        self._compaction = Compaction(command, _with_fault(self._fault_at_point(), run))
+
+    def _end_compaction(self) -> None:
+        if self._compaction is not None:
+            self._broken += self._compaction.end()
+            self._compaction = None
 
     def _tamper(self, run: RunFolder) -> None:
         """Damage a file as a crash of the machine may: the manifest's end, games in progress."""
@@ -301,6 +300,11 @@ class Torture:
         else:
             del data[self._random.randint(0, len(data)) :]
         path.write_bytes(data)
+
+
+def _with_fault(fault: str, run: RunFolder) -> dict[str, str]:
+    """The environment of a process with ``fault`` among the files of ``run``; "": none."""
+    return {VARIABLE: f"{fault};{run.path}" if fault else ""}
 
 
 @contextmanager
