@@ -279,5 +279,6 @@ def test_positions_that_share_keys_do_no_harm(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["cache_hits"] > 10_000
-    assert found["illegal"] == 0
+    assert found["searches"]["cache_hits"] > 10_000
+    assert found["searches"]["illegal"] == 0
+    assert found["selfplay"]["cache_hits"] > 10_000

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.store.games import made_up
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, FileUnreadable
+from vecchess.runtime import retried_read
+from vecchess.store import manifest as manifests
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
@@ -115,6 +117,31 @@ def test_small_files_are_replaced(run: RunFolder) -> None:
     assert sorted(path.name for path in run.path.iterdir()) == [
         "games", "nets", "run_id", "status.json",
     ]  # fmt: skip
+
+
+def test_games_whose_run_is_out_of_reach_for_a_moment_are_not_begun_anew(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games = made_up([0, 1])
+    run.manifest().append(ShardEntry.of("a.npz", write_shard(run.games / "a.npz", games), games))
+    before = run.manifest().path.read_bytes()
+
+    def away(*_: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", lambda _: False)
+        patch.setattr(manifests, "open_regular", away)
+        run.create()
+    assert run.manifest().path.read_bytes() == before
+
+    (run.path / "run_id").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(manifests, "open_regular", away)
+        patch.setattr(retried_read, "PAUSES_S", ())
+        with pytest.raises(FileUnreadable, match="away"):
+            run.create()
+    assert run.manifest().path.read_bytes() == before
 
 
 def test_what_was_shown_goes_and_folders_stay(run: RunFolder) -> None:

@@ -75,7 +75,7 @@ def play_run(
             console.print(line, soft_wrap=True, markup=False)
         config = pinned(run, given)
         with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as precompiler:
-            network = stored_net(run) if resume else configured_network(config)
+            network = stored_net(config, run) if resume else configured_network(config)
             net_file = store_configured_net(config, network, run)
             status.log.write_changes(run.write_config(to_toml(given)))
             precompiler.finish(net_file)

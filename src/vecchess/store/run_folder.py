@@ -21,13 +21,21 @@ from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.file_lock import try_lock
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.retried_read import read_file, retried
-from vecchess.safe_parse import MOST_TOML_BYTES, parse_toml, read_bytes
-from vecchess.store.manifest import Manifest
+from vecchess.runtime.retried_read import list_folder, read_file, retried
+from vecchess.safe_parse import (
+    MOST_TOML_BYTES,
+    clip_line,
+    parse_json_object,
+    parse_toml,
+    read_bytes,
+)
+from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import read_shards
 
 RUN_ID_FILE = "run_id"
+LATEST = "nets/latest.json"
+"""Names the newest network."""
 _RUN_ID = re.compile("[0-9a-f]{32}")
 
 
@@ -88,11 +96,15 @@ class RunFolder:
             probe = self.path / f".probe-{os.getpid()}"
             probe.touch()
             probe.unlink()
-            has_id = (self.path / RUN_ID_FILE).exists()
         except OSError as error:
             advice = "choose another --run-dir"
             raise write_error(f"cannot write to {self.path}", error, ConfigError, advice) from None
-        if not has_id and not (manifest := Manifest(self.games)).entries:
+        # by the folders' lists: a file that cannot be opened for a moment is no sign of a new run
+        if RUN_ID_FILE in retried(lambda: list_folder(self.path)):
+            return
+        has_manifest = MANIFEST_NAME in retried(lambda: list_folder(self.games))
+        manifest = Manifest(self.games, must_exist=has_manifest)
+        if not manifest.entries:
             manifest.replace([])
             write_atomically(self.path / RUN_ID_FILE, f"{token_hex(16)}\n".encode())
 
@@ -158,6 +170,16 @@ class RunFolder:
     def write_json(self, name: str, values: dict[str, Any]) -> None:
         """Replace the small file ``name`` atomically."""
         write_atomically(self.path / name, (json.dumps(values) + "\n").encode())
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """The values of ``write_json``. Raises DataError where the file is damaged, FileUnreadable
+        where it is missing or cannot be read."""
+        path = self.path / name
+        data = retried(lambda: read_file(path))
+        try:
+            return parse_json_object(data)
+        except ValueError as error:
+            raise DataError(f"{path} is damaged: {clip_line(error)}") from None
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

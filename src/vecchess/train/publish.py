@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vecchess.errors import DataError, NetworkError
-from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
-from vecchess.store.run_folder import RunFolder
-
-LATEST = "nets/latest.json"
+from vecchess.store.run_folder import LATEST, RunFolder
 
 
 @dataclass(frozen=True)
@@ -50,11 +47,11 @@ def _is_same(file: Path, net: IntegerNet) -> bool:
 
 
 def latest_net(run: RunFolder) -> PublishedNet:
-    """The newest network of ``run``; raises NetworkError where there is none."""
-    path = run.path / LATEST
+    """The newest network of ``run``. Raises DataError where the run names none, FileUnreadable
+    where that cannot be read."""
+    facts = run.read_json(LATEST)
     try:
-        facts = parse_json_object(read_bytes(path))
         file = run.nets / Path(facts["file"]).name
         return PublishedNet(file.stem, file, str(facts["sha256"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NetworkError(f"{path} does not name a network: {error}") from None
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{run.path / LATEST} does not name a network: {error}") from None

@@ -1,7 +1,9 @@
 """Network files: whole or refused with one line."""
 
+import errno
 import json
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
+from vecchess.runtime import retried_read
+from vecchess.safe_parse import open_regular
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
@@ -61,8 +65,26 @@ def test_info_is_json(net: IntegerNet) -> None:
 
 
 def test_missing_file() -> None:
-    with pytest.raises(NetworkError, match="cannot read network"):
+    with pytest.raises(NetworkError, match="there is no network file /nowhere/net"):
         load_net(Path("/nowhere/net"))
+
+
+def test_a_failed_read_is_repeated(
+    net: IntegerNet, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [errno.EMFILE, errno.ESTALE]
+
+    def refuse(file: Path) -> BufferedReader:
+        if failures:
+            raise OSError(failures.pop(), "not now")
+        return open_regular(file)
+
+    monkeypatch.setattr(retried_read, "open_regular", refuse)
+    monkeypatch.setattr(retried_read, "PAUSES_S", (0.0, 0.0))
+    assert load_net(path).sha256 == net.sha256
+    failures += [errno.EIO] * 3
+    with pytest.raises(NetworkError, match=r"cannot read .*: not now \(tried 3 times\)"):
+        load_net(path)
 
 
 @pytest.mark.parametrize("length", [0, 5, 100, -1])

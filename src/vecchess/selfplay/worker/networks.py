@@ -7,12 +7,11 @@ from pathlib import Path
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import NetworkError
-from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, missing_net, save_net
 from vecchess.snn.presets import PRESETS
-from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_folder import LATEST, RunFolder
 
 
 def load_or_create(net: str, seed: int) -> IntegerNet:
@@ -45,23 +44,20 @@ def store_net(network: IntegerNet, run: RunFolder) -> Path:
     file = run.nets / f"{network.sha256[:16]}.safetensors"
     if not file.exists():
         save_net(network, file)
-    run.write_json("nets/latest.json", {"schema": 1, "file": file.name, "sha256": network.sha256})
+    run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": network.sha256})
     return file
 
 
-def stored_net(run: RunFolder) -> IntegerNet | None:
+def stored_net(config: SelfplayConfig, run: RunFolder) -> IntegerNet | None:
     """The network the run was played with so far, None for one that is built in.
 
-    Raises NetworkError where the run's own copy is missing or is not what was kept.
+    Raises NetworkError where the run's own copy is missing or is not what was kept, DataError where
+    the run does not name it, FileUnreadable where that cannot be read.
     """
-    latest = run.nets / "latest.json"
-    if not latest.exists():
+    if config.net in BUILT_IN_NETS:
         return None
-    try:
-        facts = parse_json_object(read_bytes(latest))
-        network = load_net(run.nets / Path(facts["file"]).name)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NetworkError(f"{latest} names no network to resume with: {error}") from None
+    facts = run.read_json(LATEST)
+    network = load_net(run.nets / Path(str(facts.get("file"))).name)
     if network.sha256 != facts.get("sha256"):
         raise NetworkError(f"{run.nets} does not hold the network this run was played with")
     return network

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from vecchess.errors import NetworkError, write_error
-from vecchess.safe_parse import MOST_BYTES, clip_line, open_regular, parse_json, parse_json_object
+from vecchess.errors import DataError, FileMissing, NetworkError, write_error
+from vecchess.runtime.retried_read import read_file, retried
+from vecchess.safe_parse import MOST_BYTES, clip_line, parse_json, parse_json_object
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe, tensors_of
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
@@ -58,17 +59,29 @@ def load_net(path: Path) -> IntegerNet:
     path = Path(path)
     if path.is_dir():
         raise missing_net(path)
-    try:
-        with open_regular(path) as file:
-            data = file.read()
-    except OSError as error:
-        raise NetworkError(f"cannot read network {path}: {error.strerror}") from error
+    data = _read(path)
     if path.suffix != SUFFIX and int.from_bytes(data[:8], "little") > len(data):
         raise NetworkError(f"{path} is no network file: those end in {SUFFIX}")
     try:
         return _parse(data)
     except NetworkError as error:
         raise NetworkError(f"network {path} {error}") from error
+
+
+def _read(path: Path) -> bytes:
+    """The content of a network file, tried again while it cannot be read; not where it is missing:
+    then its name may be wrong."""
+
+    def attempt() -> bytes:
+        try:
+            return read_file(path)
+        except FileMissing:
+            raise missing_net(path) from None
+
+    try:
+        return retried(attempt)
+    except DataError as error:
+        raise NetworkError(str(error)) from None
 
 
 def missing_net(path: Path, presets: str = "") -> NetworkError:
