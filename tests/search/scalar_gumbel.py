@@ -26,7 +26,7 @@ def search(question: Question) -> Result:
     best = tree.proven_move() or _top(root, most, base, config)
     shares = [(best, 1.0)] if root.proof == WON else improved_policy(root, config)
     prob = 1.0 if root.proof else next(share for edge, share in shares if edge is best)
-    return tree.result(best, prob, shares)
+    return tree.result(best, prob, shares, expectation(root, config))
 
 
 def considered_visits(num_considered: int, sims: int) -> list[int]:
@@ -53,6 +53,28 @@ def improved_policy(node: Node, config: TreeConfig) -> list[tuple[Edge, float]]:
     shares = [(edge, weight / total) for edge, weight in zip(node.opened, weights, strict=True)]
     unopened = sorted(node.unopened, key=lambda edge: -edge.word)
     return shares + [(edge, edge.prior * rest / total) for edge in unopened]
+
+
+def expectation(node: Node, config: TreeConfig) -> tuple[float, float]:
+    """Value and draw that the improved policy expects: completed values and draws."""
+    mass = sum(edge.prior for edge in node.opened)
+    visits = sum(edge.visits for edge in node.opened)
+    means = [(edge, edge.q, _draw(edge)) for edge in node.opened]
+    completed = []
+    for place, raw in ((1, node.value / UNIT), (2, node.draw / UNIT)):
+        mean = sum(row[0].prior * row[place] for row in means) / mass if means else 0.0
+        mixed = (raw + visits * mean) / (visits + 1)
+        known = {row[0].action: row[place] for row in means}
+        completed.append(
+            sum(share * known.get(e.action, mixed) for e, share in improved_policy(node, config))
+        )
+    return completed[0], completed[1]
+
+
+def _draw(edge: Edge) -> float:
+    """Mean draw of an opened move."""
+    assert edge.child
+    return 0.0 if edge.proof else edge.child.draw_sum / edge.child.visits / UNIT
 
 
 def _base(edge: Edge, question: Question) -> float:

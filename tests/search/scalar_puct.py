@@ -43,7 +43,7 @@ def search(question: Question) -> Result:
         certain = root.unopened[0]  # anything but what is known to lose
     best, prob = (certain, 1.0) if certain else _draw(root, visits, question)
     only = certain and root.proof != LOST
-    return tree.result(best, prob, [(best, 1.0)] if only else shares)
+    return tree.result(best, prob, [(best, 1.0)] if only else shares, tree.mean())
 
 
 def _factor(node: Node, question: Question) -> float:

@@ -157,11 +157,17 @@ class Tree:
         ends = [edge for edge in self.root.opened if edge.proof == self.root.proof != UNPROVEN]
         return max(ends, key=lambda edge: sign * edge.child.distance, default=None)
 
-    def result(self, best: Edge, prob: float, shares: list[tuple[Edge, float]]) -> Result:
-        """``shares`` is the policy target."""
-        root, unit = self.root, self.root.visits * UNIT
-        draw = root.draw_sum / unit
-        value = root.value_sum / unit - round(self.config.draw_score * 65536) / 65536 * draw
+    def mean(self) -> tuple[float, float]:
+        """Value and draw, the mean of all simulations."""
+        unit = self.root.visits * UNIT
+        return self.root.value_sum / unit, self.root.draw_sum / unit
+
+    def result(
+        self, best: Edge, prob: float, shares: list[tuple[Edge, float]], found: tuple[float, float]
+    ) -> Result:
+        """``shares`` is the policy target, ``found`` the root's value and draw."""
+        root, (value, draw) = self.root, found
+        value -= round(self.config.draw_score * 65536) / 65536 * draw
         if root.proof:
             draw, value = 0.0, float(root.proof)
         root.unopened.sort(key=lambda edge: -edge.word)

@@ -10,9 +10,12 @@ from tests.search.samples import pasts, samples
 from tests.search.table_backend import TableBackend
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
+from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.chess.position import Positions
+from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
 from vecchess.errors import ConfigError
+from vecchess.inference.builtin import MaterialBackend
 from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.kernels.evaluate_leaf import UNKNOWN_OUTCOME
 from vecchess.search.tablebase import Tablebase
@@ -202,3 +205,30 @@ def test_root_value_and_policy_add_up() -> None:
     assert (results.win + results.draw <= UNIT).all()
     sums = np.add.reduceat(results.target_prob.astype(np.int64), results.target_offsets[:-1])
     assert (np.abs(sums - 65535) <= 218).all()
+
+
+def test_a_gumbel_search_records_the_value_of_what_it_found() -> None:
+    """The mean of all simulations counts the candidates that were dropped: far too low."""
+    positions, past = random_games(96, 5)
+    mean = np.zeros(len(positions))
+
+    def read_mean(search: BatchSearch, _: SearchResults) -> None:
+        roots = search.forest.nodes[search.forest.trees["root"]]
+        mean[:] = roots["value_sum"] / (roots["visits"].astype(np.int64) * UNIT)
+
+    values = {}
+    for method, sims in (("puct", 400), ("gumbel", 16)):
+        config = TreeConfig(search=method, sims=sims)  # type: ignore[arg-type]
+        search = BatchSearch(config, MaterialBackend(96, MATERIAL_WEIGHTS), len(positions))
+        found = search.run(
+            positions, past=past, numbers=np.arange(96), temperature=1.0,
+            explore=method == "gumbel", finished=read_mean,
+        )  # fmt: skip
+        values[method] = (2 * found.win + found.draw) / UNIT - 1
+        if method == "puct":
+            is_proven = np.isin(found.win, (0, UNIT)) & (found.draw == 0)
+            assert np.allclose(values["puct"][~is_proven], mean[~is_proven], atol=1e-6)
+    is_open = np.abs(values["puct"]) < 0.9
+    error, error_of_mean = ((v - values["puct"])[is_open] for v in (values["gumbel"], mean))
+    assert np.sqrt((error**2).mean()) < 0.85 * np.sqrt((error_of_mean**2).mean())
+    assert abs(error.mean()) < 0.1 < -error_of_mean.mean()

@@ -1,4 +1,4 @@
-"""Both searches against mctx's Gumbel policy: same visits, same decision, same improved policy."""
+"""Both searches against mctx's Gumbel policy: same visits, decision, improved policy and value."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -31,6 +31,7 @@ class Answer(NamedTuple):
     action: int
     visits: dict[int, int]
     policy: dict[int, float]
+    value: float
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +111,7 @@ def _assert_close(ours: list[Answer], theirs: list[Answer]) -> None:
         assert our.visits == their.visits
         assert our.action == their.action
         assert our.policy == pytest.approx(their.policy, abs=1e-4)
+        assert our.value == pytest.approx(their.value, abs=1e-5)
 
 
 def _scalar(questions: list[Question]) -> list[Answer]:
@@ -118,7 +120,8 @@ def _scalar(questions: list[Question]) -> list[Answer]:
         result = scalar_gumbel.search(question)
         visits = {action: count for action, count, _, _ in result.edges}
         policy = dict.fromkeys(visits, 0.0) | {a: share / 65535 for a, share in result.target}
-        answers.append(Answer(result.action, visits, policy))
+        value = 2 * result.win + result.draw - 1
+        answers.append(Answer(result.action, visits, policy, value))
     return answers
 
 
@@ -141,7 +144,8 @@ def _batched(questions: list[Question]) -> list[Answer]:
         visits = dict(zip(actions, results.edge_visits[edges].tolist(), strict=True))
         shares = (results.target_prob[target] / 65535).tolist()
         policy = dict(zip(results.target_action[target].tolist(), shares, strict=True))
-        answers.append(Answer(action, visits, dict.fromkeys(actions, 0.0) | policy))
+        value = (2 * int(results.win[row]) + int(results.draw[row])) / UNIT - 1
+        answers.append(Answer(action, visits, dict.fromkeys(actions, 0.0) | policy, value))
     return answers
 
 
@@ -156,6 +160,12 @@ def _mctx(questions: list[Question], monkeypatch: pytest.MonkeyPatch) -> list[An
             draw = gumbel_number(question.seed, question.number, question.counter(edge))
             noise[row, index] = question.temperature * draw
     monkeypatch.setattr(jax.random, "gumbel", lambda *_, **__: jax.numpy.asarray(noise))
+    complete = functools.partial(
+        mctx.qtransform_completed_by_mix_value,
+        value_scale=config.c_scale / 2,  # our values go from -1 to 1
+        maxvisit_init=config.c_visit,
+        rescale_values=False,
+    )
     output = mctx.gumbel_muzero_policy(
         params=(),
         rng_key=jax.random.PRNGKey(0),
@@ -163,22 +173,21 @@ def _mctx(questions: list[Question], monkeypatch: pytest.MonkeyPatch) -> list[An
         recurrent_fn=_recurrent(world, len(questions)),
         num_simulations=config.sims,
         invalid_actions=logits == NO_LOGIT,
-        qtransform=functools.partial(
-            mctx.qtransform_completed_by_mix_value,
-            value_scale=config.c_scale / 2,  # our values go from -1 to 1
-            maxvisit_init=config.c_visit,
-            rescale_values=False,
-        ),
+        qtransform=complete,
         max_num_considered_actions=config.considered,
         gumbel_scale=1.0,
     )
     counts, weights = np.array(output.search_tree.summary().visit_counts), output.action_weights
+    roots = jax.numpy.full(len(questions), output.search_tree.ROOT_INDEX)
+    scaled = np.array(jax.vmap(complete, in_axes=(0, 0))(output.search_tree, roots))
+    scale = (config.c_visit + counts.max(axis=1)) * config.c_scale / 2
+    values = (np.array(weights) * scaled).sum(axis=1) / scale
     answers = []
     for row, chosen in enumerate(output.action):
         actions = [edge.action for edge in world.nodes[row][2]]
         visits = dict(zip(actions, counts[row].tolist(), strict=False))
         policy = dict(zip(actions, np.array(weights[row]).tolist(), strict=False))
-        answers.append(Answer(actions[int(chosen)], visits, policy))
+        answers.append(Answer(actions[int(chosen)], visits, policy, float(values[row])))
     return answers
 
 

@@ -30,9 +30,10 @@ def assert_targets_are_right(records: GameRecords) -> None:
     sums = np.add.reduceat(
         np.append(records.target_prob.astype(np.int64), 0), records.target_offsets[:-1]
     )
-    assert (np.abs(sums[records.full == 1] - TARGET_UNIT) <= counts[records.full == 1]).all()
     full = np.flatnonzero(records.full)
     positions = replay_positions(records, full)
+    rounded = positions.requests.num_legal / 2  # those that round to nothing included
+    assert (np.abs(sums[full] - TARGET_UNIT) <= rounded).all()
     for row, ply in enumerate(full):
         first, end = records.target_offsets[ply : ply + 2]
         legal = positions.requests.legal[row, : positions.requests.num_legal[row]]
@@ -115,7 +116,7 @@ def test_searches_begin_with_the_game_that_led_to_them() -> None:
 
 
 def test_searched_games_end_by_resignation_on_search_values() -> None:
-    config = GameConfig(resign_below=0.4, resign_turns=1, resign_playthrough=0.0, max_plies=80)
+    config = GameConfig(resign_below=0.49, resign_turns=1, resign_playthrough=0.0, max_plies=80)
     records = play(config, 20, LoudBackend(16), tree=GUMBEL)
     resigned = np.flatnonzero(records.termination == Termination.RESIGNATION)
     assert len(resigned) > 5

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.search.forest import Forest
+from vecchess.search.kernels.entry_points import estimate_roots
 from vecchess.search.kernels.evaluate_leaf import TABLEBASE_PLIES
 from vecchess.search.tree.edge_word import word_actions, word_outcomes, word_priors
-from vecchess.search.tree.layout import EXPANDED, LOST, NO_NODE, UNIT, WON
+from vecchess.search.tree.layout import EXPANDED, NO_NODE, UNIT, WON, DecisionRecord
 
 NO_ACTION = -1
 
@@ -91,10 +92,16 @@ def best_lines(forest: Forest, tree: int, count: int, first: int = NO_ACTION) ->
 
 
 def root_estimate(forest: Forest, tree: int) -> WdlEstimate:
-    """The mean of all simulations of a tree, or what is proven; for the side to move."""
-    root = forest.root(tree)
-    outcome = int(root["state"] & WON != 0) - int(root["state"] & LOST != 0)
-    return _estimate(forest, root, 1, outcome)
+    """The value of a tree's root as its decision has it, also before that; for the side to move.
+
+    It uses the forest's scratch memory: never beside a kernel that searches.
+    """
+    decisions = np.zeros(1, DecisionRecord.dtype)
+    estimate_roots(forest.address, np.array([tree], np.int64), decisions.ctypes.data)
+    win, draw = int(decisions["win"][0]) / UNIT, int(decisions["draw"][0]) / UNIT
+    loss = 1.0 - draw - win
+    value = win - loss + draw * int(forest.header["draw_score"]) / 65536
+    return WdlEstimate(win, draw, loss, value)
 
 
 def root_visits(forest: Forest, tree: int) -> int:
@@ -108,7 +115,7 @@ def _line(forest: Forest, moves: _Moves, place: int) -> Line:
     return Line(
         actions=(int(moves.action[place]), *_follow(forest, child)),
         visits=int(moves.visits[place]),
-        estimate=_estimate(forest, forest.nodes[child], -1, outcome),
+        estimate=_estimate(forest, forest.nodes[child], outcome),
         prior=float(moves.prior[place]),
         outcome=outcome,
         plies=plies if outcome and plies < TABLEBASE_PLIES else None,
@@ -149,16 +156,12 @@ def _visited(forest: Forest, node: int) -> _Moves:
     )
 
 
-def _estimate(forest: Forest, node: Any, side: int, outcome: int) -> WdlEstimate:
-    """The estimate of a NodeRecord for the root's mover.
-
-    side: 1 if the root's mover moves there, else -1. outcome: as in ``Line``.
-    """
+def _estimate(forest: Forest, child: Any, outcome: int) -> WdlEstimate:
+    """The mean of a child of the root, NodeRecord, for the root's mover; outcome as in ``Line``."""
     if outcome:
         return WdlEstimate(float(outcome > 0), 0.0, float(outcome < 0), float(outcome))
-    unit = int(node["visits"]) * UNIT
-    draw = int(node["draw_sum"]) / unit
-    value = side * int(node["value_sum"]) / unit
+    unit = int(child["visits"]) * UNIT
+    draw, value = int(child["draw_sum"]) / unit, -int(child["value_sum"]) / unit
     balance = value - draw * int(forest.header["draw_score"]) / 65536
     win = min(max((1.0 - draw + balance) / 2.0, 0.0), 1.0 - draw)
     return WdlEstimate(win, draw, 1.0 - draw - win, value)

@@ -9,7 +9,12 @@ from vecchess.jit import part, paste
 from vecchess.rng import random_u64
 from vecchess.search.kernels.exact_math import exp, log
 from vecchess.search.kernels.expand import place_next_edge
-from vecchess.search.kernels.gumbel import best_candidate, most_edge_visits, write_improved_policy
+from vecchess.search.kernels.gumbel import (
+    best_candidate,
+    expect_value,
+    most_edge_visits,
+    write_improved_policy,
+)
 from vecchess.search.kernels.sampling import draw_index
 from vecchess.search.kernels.target_pruning import prune_visits
 from vecchess.search.tree.edge_word import EDGE_LOST, EDGE_WON, action_of, prior_of
@@ -28,7 +33,7 @@ def decide_search(forest, tree, decision):  # type: ignore[no-untyped-def]
     forest.searches += 1
     decision.visits = root.visits - 1
     decision.num_steps = tree.num_steps
-    _write_value(forest, root, decision)
+    write_value(forest, root, decision)
     if forest.method == GUMBEL:
         edge, prob = _decide_gumbel(forest, tree, root, edges)
     else:
@@ -44,11 +49,18 @@ def decide_search(forest, tree, decision):  # type: ignore[no-untyped-def]
     decision.action = action_of(edges[edge])
 
 
-@paste
-def _write_value(forest: Any, root: Any, decision: Any) -> None:
-    """The mean of all simulations, with what a draw was worth taken out; or what is proven."""
-    draw = root.draw_sum // root.visits
-    value = root.value_sum // root.visits
+@part
+def write_value(forest, root, decision):  # type: ignore[no-untyped-def]
+    """Write the root's win and draw: what is proven, or what the search found.
+
+    PUCT's visits go where the values are, so it is the mean of all simulations. Gumbel visits all
+    candidates: it is what the improved policy expects. What a draw was worth is taken out.
+    """
+    if forest.method == GUMBEL:
+        expected_value, expected_draw = expect_value(forest, root)
+        value, draw = np.int64(floor(expected_value + 0.5)), np.int64(floor(expected_draw + 0.5))
+    else:
+        value, draw = root.value_sum // root.visits, root.draw_sum // root.visits
     value -= (draw * forest.draw_score) >> 16
     win = min(max((UNIT - draw + value) >> 1, np.int64(0)), UNIT - draw)
     if root.state & PROVEN:

@@ -8,7 +8,7 @@ forest: address of the ``ForestRecord``. trees: int64[B], numbers of trees.
 import numpy as np
 
 from vecchess.jit import kernel
-from vecchess.search.kernels.decide import decide_search
+from vecchess.search.kernels.decide import decide_search, write_value
 from vecchess.search.kernels.simulate import (
     DECIDED,
     advance_search,
@@ -76,6 +76,16 @@ def decide_searches(forest, trees, decisions):  # type: ignore[no-untyped-def]
     forest, decisions = ForestRecord(forest), DecisionRecord(decisions)
     for index in range(len(trees)):
         decide_search(forest, forest.trees[trees[index]], decisions[index])
+
+
+@kernel
+def estimate_roots(forest, trees, decisions):  # type: ignore[no-untyped-def]
+    """Write win and draw alone of each of ``trees`` as ``decide_searches`` does, also before its
+    search is over."""
+    forest, decisions = ForestRecord(forest), DecisionRecord(decisions)
+    for index in range(len(trees)):
+        root = forest.nodes[forest.trees[trees[index]].root]
+        write_value(forest, root, decisions[index])
 
 
 @kernel

@@ -16,7 +16,7 @@ from vecchess.search.kernels.expand import swap_edges
 from vecchess.search.kernels.noise import draw_gumbel, search_counter
 from vecchess.search.kernels.puct import NO_SCORE
 from vecchess.search.tree.edge_word import action_of, prior_of
-from vecchess.search.tree.layout import UNIT
+from vecchess.search.tree.layout import PROVEN, UNIT, WON
 
 
 @part
@@ -134,6 +134,41 @@ def _mixed_value(node: Any, edges: Any, opened: Any) -> Any:
     below = np.float64(node.visits + node.pending - 1)
     raw = np.float64(node.raw_value) / np.float64(UNIT)
     return (raw + below * mean) / (below + 1.0), highest
+
+
+@part
+def expect_value(forest, root):  # type: ignore[no-untyped-def]
+    """Value and draw that the improved policy expects at the root, float64 in 2**-24.
+
+    A move without a visit counts as the mixed value. The mean of all simulations would also count
+    what the moves that were tried and dropped are worth: nobody would play them (decision 221).
+    """
+    _, total = write_improved_policy(forest, root)
+    weights, edges = forest.reals, forest.edges[root.first_edge]
+    rest, mass = total, 0.0
+    value, draw, mixed_value, mixed_draw = 0.0, 0.0, 0.0, 0.0
+    for index in range(root.num_opened):
+        edge, weight = edges[index], weights[index]
+        child, prior = forest.nodes[edge.child], prior_of(edge)
+        if child.visits > 0:
+            q, d = _mean_outcome(child)
+            rest, mass = rest - weight, mass + prior
+            value, mixed_value = value + weight * q, mixed_value + prior * q
+            draw, mixed_draw = draw + weight * d, mixed_draw + prior * d
+    trust = np.float64(root.visits - 1) / mass if mass > 0.0 else 0.0
+    rest /= np.float64(root.visits)
+    value += rest * (np.float64(root.raw_value) + trust * mixed_value)
+    draw += rest * (np.float64(root.raw_draw) + trust * mixed_draw)
+    return value / total, draw / total
+
+
+@inline
+def _mean_outcome(child: Any) -> Any:
+    """Mean value, for the parent's mover, and draw of a node with visits; or what is proven."""
+    if child.state & PROVEN:
+        return np.float64(-UNIT if child.state & WON else UNIT), 0.0
+    visits = np.float64(child.visits)
+    return -np.float64(child.value_sum) / visits, np.float64(child.draw_sum) / visits
 
 
 @part
