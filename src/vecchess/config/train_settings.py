@@ -13,8 +13,8 @@ ON_POLICY = ("ppo", "reinforce")
 """Objectives that learn from the newest games alone, and from the moves as they were drawn."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {"tree": {"search": "gumbel", "sims": 16}},
-    "ppo": {"samples_per_position": 3.0},
-    "reinforce": {"samples_per_position": 1.0},
+    "ppo": {"samples_per_position": 3.0, "fold_at": 0.0, "mirror": False},
+    "reinforce": {"samples_per_position": 1.0, "fold_at": 0.0, "mirror": False},
 }
 """Objective -> defaults that differ from those of the fields."""
 
@@ -44,7 +44,7 @@ class LossConfig(Settings):
     """Weights of the time steps in the loss: all alike (TET, Deng et al. 2022), the last alone,
     growing as 1 .. T, or shrinking as T .. 1."""
     random_steps: bool = False
-    """Draw the number of time steps of each batch from 1 to T."""
+    """Draw the number of time steps of each batch from 1 to T (alphazero, supervised)."""
     spike_penalty: Annotated[float, Field(ge=0, le=100)] = 0.1
     """Weight of the spike rate of a layer that is above ``spike_target``."""
     spike_target: Annotated[float, Field(ge=0, le=1)] = 0.08
@@ -111,7 +111,8 @@ class TrainConfig(PlayConfig):
     loaders: Annotated[int, Field(ge=0, le=64)] = 1
     """Processes that make batches, per rank; 0: none, the rank makes them itself."""
     mirror: bool = True
-    """Use mirror images, left and right exchanged, where no side may castle."""
+    """Use mirror images, left and right exchanged, where no side may castle; never with ppo and
+    reinforce."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Precision of the first phase. Quantised weights are always computed in float32."""
     surrogate: str = "atan"
@@ -171,23 +172,39 @@ class TrainConfig(PlayConfig):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        searches = self.tree.search != "none"
-        if self.objective in ON_POLICY and searches:
-            raise ValueError(f'{self.objective} learns from drawn moves: --search "none"')
-        if self.objective in ON_POLICY and self.game.temperature not in ("1", "1.0"):
-            raise ValueError(
-                f"{self.objective} needs temperature 1: moves drawn as the policy says"
-            )
-        if self.objective in ON_POLICY and self.gate:
-            raise ValueError(f"{self.objective} learns from its newest network's games: no --gate")
         if self.objective == "supervised" and not self.data:
             raise ValueError("supervised learns from recorded games: --data FILE or RUN")
-        if self.is_on_policy and self.data:
-            raise ValueError(f"{self.objective} learns from its own games alone: no --data")
         if self.node_rank >= self.nnodes:
             raise ValueError(f"node_rank must be below nnodes = {self.nnodes}")
         if self.nnodes > 1 and not self.master_addr:
             raise ValueError("nnodes above 1 needs master_addr, the address of machine 0")
+        return self
+
+    @model_validator(mode="after")
+    def _learns_what_acted(self) -> Self:
+        """Refuse what would make an on-policy objective learn another policy than the one that
+        drew the moves (decision 222)."""
+        refusals = (
+            (self.tree.search != "none", 'learns from drawn moves: --search "none"'),
+            (
+                self.game.temperature not in ("1", "1.0"),
+                "needs temperature 1: moves drawn as the policy says",
+            ),
+            (self.gate, "learns from its newest network's games: no --gate"),
+            (self.data, "learns from its own games alone: no --data"),
+            (
+                self.fold_at > 0,
+                "trains the network that plays, in int8 from the start: --fold-at 0",
+            ),
+            (self.mirror, "needs the probability of a move in its own position: mirror = false"),
+            (
+                self.loss.random_steps,
+                "learns at the time step that drew the move: random_steps = false",
+            ),
+        )
+        for is_wrong, reason in refusals:
+            if self.is_on_policy and is_wrong:
+                raise ValueError(f"{self.objective} {reason}")
         return self
 
     @property

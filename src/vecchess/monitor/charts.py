@@ -22,6 +22,7 @@ LEARNING: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("top1", "best move predicted", "share", {"top 1": "top1"}),
     ("spikes", "spike rate", "share", {"all layers": "spike_rate"}),
     ("entropy", "entropy of the policy", "", {"nats": "entropy"}),
+    ("ratios", "ratios beyond the clip range", "share", {"all updates": "clipped"}),
     ("lr", "learning rate", "", {"rate": "lr"}),
 )
 """Charts of updates: key, title, unit, fields of metrics by the names of their curves."""

@@ -20,9 +20,12 @@ from vecchess.train.training_matches import OPPONENTS, player_name, player_queri
 
 COLUMNS = [
     ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("entropy", "entropy"),
-    ("top-1", "top1"), ("kl", "kl"), ("spikes", "spike_rate"), ("lr", "lr"),
+    ("top-1", "top1"), ("kl", "kl"), ("clipped", "clipped"),
+    ("spikes", "spike_rate"), ("lr", "lr"),
 ]  # fmt: skip
 """Heading and metric of the figures in a line about learning."""
+RATIOS = ("ratio_error", "clipped")
+"""Figures of probability ratios: both are 0 as long as the learner is the network that acted."""
 
 
 class LearningDisplay:
@@ -40,6 +43,8 @@ class LearningDisplay:
         """Seconds that each rank has waited for batches."""
         self.means: dict[str, float] = {}
         """Of the last update."""
+        self.ratios: dict[str, float] = {}
+        """``RATIOS`` of the iteration's first update; empty without."""
 
     @property
     def seconds(self) -> float:
@@ -53,6 +58,9 @@ class LearningDisplay:
         self.waits = [sum(pair) for pair in zip(before, waits, strict=True)]
         self.means = metrics.means
         self._reporter.set_learning(self._facts(step))
+        if step == 1:
+            self.ratios = {key: metrics.means[key] for key in RATIOS if key in metrics.means}
+            self._reporter.log_ratios(self.ratios)
         for name, value in metrics.means.items():
             self._sums[name] = self._sums.get(name, 0.0) + value
         self._num_summed += 1
@@ -152,6 +160,8 @@ class TrainReporter:
             f"{self.title}  learnt {samples:,} samples in {as_clock(learning.seconds)} "
             f"({samples / learning.seconds:,.0f}/s)  {format_metrics(learning.means)}"
         )
+        if learning.ratios:
+            self.report_line(ratios_line(self.title, learning.ratios))
         for warning in self._learner.spike_warnings() if self._learner else []:
             self.note(f"{self.title}  {warning}")
 
@@ -172,6 +182,11 @@ class TrainReporter:
             rates = self._learner.rates_by_layer()
             facts["spikes"] = {layer: round(rate, 6) for layer, rate in rates.items()}
         self._write("learn", facts)
+
+    def log_ratios(self, ratios: dict[str, float]) -> None:
+        """Log ``RATIOS`` of an iteration's first update, if the objective has them."""
+        if ratios:
+            self._write("on_policy", ratios)
 
     def log_publish(self, net: PublishedNet) -> None:
         """Log a network that was published."""
@@ -220,6 +235,12 @@ def format_metrics(means: dict[str, float]) -> str:
     return "  ".join(f"{name} {means[key]:.3g}" for name, key in COLUMNS if key in means)
 
 
+def ratios_line(title: str, ratios: dict[str, float]) -> str:
+    """The line about the probability ratios before anything was learnt from the newest games."""
+    clipped = f", {ratios['clipped']:.1%} beyond the clip range" if "clipped" in ratios else ""
+    return f"{title}  first update: mean |ratio - 1| {ratios['ratio_error']:.2g}{clipped}"
+
+
 def games_line(title: str, facts: dict[str, Any]) -> str:
     """The line about a generation of games; ``facts`` of ``SelfplaySource``."""
     games = max(facts["games"], 1)
@@ -235,13 +256,12 @@ def games_line(title: str, facts: dict[str, Any]) -> str:
 def evaluation_line(title: str, facts: dict[str, Any]) -> str:
     """The line about the deployed network's errors on held-out positions."""
 
-    def row(key: str, digits: str) -> str:
-        return " ".join(format(value, digits) for value in facts[key])
+    def row(key: str) -> str:
+        return " ".join(f"{value:.3f}" for value in facts[key])
 
-    return (
-        f"{title}  held out: top-1 {row('top1', '.3f')}  cross-entropy "
-        f"{row('cross_entropy', '.3f')}  value error {row('value_error', '.3f')}  (after each step)"
-    )
+    named = {"top1": "top-1", "cross_entropy": "cross-entropy", "value_error": "value error"}
+    figures = (f"{name} {row(key)}" for key, name in named.items() if key in facts)
+    return f"{title}  held out: {'  '.join(figures)}  (after each step)"
 
 
 def gate_line(title: str, facts: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.collate import make_samples
-from vecchess.train.data.returns import lambda_returns
+from vecchess.train.data.returns import has_evaluation, lambda_returns
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])
@@ -53,7 +53,8 @@ def test_policies_are_the_searchs_or_the_move_played(records) -> None:
     is_fast = (records.visits > 0) & (records.full == 0)
     assert has_target.any()
     assert is_fast.any()
-    assert np.array_equal(rows.has_policy, ~is_fast)
+    is_random = ~has_evaluation(records) & (records.prob < 1)
+    assert np.array_equal(rows.has_policy, ~is_fast & ~is_random)
     assert np.allclose(rows.policy.sum(axis=1), 1, atol=1e-6)
     expected = lay_out_targets(records, plies, rows.legal, rows.num_legal.astype(np.uint8))
     assert np.array_equal(rows.policy[has_target], expected[has_target].astype(np.float32))
@@ -70,7 +71,10 @@ def test_a_full_search_without_a_target_recommends_what_was_played(records) -> N
         target_prob=none,
     )
     rows = make_samples(bare, plies)
-    assert np.array_equal(rows.has_policy, (records.visits == 0) | (records.full == 1))
+    is_random = ~has_evaluation(records) & (records.prob < 1)
+    assert np.array_equal(
+        rows.has_policy, ((records.visits == 0) | (records.full == 1)) & ~is_random
+    )
     assert (rows.policy[plies, rows.played] == 1).all()
 
 

@@ -54,7 +54,7 @@ class Together:
         self._barrier.wait()
 
 
-SLOW_CASES = [("ppo", False), ("reinforce", True), ("supervised", False), ("supervised", True)]
+SLOW_CASES = [("ppo", False), ("reinforce", False), ("supervised", False), ("supervised", True)]
 
 
 def config_of(objective: str, **settings: Any) -> TrainConfig:
@@ -101,7 +101,7 @@ def learn(
         ("alphazero", False),
         ("alphazero", True),
         ("ppo", True),
-        ("reinforce", False),
+        ("reinforce", True),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_CASES),
     ],
 )
@@ -148,6 +148,42 @@ def test_the_loss_falls(objective: str, batches) -> None:
     learner = Learner(config_of(objective, **settings), new_net(folded=False), Alone())
     losses = learn(learner, batches[:1] * 8)
     assert losses[-1] < losses[0] - 0.05
+
+
+def test_fast_searches_do_not_weaken_the_policy(batches) -> None:
+    """A quarter with a policy and the rest without: the gradient is that of the quarter alone."""
+    quarter = batches[0].map(
+        lambda column: column[: BATCH // 4].repeat(4, *[1] * (column.dim() - 1))
+    )
+    first = torch.arange(BATCH) < BATCH // 4
+    every, few = (quarter._replace(has_policy=with_policy) for with_policy in (first | True, first))
+    config = config_of("alphazero", micro_batch=16)
+    found = []
+    for batch in (every, few):
+        learner = Learner(config, new_net(folded=True), Alone())
+        totals = learner._compute_gradients(copy_batch(config, Alone(), batch), [])
+        means = learner._metrics(totals).means
+        gradients = [p.grad for p in learner.net.parameters() if p.grad is not None]
+        found.append((means, torch.cat([gradient.reshape(-1) for gradient in gradients])))
+    (of_every, wanted), (of_few, gradient) = found
+    assert of_few == pytest.approx(of_every, rel=1e-5)
+    assert torch.allclose(gradient, wanted, rtol=1e-4, atol=1e-7)
+    nothing = copy_batch(config, Alone(), quarter._replace(has_policy=first & False))
+    assert not nothing.has_policy.any()
+
+
+def test_held_out_rows_without_a_policy_are_left_out(batches) -> None:
+    learner = Learner(config_of("alphazero"), new_net(folded=True), Alone())
+    batch, count = batches[0], int(batches[0].has_policy.sum())
+    found = learner.evaluate([batch, batch._replace(has_policy=batch.has_policy & False)])
+    assert (found["rows"], found["policy_rows"]) == (2 * BATCH, count)
+    rows = batch.map(lambda column: column[batch.has_policy])
+    of_rows = Learner(config_of("alphazero", batch_size=count), new_net(folded=True), Alone())
+    wanted = of_rows.evaluate([rows])
+    assert 0 < count < BATCH
+    for name in ("cross_entropy", "top1"):
+        assert found[name] == pytest.approx(wanted[name], rel=1e-6)
+    assert "top1" not in learner.evaluate([batch._replace(has_policy=batch.has_policy & False)])
 
 
 def test_micro_batches_change_nothing(batches) -> None:
@@ -202,8 +238,7 @@ def test_no_number_is_read_between_the_batch_and_the_metrics(
     learner.net.compiled = False  # kernels for the CPU read their arguments
     batch = copy_batch(learner.config, learner.ranks, batches[1])
     with NoReads():
-        if objective == "ppo":
-            batch = normalise(learner.config, learner.ranks, batch)
+        batch = normalise(learner.config, learner.ranks, batch)
         totals = learner._compute_gradients(batch, [1.0])
         totals |= learner._clip_gradients()
         learner.net.absorb_statistics(learner.ranks.all_reduce_)

@@ -44,7 +44,8 @@ class Samples(NamedTuple, Generic[ArrayT]):
     num_legal: int32[B]       1 to 218
     played: int64[B]          index in ``legal`` of the move played
     policy: float32[B, L]     target policy over ``legal``; sums to 1
-    has_policy: bool[B]       False after a fast search: ``policy`` is not to be learnt
+    has_policy: bool[B]       False after a fast search and for a random move: ``policy`` is not to
+                              be learnt; in a step float32[B], its weight, see ``copy_batch``
     outcome: int8[B]          the game's result for the mover: 1 won, 0 drawn, -1 lost
     value: float32[B, 3]      recorded win, draw, loss of the position; the root's if searched
     has_value: bool[B]        False: nothing evaluated the position, ``value`` is not valid

@@ -116,11 +116,13 @@ def trainable_plies(records: GameRecords) -> NDArray[np.int64]:
 
 
 def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    evaluated = has_evaluation(records)
     is_fast = (records.visits > 0) & (records.full == 0) & ~has_target
+    is_random = ~evaluated & (records.prob < 1)
     facts = np.zeros(len(is_fast), np.uint8)
     for bit, is_set in (
-        (HAS_VALUE, has_evaluation(records)),
-        (HAS_POLICY, ~is_fast),
+        (HAS_VALUE, evaluated),
+        (HAS_POLICY, ~is_fast & ~is_random),
         (HAS_TARGET, has_target),
     ):
         facts |= is_set * np.uint8(bit)

@@ -30,28 +30,34 @@ class AllReducer(Protocol):
 def copy_batch(config: TrainConfig, ranks: AllReducer, samples: Samples[Tensor]) -> Samples[Tensor]:
     """This rank's rows on its device, without move columns that no row uses; actions as int64.
 
-    All ranks call it together. On-policy objectives get normalised advantages.
+    All ranks call it together. See ``normalise`` for the rest.
     """
     width = min(int(samples.num_legal.max()), MAX_MOVES)
     batch = samples.map(lambda column: column.to(ranks.device, non_blocking=True))
     legal, policy = batch.legal[:, :width].long(), batch.policy[:, :width]
-    batch = batch._replace(legal=legal, policy=policy)
-    return normalise(config, ranks, batch) if config.is_on_policy else batch
+    return normalise(config, ranks, batch._replace(legal=legal, policy=policy))
 
 
 def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) -> Samples[Tensor]:
-    """``batch`` with advantages of mean 0 and standard deviation 1 over the whole batch.
+    """``batch`` with weights of its policies, and advantages of mean 0 and standard deviation 1.
 
-    For reinforce the advantage is the result less the recorded value first.
+    ``has_policy`` becomes float32: 0, or the size of the whole batch over its rows with a policy,
+    so that sums over rows become means over these (decision 223). Advantages are those of rows with
+    a policy; for reinforce the result less the recorded value.
     """
-    advantage = batch.advantage.double()
+    has_policy, advantage = batch.has_policy.double(), batch.advantage.double()
     if config.objective == "reinforce":
         advantage = batch.outcome.double() - (batch.value[:, 0] - batch.value[:, 2]).double()
-    sums = torch.stack([advantage.sum(), advantage.square().sum()])
+    advantage = advantage * has_policy
+    sums = torch.stack([has_policy.sum(), advantage.sum(), advantage.square().sum()])
     ranks.all_reduce_([sums])
-    mean, square = (sums / config.batch_size).unbind()
+    count = sums[0].clamp(min=1)
+    mean, square = (sums[1:] / count).unbind()
     deviation = (square - mean.square()).clamp(min=1e-8).sqrt()
-    return batch._replace(advantage=((advantage - mean) / deviation).float())
+    return batch._replace(
+        advantage=((advantage - mean) / deviation).float(),
+        has_policy=(has_policy * (config.batch_size / count)).float(),
+    )
 
 
 class StepMetrics(NamedTuple):

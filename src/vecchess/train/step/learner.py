@@ -179,8 +179,6 @@ class Learner:
         rank_sums = sums.pop("rank_sums")
         self.rates = [rate / self.config.batch_size for rate in sums.pop("rates")]
         means = {name: value[0] / self.config.batch_size for name, value in sums.items()}
-        if has_policy := means.pop("has_policy", 0.0):
-            means |= {name: means[name] / has_policy for name in ("cross_entropy", "top1")}
         means["spike_rate"] = sum(self.rates) / len(self.rates)
         return StepMetrics(means, rank_sums)
 
@@ -215,22 +213,26 @@ class Learner:
         """Means of the network's errors, as it would be deployed, on held-out positions.
 
         Over all ranks' rows, one figure for each time step: cross-entropy and top-1 against the
-        target policy, and the value error (P(win) - P(loss) - outcome)^2 (decision 19).
+        target policy, over ``policy_rows`` that have one, and over all ``rows`` the value error
+        (P(win) - P(loss) - outcome)^2 (decision 19).
         """
         deployed = from_integers(exported(self.net)).to(self.ranks.device).eval()
         shape, kind = (3, deployed.config.time_steps), torch.float64
-        sums, num_rows = torch.zeros(shape, dtype=kind, device=self.ranks.device), 0
+        sums = torch.zeros(shape, dtype=kind, device=self.ranks.device)
+        counts = torch.zeros(2, dtype=kind, device=self.ranks.device)
         for samples in batches:
             batch = copy_batch(self.config, self.ranks, samples)
             output = deployed(unpack_bitboards(batch.planes))
             outputs = step_outputs(deployed, output, batch.legal, batch.num_legal)
-            sums += _error_sums(outputs, batch)
-            num_rows += len(batch.planes)
-        parts = [sums, copy_numbers([num_rows], kind, self.ranks.device)]
-        self.ranks.all_reduce_(parts)
-        means = (parts[0] / parts[1]).tolist()
-        names = ("cross_entropy", "top1", "value_error")
-        return {"rows": int(parts[1])} | dict(zip(names, means, strict=True))
+            has_policy = (batch.has_policy > 0).double()
+            sums += _error_sums(outputs, batch, has_policy)
+            counts += torch.stack([has_policy.sum(), torch.ones_like(has_policy).sum()])
+        self.ranks.all_reduce_([sums, counts])
+        with_policy, rows = (int(count) for count in counts.tolist())
+        cross_entropy, top1 = (sums[:2] / max(with_policy, 1)).tolist()
+        policy = {"cross_entropy": cross_entropy, "top1": top1} if with_policy else {}
+        value_error = (sums[2] / rows).tolist()
+        return {"rows": rows, "policy_rows": with_policy, **policy, "value_error": value_error}
 
     def rates_by_layer(self) -> dict[str, float]:
         """Spike rate of each neuron layer in the last update; empty before the first."""
@@ -247,10 +249,13 @@ class Learner:
         ]
 
 
-def _error_sums(outputs: StepOutputs, batch: Samples[Tensor]) -> Tensor:
-    """float64[3, T]: sums over rows of cross-entropy, top-1 and value error."""
+def _error_sums(outputs: StepOutputs, batch: Samples[Tensor], has_policy: Tensor) -> Tensor:
+    """float64[3, T]: sums of cross-entropy and top-1 over rows with a policy, of value error over
+    all. ``has_policy``: float64[B], 0 or 1."""
     cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
     top1 = outputs.log_policy.argmax(-1) == batch.policy.argmax(-1)
     wdl = outputs.log_wdl.exp()
     error = (wdl[..., 0] - wdl[..., 2] - batch.outcome).square()
-    return torch.stack([part.double().sum(1) for part in (cross_entropy, top1, error)])
+    rows = torch.ones_like(has_policy)
+    figures = ((cross_entropy, has_policy), (top1, has_policy), (error, rows))
+    return torch.stack([figure.double() @ weight for figure, weight in figures])

@@ -7,6 +7,9 @@ reinforce               log probability times advantage over the value (Williams
 
 ppo and reinforce learn from the one time step that chose the move. The other steps learn its
 policy by cross-entropy, so that an early exit keeps its meaning (decision 88).
+
+The policy's loss is weighed by ``has_policy`` as ``copy_batch`` gives it: a mean over the rows that
+have a policy.
 """
 
 from collections.abc import Callable
@@ -21,6 +24,8 @@ from vecchess.train.data.samples import Samples
 
 ILLEGAL = -1e9
 """Logit of columns without a move: their probability is exactly zero in float32."""
+PROB_RELATIVE, PROB_ABSOLUTE = 1.01 / 256, 2.0**-23
+"""Largest error of a recorded probability: a bfloat16, of integer weights out of 2**24."""
 
 
 class StepOutputs(NamedTuple):
@@ -95,29 +100,29 @@ def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig
     share = loss.root_value_share * batch.has_value.float()[:, None]
     target = (1 - share) * game_result(batch) + share * batch.value
     value = -(target * outputs.log_wdl).sum(-1)
-    has_policy = batch.has_policy.float()
+    weight = batch.has_policy
     best = outputs.log_policy[-1].argmax(-1)
     metrics = {
-        "cross_entropy": cross_entropy[-1].detach() * has_policy,
+        "cross_entropy": cross_entropy[-1].detach() * weight,
         "value_cross_entropy": value[-1].detach(),
         "entropy": outputs.entropy()[-1].detach(),
-        "top1": (best == batch.policy.argmax(-1)).float() * has_policy,
-        "has_policy": has_policy,
+        "top1": (best == batch.policy.argmax(-1)).float() * weight,
     }
-    policy = (weights * cross_entropy).sum(0) * has_policy
+    policy = (weights * cross_entropy).sum(0) * weight
     return Losses(policy, (weights * value).sum(0), metrics)
 
 
 def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``ppo``, with the recorded probabilities and values (decision 91)."""
     chosen = _choosing_step(outputs, batch)
-    log_ratio = chosen.log_prob - batch.prob.log()
+    log_ratio = _log_ratio(chosen, batch)
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - loss.clip, 1 + loss.clip)
     gain = torch.minimum(ratio * batch.advantage, clipped * batch.advantage)
     metrics = {
-        "kl": (ratio - 1 - log_ratio).detach(),  # Schulman's estimator of KL(old || new)
-        "clipped": (ratio != clipped).float().detach(),
+        "kl": ratio - 1 - log_ratio,  # Schulman's estimator of KL(old || new)
+        "clipped": (ratio != clipped).float(),
+        "ratio_error": (ratio - 1).abs(),
     }
     return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
 
@@ -126,7 +131,8 @@ def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossCon
     """``reinforce``: the advantage is the result less the recorded value, the baseline."""
     chosen = _choosing_step(outputs, batch)
     gain = chosen.log_prob * batch.advantage
-    return _policy_gradient(outputs, batch, loss, chosen, -gain, game_result(batch), {})
+    metrics = {"ratio_error": (_log_ratio(chosen, batch).exp() - 1).abs()}
+    return _policy_gradient(outputs, batch, loss, chosen, -gain, game_result(batch), metrics)
 
 
 OBJECTIVES: dict[str, Objective] = {
@@ -145,9 +151,22 @@ class _ChoosingStep(NamedTuple):
 
 
 def _choosing_step(outputs: StepOutputs, batch: Samples[Tensor]) -> _ChoosingStep:
-    step = (batch.steps - 1).clamp(0, outputs.num_steps - 1)
+    """``outputs`` are of all time steps, so that the recorded one is among them."""
+    step = (batch.steps - 1).clamp(min=0)  # a game that ended in its opening has plies without
     log_policy = outputs.log_policy[step, torch.arange(len(step), device=step.device)]
     return _ChoosingStep(log_policy, log_policy.gather(1, batch.played[:, None])[:, 0])
+
+
+def _log_ratio(chosen: _ChoosingStep, batch: Samples[Tensor]) -> Tensor:
+    """float32[B]: log of the probability now over the one that drew the move.
+
+    The latter is recorded rounded, and counts as the number nearest to the probability now that
+    may have been rounded so: 0 exactly where nothing was learnt since (decision 222).
+    """
+    error = PROB_RELATIVE * batch.prob + PROB_ABSOLUTE
+    lowest = (batch.prob - error).clamp(min=torch.finfo(torch.float32).tiny)
+    drawn = chosen.log_prob.detach().clamp(lowest.log(), (batch.prob + error).log())
+    return chosen.log_prob - drawn
 
 
 def _policy_gradient(
@@ -162,16 +181,17 @@ def _policy_gradient(
     """The terms that ppo and reinforce share: entropy, the other steps, the value.
 
     ``pushed``: float32[B], the loss of the move played. ``target``: float32[B, 3], of the value.
+    ``metrics``: float32[B] each, of rows with a policy.
     """
     weights = step_weights(loss.step_weights, outputs.num_steps, pushed.device)
     policy = chosen.log_policy.exp()
     entropy = -(policy * chosen.log_policy).sum(-1)
     followed = -(policy.detach() * outputs.log_policy).sum(-1) - entropy.detach()
     value = -(target * outputs.log_wdl).sum(-1)
-    metrics |= {
+    shown = {name: figure.detach() * batch.has_policy for name, figure in metrics.items()} | {
         "entropy": entropy.detach(),
         "value_cross_entropy": value[-1].detach(),
         "advantage": batch.advantage.abs(),
     }
     policy_loss = pushed - loss.entropy_bonus * entropy + (weights * followed).sum(0)
-    return Losses(policy_loss, (weights * value).sum(0), metrics)
+    return Losses(policy_loss * batch.has_policy, (weights * value).sum(0), shown)
