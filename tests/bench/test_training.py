@@ -1,5 +1,10 @@
 """``bench training``: the loop it compares with is the same network, and what it prints."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from bench.peers.training_loop import TrainingLoop
@@ -78,3 +83,17 @@ def test_refuses_what_it_cannot_compare() -> None:
         run(TrainingBench(net="huge", seconds=0.1, cores=0))
     with pytest.raises(NetworkError, match="residual spiking"):
         TrainingLoop(NetConfig(num_planes=25, kind="plain", widths=(32,)))
+
+
+@pytest.mark.slow
+def test_step_of_the_learner_is_timed_beside_another_tree(tmp_path) -> None:
+    root = Path(__file__).parent.parent.parent
+    sizes = tmp_path / "wee.toml"
+    sizes.write_text("blocks = 1\nchannels = 32\ntime_steps = 2\n")
+    options = ["--nets", str(sizes), "--batch", "4", "--rounds", "2", "--shares"]
+    script = [sys.executable, str(root / "bench" / "training_step.py"), "--before", str(root)]
+    done = subprocess.run([*script, *options], capture_output=True, text=True, check=True)
+    facts = json.loads(done.stdout)
+    assert facts["samples_per_cpu_s"] > 0 < facts["before_samples_per_cpu_s"]
+    assert 0.2 < facts["ratio"] < 5
+    assert 0.5 < sum(facts["shares"].values()) <= 1

@@ -1,4 +1,5 @@
-"""What a GPU's convolution is given, seen on the processor, where autocast works the same way."""
+"""Convolutions: what a GPU's is given, seen on the processor, where autocast works the same way;
+and the gradient of the inputs by transformed tiles."""
 
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vecchess.snn.modules.convolution import convolve
+from vecchess.snn.modules.convolution import convolve, convolve_back
 
 
 class Seen(TorchDispatchMode):
@@ -43,3 +44,38 @@ def test_autocast_reaches_convolutions_and_channels_stay_last(kind: torch.dtype)
     assert seen.backward == [(kind, True)] * 3
     assert weight.grad is not None
     assert weight.grad.dtype == spikes.grad.dtype == torch.float32
+
+
+def _gradient_by_taps(upstream: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    boards = torch.zeros(*upstream.shape[:-1], weight.shape[1] // 9, dtype=upstream.dtype)
+    convolve(boards.requires_grad_(), weight).backward(upstream)
+    assert boards.grad is not None
+    return boards.grad
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(32, 32), (64, 64), (96, 32), (25, 64), (32, 128)])
+def test_gradient_of_inputs_is_that_of_the_sum_over_taps(inputs: int, outputs: int) -> None:
+    torch.manual_seed(1)
+    upstream = torch.randn(3, 5, 8, 8, outputs) * torch.exp(4 * torch.randn(3, 5, 1, 1, 1))
+    weight = torch.randn(outputs, 9 * inputs)
+    expected = _gradient_by_taps(upstream.double(), weight.double())
+    error = convolve_back(upstream, weight).double() - expected
+    assert error.shape == expected.shape
+    board = (2, 3, 4)
+    spread = expected.square().mean(board).sqrt()
+    assert (error.square().mean(board).sqrt() < 1e-5 * spread).all()
+    assert (error.abs().amax(board) < 2e-4 * spread).all()
+
+
+def test_gradient_of_a_board_does_not_depend_on_other_boards_or_threads() -> None:
+    torch.manual_seed(1)
+    upstream, weight = torch.randn(13, 8, 8, 64), torch.randn(64, 9 * 64)
+    whole = convolve_back(upstream, weight)
+    parts = [convolve_back(part, weight) for part in upstream.split([1, 3, 2, 7])]
+    assert torch.equal(torch.cat(parts), whole)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        assert torch.equal(convolve_back(upstream, weight), whole)
+    finally:
+        torch.set_num_threads(before)

@@ -28,7 +28,7 @@ TILE = 32
 """The narrowest tile; C is a multiple of it."""
 
 
-_add_tile, _add_two_tiles = (row_adder(width, width, step=1) for width in (TILE, 2 * TILE))
+_add_tile, _add_two_tiles = (row_adder(width) for width in (TILE, 2 * TILE))
 
 
 @register_jitable

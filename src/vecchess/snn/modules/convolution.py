@@ -10,13 +10,21 @@ that reads the ones only. For packed spikes there is ``sparse_convolution``.
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
 from vecchess.snn.kernels.parallel_for import parallel_for
-from vecchess.snn.kernels.sparse_sums import add_weight_gradients, pack_boards
+from vecchess.snn.kernels.sparse_sums import (
+    GRADIENT_WIDTH,
+    TOGETHER,
+    add_weight_gradients,
+    pack_boards,
+)
+from vecchess.snn.kernels.winograd import GAP, KERNEL, PLACES, TILES, convolve_boards
+from vecchess.snn.presets import LANES
 from vecchess.snn.topology import NUM_TAPS
 
 PART = 128
@@ -67,9 +75,24 @@ class _ConvolvePlanes(Function):
 
 
 def convolve_back(upstream: Tensor, weight: Tensor) -> Tensor:
-    """The gradient [..., 8, 8, I] of the inputs of ``convolve``, given that of its sums."""
-    turned = weight.unflatten(1, (NUM_TAPS, -1)).flip(1).unflatten(1, (3, 3))
-    return _convolve(upstream, turned.permute(3, 0, 1, 2), None)
+    """The gradient [..., 8, 8, I] of the inputs of ``convolve``, given that of its sums: float32 on
+    the processor, contiguous; O is a multiple of 32."""
+    num_inputs = weight.shape[1] // NUM_TAPS
+    boards = upstream.detach().view(-1, 64 * len(weight))
+    by_tap = weight.detach().unflatten(1, (NUM_TAPS, -1)).transpose(0, 1)
+    by_tap = functional.pad(by_tap, (0, -num_inputs % LANES))
+    transformed = torch.from_numpy(KERNEL[:, ::-1].astype("f4")) @ by_tap.flatten(1)
+    turned = transformed.view(PLACES, *by_tap.shape[1:])
+    gradient = torch.empty(*upstream.shape[:-1], turned.shape[2])
+    read, out = (boards.numpy(), turned.numpy()), gradient.view(len(boards), -1).numpy()
+
+    def work(begin: int, end: int) -> None:
+        sizes = (TILES * channels + GAP for channels in turned.shape[1:])
+        blocks = (np.zeros((PLACES, size), np.float32) for size in sizes)
+        convolve_boards(*read, begin, end, *blocks, out)
+
+    parallel_for(work, len(boards))
+    return gradient[..., :num_inputs]
 
 
 def _convolve(boards: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
@@ -93,14 +116,15 @@ def weight_gradient(bits: Tensor, upstream: Tensor, reach: int) -> Tensor:
     """float32[O, taps * I] of a layer whose inputs are spikes.
 
     bits: int64[n, I], bitboards; upstream: float32[..., 8, 8, O] of n boards, contiguous, the
-    gradient of the sums; reach: 1 for 3x3 taps, 0 for one; (2 * reach + 1) * O is a multiple of 96.
+    gradient of the sums; reach: 1 for 3x3 taps, 0 for one; O is a multiple of 32.
     """
     num_inputs, num_outputs = bits.shape[1], upstream.shape[-1]
     num_parts, taps = -(-len(bits) // PART), (2 * reach + 1) ** 2
-    padded = torch.zeros(num_parts, (8 + 2 * reach) ** 2 * num_outputs)
-    sums = torch.zeros(num_parts, num_inputs * taps * num_outputs)
+    padded = torch.zeros(num_parts, TOGETHER, (8 + 2 * reach) ** 2 * GRADIENT_WIDTH)
+    words = np.empty((num_parts, TOGETHER), np.uint64)
+    blocks = num_outputs // GRADIENT_WIDTH
+    sums = torch.zeros(num_parts, blocks, num_inputs, taps, GRADIENT_WIDTH)
     read = bits.numpy().view("u8"), upstream.view(len(bits), -1).numpy(), reach, PART
-    written = padded.numpy(), sums.numpy()
+    written = padded.numpy(), words, sums.numpy()
     parallel_for(lambda begin, end: add_weight_gradients(*read, begin, end, *written), num_parts)
-    by_channel = sums.sum(0).view(num_inputs, taps, num_outputs).flip(1)
-    return by_channel.permute(2, 1, 0).flatten(1)
+    return sums.sum(0).flip(2).permute(0, 3, 2, 1).reshape(num_outputs, -1)

@@ -13,7 +13,7 @@ from torch.autograd import Function
 from torch.nn import functional
 
 from vecchess.snn.kernels.parallel_for import parallel_for
-from vecchess.snn.kernels.sparse_sums import RUN, gather_heads, spread_heads, sum_boards
+from vecchess.snn.kernels.sparse_sums import TILE, gather_heads, spread_heads, sum_boards
 from vecchess.snn.modules.convolution import convolve_back, weight_gradient
 from vecchess.snn.modules.neuron import Spikes
 
@@ -31,7 +31,7 @@ def read_heads(
     policy [T, B, num_moves * 64], added up over time, and currents [T, B, 8, 8, V]. The policy's
     rows come first.
     """
-    missing = -len(weight) % RUN
+    missing = -len(weight) % TILE
     padded = functional.pad(weight, (0, 0, 0, missing)), functional.pad(bias, (0, missing))
     sizes = num_moves, len(weight) - num_moves
     return _Heads.apply(*spikes, *padded, sizes)  # type: ignore[no-untyped-call, no-any-return]
@@ -108,7 +108,7 @@ def _sums(masks: Tensor, weight: Tensor, bias: Tensor | None, reach: int) -> Ten
     read = masks.numpy().view("u4"), by_tap.view(-1).numpy(), start.numpy(), channels, reach
 
     def work(begin: int, end: int) -> None:
-        rows, starts = np.empty(64 * channels, np.int32), np.empty(65, np.int64)
+        rows, starts = np.empty(64 * channels, np.int32), np.empty(74, np.int64)
         sum_boards(*read, begin, end, rows, starts, sums.numpy())
 
     parallel_for(work, len(masks))

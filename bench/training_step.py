@@ -1,0 +1,206 @@
+"""A whole training step on one core: samples/s and shares of the time, paired with another commit.
+
+    python bench/training_step.py                              tiny, small and base of this tree
+    python bench/training_step.py --before ../other --nets small --rounds 12
+    python bench/training_step.py --shares                     where a step spends its time
+
+Each tree has a process of its own with one thread; they take turns, one step each, and what counts
+is processor time, so that other users of the machine change the ratio little. A step is the
+learner's (objective alphazero, micro-batch and batch of --batch rows): random positions, their
+legal moves drawn at random. Prints one JSON object a network.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import IO, Any
+
+HERE = Path(__file__).resolve()
+WARM_UP = 3
+"""Steps before the timing, which compile kernels and allocate memory."""
+MEAN_MOVES, SPREAD = 30, 10
+"""Legal moves of the positions: evenly between the mean less and plus the spread."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--before", type=Path, help="another checkout, to be paired with")
+    parser.add_argument("--nets", default="tiny,small,base")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--folded", action="store_true", help="the second phase")
+    parser.add_argument("--shares", action="store_true", help="shares of the processor time")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        serve(options.worker, options.batch, options.folded)
+        return
+    for net in options.nets.split(","):
+        facts = {"schema": 1, "net": net, "batch_size": options.batch, "folded": options.folded}
+        print(json.dumps(facts | measure(net, options)), flush=True)
+
+
+def measure(net: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Samples per processor second of this tree, and of the other in turns with it."""
+    here = Worker(HERE.parent.parent, net, options)
+    workers = [Worker(options.before, net, options), here] if options.before else [here]
+    spent: list[list[float]] = [[] for _ in workers]
+    for _ in range(options.rounds):
+        for worker, row in zip(workers, spent, strict=True):
+            row.append(worker.ask("step"))
+    facts: dict[str, Any] = {"samples_per_cpu_s": round(options.batch / median(spent[-1]), 1)}
+    if options.before:
+        ratios = sorted(before / after for before, after in zip(*spent, strict=True))
+        facts["before_samples_per_cpu_s"] = round(options.batch / median(spent[0]), 1)
+        facts["ratio"] = round(median(ratios), 3)
+        facts["ratio_quartiles"] = [round(ratios[len(ratios) * part // 4], 3) for part in (1, 3)]
+    if options.shares:
+        facts["shares"] = here.ask("shares")
+    for worker in workers:
+        worker.close()
+    return facts
+
+
+class Worker:
+    """A process that makes training steps with the sources of one tree when it is asked."""
+
+    def __init__(self, tree: Path, net: str, options: argparse.Namespace) -> None:
+        command = [sys.executable, str(HERE), "--worker", net, "--batch", str(options.batch)]
+        command += ["--folded"] if options.folded else []
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(tree.resolve() / "src")},
+        )
+
+    def ask(self, question: str) -> Any:
+        """The worker's answer to "step" or "shares"."""
+        print(question, file=_open(self.process.stdin), flush=True)
+        return json.loads(_open(self.process.stdout).readline())
+
+    def close(self) -> None:
+        """End the process."""
+        _open(self.process.stdin).close()
+        self.process.wait()
+
+
+def _open(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+def serve(net: str, batch: int, folded: bool) -> None:
+    """Answer the lines of stdin: the processor time of a step, or shares of several."""
+    import torch
+
+    torch.set_num_threads(1)
+    step = _make_step(net, batch, folded)
+    for _ in range(WARM_UP):
+        step()
+    for line in sys.stdin:
+        print(json.dumps(_time(step) if line.strip() == "step" else _shares(step)), flush=True)
+
+
+def _time(step: Any) -> float:
+    start = process_time()
+    step()
+    return process_time() - start
+
+
+def _shares(step: Any) -> dict[str, float]:
+    """Share of each operator or autograd function, its own time without those it calls."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(5):
+            step()
+    times: dict[str, float] = defaultdict(float)
+    for event in profiler.key_averages():
+        times[event.key] += event.self_cpu_time_total
+    total = sum(times.values())
+    ranked = sorted(times.items(), key=lambda item: -item[1])
+    return {name: round(spent / total, 4) for name, spent in ranked if spent > total / 200}
+
+
+def _make_step(net: str, batch: int, folded: bool) -> Any:
+    """A function that makes one step of a learner of network ``net``."""
+    import torch
+
+    from vecchess.bench.training import settled
+    from vecchess.chess.sample import random_planes
+    from vecchess.config import TrainConfig, build
+    from vecchess.snn.create import sizes_of
+    from vecchess.snn.modules.network import SpikingNet
+    from vecchess.snn.torch_integer import unpack_planes
+    from vecchess.train.step.learner import Learner
+
+    sizes = sizes_of(net)
+    planes = random_planes(batch, 0, 1)
+    torch.manual_seed(0)
+    module = SpikingNet(sizes)
+    if folded:
+        settled(module, unpack_planes(planes))
+    known = {"objective": "alphazero", "batch_size": batch, "micro_batch": batch}
+    learner = Learner(build(TrainConfig, known), module, _OnlyRank())
+    samples = _samples(planes.view("i8"))
+    return lambda: learner.step(samples, 0.5, [0.0])
+
+
+def _samples(planes: Any) -> Any:
+    """B rows with random moves and targets."""
+    import numpy as np
+    import torch
+
+    from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
+    from vecchess.train.data.samples import Samples
+
+    rng, num = np.random.default_rng(0), len(planes)
+    counts = rng.integers(MEAN_MOVES - SPREAD, MEAN_MOVES + SPREAD, num)
+    legal = np.stack([rng.permutation(NUM_ACTIONS)[:MAX_MOVES] for _ in range(num)])
+    policy = rng.random((num, MAX_MOVES)) * (np.arange(MAX_MOVES) < counts[:, None])
+    value = rng.dirichlet(np.ones(3), num).astype(np.float32)
+    yes, none = np.ones(num, np.bool_), np.zeros(num, np.float32)
+    columns = Samples(
+        planes=planes,
+        legal=legal.astype(np.uint16),
+        num_legal=counts.astype(np.int32),
+        played=np.zeros(num, np.int64),
+        policy=(policy / policy.sum(1, keepdims=True)).astype(np.float32),
+        has_policy=yes,
+        outcome=rng.integers(-1, 2, num).astype(np.int8),
+        value=value,
+        has_value=yes,
+        prob=none + 0.5,
+        steps=np.full(num, 4, np.int64),
+        advantage=none,
+        returned=value,
+    )
+    return columns.map(torch.from_numpy)
+
+
+class _OnlyRank:
+    """The only rank of a training."""
+
+    rank, world_size = 0, 1
+
+    @property
+    def device(self) -> Any:
+        import torch
+
+        return torch.device("cpu")
+
+    def all_reduce_(self, tensors: Any) -> None:
+        """There is no other rank."""
+
+
+if __name__ == "__main__":
+    main()
