@@ -9,8 +9,14 @@ import pytest
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
 from vecchess.store.run_folder import RunFolder
+from vecchess.train import trainer as trainers
 from vecchess.train.distributed.ranks import Heartbeat
 from vecchess.train.trainer import Trainer
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainers, "exported", lambda net: None)
 
 
 class CallLog(list[str]):

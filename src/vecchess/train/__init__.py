@@ -6,7 +6,8 @@ selfplay_source    self-play games, one generation an iteration
 dataset_source     recorded games: for supervised learning, or mixed with a run's own
 initial_network    the network that a run starts with
 publish            networks in the run's folder, and which is the newest
-training_matches   progress matches and the gate's, played by rank 0 while the others wait
+training_matches   progress matches and the gate's
+shared_match       a match of which every rank plays a share
 train_reporter     printed lines, status, metrics, TensorBoard
 
 data               batches of samples from shards

@@ -176,7 +176,7 @@ class Trainer:
         False where a stop came before the gate's decision; the next start repeats it.
         """
         self.ranks.broadcast_(list(self.learner.net.state_dict().values()))
-        net = exported(self.learner.net) if self.ranks.is_local_main else None
+        net = exported(self.learner.net)
         if self.config.gate and self.progress.has_begun:
             self.reporter.set_state("evaluating")
             verdict = self.matches.judge(net, self.progress.iteration)
@@ -186,14 +186,14 @@ class Trainer:
             self.reporter.log_gate(verdict)
             if not verdict["admitted"]:
                 return True
-        if net is not None:
+        if self.ranks.is_local_main:
             samples, positions = self.learner.samples, self.progress.positions
             self.reporter.log_publish(publish(net, self.run, samples, positions))
         self.ranks.barrier()
         return True
 
     def _play_matches(self) -> None:
-        """Progress matches, on rank 0, while the others wait."""
+        """Progress matches, of which every rank plays a share."""
         if not self.config.eval_every:
             return
         self.reporter.set_state("evaluating")

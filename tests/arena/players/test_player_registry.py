@@ -180,7 +180,7 @@ def test_a_policy_plays_the_games_of_self_play(
     records = play(server, 0, 8)
     server.close()
     player = open_player(f"net:{net}?temperature={temperature}", seed=3)
-    table = GameScheduler((player, player), GameBatch.at(start_positions(4), 60), 8, 3)
+    table = GameScheduler((player, player), GameBatch.at(start_positions(4), 60), range(8), 3)
     games = {game.number: game for ended in table.games() for game in ended}
     table.close()
     for number in range(8):

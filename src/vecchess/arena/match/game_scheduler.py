@@ -9,7 +9,7 @@ A slot whose game is over takes the next one, so that the batches of networks st
 Decision 135.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -76,18 +76,18 @@ class GameScheduler:
         self,
         players: tuple[Player, Player],
         openings: GameBatch,
-        num_games: int,
+        numbers: Sequence[int],
         num_slots: int,
         rules: Adjudication | None = None,
     ) -> None:
-        """Games 0 .. ``num_games`` - 1, up to ``num_slots`` at a time, in the order of numbers.
+        """The games with these ``numbers``, up to ``num_slots`` at a time, in this order.
 
         Opening p % N of the N ``openings`` is played in games 2 p and 2 p + 1: the first player
         has the first move after it in the one, the second in the other.
         """
-        num_slots = min(num_slots, num_games)
+        num_slots = min(num_slots, len(numbers))
         self._openings = openings
-        self._numbers = iter(range(num_games))
+        self._numbers = iter(numbers)
         self._boards = openings.take(np.zeros(num_slots, np.int64))
         self._game = np.zeros(num_slots, np.int64)
         self._values = np.zeros((num_slots, openings.max_plies), np.float32)

@@ -1,6 +1,6 @@
 """Matches: every opening played twice, colours exchanged, many games at the same time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -78,29 +78,57 @@ def play_match(
     ended before there is a result, and what a player raises.
     """
     counter = PairCounter(Sprt.parse(config.sprt) if config.sprt else None)
-    concurrency = num_concurrent(config, first, second)
     start, stopped_by = monotonic(), "games"
+
+    def must_end(ended: list[MatchGame], plies: int) -> bool:
+        nonlocal stopped_by
+        counter.add(ended)
+        if observer(MatchProgress(counter, ended, config.games, plies, monotonic() - start)):
+            stopped_by = "user"
+        elif counter.is_decided:
+            stopped_by = "sprt"
+        return stopped_by != "games"
+
+    plies = play_games(first, second, config, range(config.games), must_end)
+    return match_result((first.name, second.name), counter, stopped_by, plies, monotonic() - start)
+
+
+def play_games(
+    first: Player,
+    second: Player,
+    config: MatchConfig,
+    numbers: Sequence[int],
+    must_end: Callable[[list[MatchGame], int], bool],
+) -> int:
+    """Play the games of a match with these ``numbers``; returns the plies made.
+
+    ``must_end`` gets the games that ended and the plies made so far, several times a second, and
+    returns True to end the others. Raises ConfigError for openings or adjudication that cannot be
+    used, and what a player raises.
+    """
+    concurrency = num_concurrent(config, first, second)
     openings = match_openings(config)
-    scheduler = GameScheduler(
-        (first, second), openings, config.games, concurrency, config.adjudication
-    )
+    scheduler = GameScheduler((first, second), openings, numbers, concurrency, config.adjudication)
     try:
         for ended in scheduler.games():
-            counter.add(ended)
-            spent = monotonic() - start
-            if observer(MatchProgress(counter, ended, config.games, scheduler.plies, spent)):
-                stopped_by = "user"
-            elif counter.is_decided:
-                stopped_by = "sprt"
-            if stopped_by != "games":
+            if must_end(ended, scheduler.plies):
                 break
     finally:
         scheduler.close()
+    return scheduler.plies
+
+
+def match_result(
+    names: tuple[str, str], counter: PairCounter, stopped_by: str, plies: int, seconds: float
+) -> MatchResult:
+    """The result of the games that ``counter`` has; all its complete pairs count now.
+
+    Raises NoPairFinished where there are none.
+    """
     counter.add_rest()
     if counter.score is None:
         raise NoPairFinished("the match was ended before two games of an opening were over")
-    names, spent = (first.name, second.name), monotonic() - start
-    return MatchResult(names, counter.score, counter, stopped_by, scheduler.plies, spent)
+    return MatchResult(names, counter.score, counter, stopped_by, plies, seconds)
 
 
 def num_concurrent(config: MatchConfig, *players: Player) -> int:
