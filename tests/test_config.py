@@ -208,3 +208,22 @@ def test_every_setting_is_fixed_or_free_in_a_resumed_run(
     names = [name for name, *_ in leaf_fields(model)]
     found = {name for name, _ in fixed_settings(model)}
     assert (found, set(names) - found, len(names)) == (fixed, free, len(fixed) + len(free))
+
+
+def test_defaults_follow_the_objective() -> None:
+    """Judged games teach their judgement, games of a search their results as well."""
+    recorded = {"objective": "supervised", "data": ["games"]}
+    shares = {
+        1.0: [recorded, recorded | {"loss": {"clip": 0.1}}],
+        0.25: [{}, {"objective": "ppo"}, recorded | {"loss": {"root_value_share": 0.25}}],
+    }
+    for share, settings in shares.items():
+        for values in settings:
+            assert build(TrainConfig, values).loss.root_value_share == share, values
+    traces = {"alphazero": 0.7, "supervised": 0.7, "ppo": 0.9, "reinforce": 1.0}
+    for objective, trace in traces.items():
+        loss = {"td_lambda": 0.7, "gae_lambda": 0.9}
+        values = {"objective": objective, "loss": loss} | (
+            {"data": ["games"]} if objective == "supervised" else {}
+        )
+        assert build(TrainConfig, values).trace == trace

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess.config import TrainConfig, TreeConfig
-from vecchess.config.train_settings import OBJECTIVE_DEFAULTS
+from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.option_panels import command_app
@@ -58,14 +58,15 @@ PANELS = {
 def _by_objective() -> dict[str, str]:
     """Setting -> its default in words, for those that depend on the objective."""
     words: dict[str, list[str]] = {}
+    fields = TrainConfig.model_fields | TreeConfig.model_fields | TrainGameConfig.model_fields
     for objective, defaults in OBJECTIVE_DEFAULTS.items():
-        for name, value in (defaults | defaults.get("tree", {})).items():
-            words.setdefault(name, []).append(f"{objective} {value}")
-    fields = TrainConfig.model_fields | TreeConfig.model_fields
+        for part in (defaults, defaults.get("tree", {}), defaults.get("game", {})):
+            for name, value in part.items():
+                words.setdefault(name, []).append(f"{objective} {value}")
     return {
         name: ", ".join([*parts, f"else {fields[name].default}"])
         for name, parts in words.items()
-        if name != "tree"
+        if name not in ("tree", "game", "loss")
     }
 
 

@@ -13,6 +13,7 @@ ON_POLICY = ("ppo", "reinforce")
 """Objectives that learn from the newest games alone, and from the moves as they were drawn."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {"tree": {"search": "gumbel", "sims": 16}},
+    "supervised": {"loss": {"root_value_share": 1.0}},
     "ppo": {"samples_per_position": 3.0, "fold_at": 0.0, "mirror": False},
     "reinforce": {"samples_per_position": 1.0, "fold_at": 0.0, "mirror": False},
 }
@@ -32,14 +33,17 @@ class LossConfig(Settings):
     value_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     """Weight of the value's cross-entropy against the policy's loss."""
     root_value_share: Annotated[float, Field(ge=0, le=1)] = 0.25
-    """Share of the recorded win/draw/loss in the value target; the rest is the game's result
+    """Share of the position's recorded win/draw/loss in the value target; the rest is what followed
+    in the game, up to a random move, see ``td_lambda`` (alphazero, supervised)."""
+    td_lambda: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Lambda of what followed: 1 takes the game's result, 0 the next recorded value, TD(lambda)
     (alphazero, supervised)."""
     entropy_bonus: Annotated[float, Field(ge=0, le=10)] = 0.01
     """Weight of the policy's entropy (ppo, reinforce)."""
     clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
     """PPO: the probability ratio counts from 1 - clip to 1 + clip (Schulman et al. 2017)."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
-    """PPO: lambda of the returns; 1 waits for the game's result."""
+    """PPO: the same, of the advantage and of the value's target."""
     step_weights: Literal["uniform", "last", "late", "early"] = "uniform"
     """Weights of the time steps in the loss: all alike (TET, Deng et al. 2022), the last alone,
     growing as 1 .. T, or shrinking as T .. 1."""
@@ -206,6 +210,13 @@ class TrainConfig(PlayConfig):
             if self.is_on_policy and is_wrong:
                 raise ValueError(f"{self.objective} {reason}")
         return self
+
+    @property
+    def trace(self) -> float:
+        """Lambda of the returns in the samples; REINFORCE's advantage waits for the result."""
+        if self.objective == "reinforce":
+            return 1.0
+        return self.loss.gae_lambda if self.objective == "ppo" else self.loss.td_lambda
 
     @property
     def is_on_policy(self) -> bool:

@@ -174,7 +174,7 @@ def _open_trainer(
     loader = LoaderPool(
         data if is_supervised and data else ManifestShards(run.games),
         buffers,
-        trace=config.loss.gae_lambda if config.objective == "ppo" else 1.0,
+        trace=config.trace,
         pin_memory=ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,
         report_line=reporter.report_line,

@@ -1,6 +1,7 @@
 """Returns: against generalised advantage estimation written out, and against the definition."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,12 +65,30 @@ def test_returns_follow_their_definition(records, trace) -> None:
             win, draw = records.win[ply + 1] / VALUE_UNIT, records.draw[ply + 1] / VALUE_UNIT
             value = np.array([1 - win - draw, draw, win])
             wanted = (1 - trace) * value + trace * rest if known[ply + 1] else rest
+            if known[ply] and not known[ply + 1]:  # a random move comes next
+                win, draw = records.win[ply] / VALUE_UNIT, records.draw[ply] / VALUE_UNIT
+                wanted = np.array([win, draw, 1 - win - draw])
             assert np.allclose(returned[ply], wanted, atol=1e-6)
 
 
+def test_the_result_says_nothing_of_moves_before_a_random_move(records) -> None:
+    """As in engine games with random moves: after each the side that made it has mostly lost."""
+    returned, known = lambda_returns(records, 1.0), has_evaluation(records)
+    is_result = (returned == np.eye(3)[1 - outcomes(records)]).all(axis=1)
+    for first, end in pairwise(records.offsets.tolist()):
+        evaluated = np.flatnonzero(known[first:end])
+        random = np.flatnonzero(~known[first:end])
+        last_random = random[random > evaluated.min(initial=end)].max(initial=0)
+        assert is_result[first + last_random : end].all()
+        before = evaluated[evaluated < last_random]
+        assert not is_result[first + before].any()
+
+
 def test_without_a_value_there_is_no_advantage(records) -> None:
+    plain = replace(records, steps=records.steps * 0, visits=records.visits * 0)
+    returned = lambda_returns(plain, 1.0)
+    assert np.array_equal(returned, np.eye(3)[1 - outcomes(plain)])
     returned = lambda_returns(records, 1.0)
-    assert np.array_equal(returned, np.eye(3)[1 - outcomes(records)])
     found = advantages(records, returned)
     assert (found[~has_evaluation(records)] == 0).all()
     assert found[has_evaluation(records)].any()

@@ -54,9 +54,9 @@ def test_targets_at_every_step(outputs: StepOutputs, batch: Samples[Tensor]) -> 
         share = 0.3 if batch.has_value[b] else 0.0
         value = 0.0
         for t in range(T):
-            for place, outcome in enumerate((1, 0, -1)):
-                hit = float(int(batch.outcome[b]) == outcome)
-                target = (1 - share) * hit + share * float(batch.value[b, place])
+            for place in range(3):
+                rest = float(batch.returned[b, place])
+                target = (1 - share) * rest + share * float(batch.value[b, place])
                 value -= target * float(outputs.log_wdl[t, b, place]) / T
         assert float(losses.value[b]) == pytest.approx(value, rel=1e-5)
 

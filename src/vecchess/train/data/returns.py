@@ -5,8 +5,10 @@ side's, so its vector enters with win and loss exchanged, written ' here:
 
     R[t] = (1 - trace) * V'[t + 1] + trace * R'[t + 1]         R[last] = the game's result
 
-V is the recorded value and the discount is 1. Where ply t + 1 was not evaluated (random opening
-plies, imported games) there is no V and R[t] = R'[t + 1]. With
+V is the recorded value and the discount is 1. Games without evaluations (PGN files) have no V, nor
+have random opening plies: R[t] = R'[t + 1]. A ply without an evaluation after one that has it is a
+random move. What follows it says nothing of the moves before, so that the return ends there at the
+last value, R[t] = V[t] (decision 221). With
 v = win - loss, R.v - V.v is the generalised advantage estimate of Schulman et al. 2016,
 eq. 16, for gamma = 1 and rewards that change sign every ply: ``trace`` is its lambda.
 """
@@ -64,20 +66,28 @@ def outcomes(records: GameRecords) -> NDArray[np.int8]:
     return result
 
 
+@inline
+def _one_hot(outcome: Any) -> Any:
+    """An outcome, 1, 0 or -1, as (win, draw, loss), float64."""
+    return np.float64(outcome == 1), np.float64(outcome == 0), np.float64(outcome == -1)
+
+
 @kernel
 def _compute_returns(offsets, outcome, win, draw, evaluated, trace, returned):  # type: ignore[no-untyped-def]
     for game in range(len(offsets) - 1):
-        for ply in range(offsets[game + 1] - 1, offsets[game] - 1, -1):
-            if ply == offsets[game + 1] - 1:
-                returned[ply, 0] = outcome[ply] == 1
-                returned[ply, 1] = outcome[ply] == 0
-                returned[ply, 2] = outcome[ply] == -1
-                continue
-            weight, value = 1.0, (0.0, 0.0, 0.0)
-            if evaluated[ply + 1]:
+        end = offsets[game + 1]
+        for ply in range(end - 1, offsets[game] - 1, -1):
+            weight, value = 0.0, (0.0, 0.0, 0.0)
+            if ply + 1 == end:
+                value = _one_hot(outcome[ply])
+            elif evaluated[ply + 1]:
                 weight = trace
-                value = wdl_value(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))
-            rest = 1.0 - weight
-            returned[ply, 0] = rest * value[2] + weight * returned[ply + 1, 2]
-            returned[ply, 1] = rest * value[1] + weight * returned[ply + 1, 1]
-            returned[ply, 2] = rest * value[0] + weight * returned[ply + 1, 0]
+                loss, drawn, won = wdl_value(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))
+                value = won, drawn, loss
+            elif evaluated[ply]:
+                value = wdl_value(np.int64(win[ply]), np.int64(draw[ply]))
+            else:
+                weight = 1.0
+            for index in range(3):
+                later = returned[ply + 1, 2 - index] if weight > 0.0 else np.float32(0.0)
+                returned[ply, index] = (1.0 - weight) * value[index] + weight * later

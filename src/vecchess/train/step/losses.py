@@ -94,11 +94,11 @@ def game_result(batch: Samples[Tensor]) -> Tensor:
 
 
 def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
-    """``alphazero`` and ``supervised``: recorded policies, results mixed with recorded values."""
+    """``alphazero`` and ``supervised``: recorded policies; recorded values mixed with returns."""
     weights = step_weights(loss.step_weights, outputs.num_steps, batch.policy.device)
     cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
     share = loss.root_value_share * batch.has_value.float()[:, None]
-    target = (1 - share) * game_result(batch) + share * batch.value
+    target = (1 - share) * batch.returned + share * batch.value
     value = -(target * outputs.log_wdl).sum(-1)
     weight = batch.has_policy
     best = outputs.log_policy[-1].argmax(-1)
