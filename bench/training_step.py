@@ -6,8 +6,8 @@
 
 Each tree has a process of its own with one thread; they take turns, one step each, and what counts
 is processor time, so that other users of the machine change the ratio little. A step is the
-learner's (objective alphazero, micro-batch and batch of --batch rows): random positions, their
-legal moves drawn at random. Prints one JSON object a network.
+learner's with its defaults (objective alphazero): random positions, legal moves drawn at random.
+Prints one JSON object a network.
 """
 
 import argparse
@@ -149,7 +149,7 @@ def _make_step(net: str, batch: int, folded: bool) -> Any:
     module = SpikingNet(sizes)
     if folded:
         settled(module, unpack_planes(planes))
-    known = {"objective": "alphazero", "batch_size": batch, "micro_batch": batch}
+    known = {"objective": "alphazero", "batch_size": batch}
     learner = Learner(build(TrainConfig, known), module, _OnlyRank())
     samples = _samples(planes.view("i8"))
     return lambda: learner.step(samples, 0.5, [0.0])

@@ -7,6 +7,7 @@ import torch
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError
+from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.kernels.surrogate import SURROGATES
@@ -81,6 +82,36 @@ def test_kernels_have_the_gradients_of_plain_torch(config: NetConfig, folded: bo
     _assert_close(found, expected)
     used = [name for name in expected if "weight" in name and expected[name].abs().max() > 0]
     assert len(used) >= len(module.layers)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("folded", [True, False])
+def test_policy_of_chosen_actions_is_that_of_all(config: NetConfig, folded: bool) -> None:
+    if folded:
+        module = from_integers(new_network(config, 5, _calibration(config)))
+    else:
+        torch.manual_seed(2)
+        module = SpikingNet(config)
+    module.train()
+    planes = _planes(config, 70)
+    legal = torch.randint(NUM_ACTIONS, (70, 12))
+    legal[:, 10:] = legal[:, :1]  # an action may be there twice
+    weights = torch.randn(config.time_steps, 70, 12)
+    weights[:, :, 11] = 0
+    found, gradients = [], []
+    for chosen in (legal, None):
+        module.zero_grad()
+        policy = module(planes, legal=chosen).policy
+        if chosen is None:
+            policy = policy.gather(2, legal.expand(len(policy), -1, -1))
+        (policy * weights).sum().backward()
+        found.append(policy)
+        used = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+        gradients.append({name: gradient.clone() for name, gradient in used.items()})
+    assert torch.equal(*found) if folded else torch.allclose(*found, rtol=1e-5, atol=1e-5)
+    common = gradients[0].keys() & gradients[1].keys()
+    assert any(name.startswith("layers.policy") for name in common)
+    _assert_close(*({name: row[name] for name in common} for row in gradients))
 
 
 @pytest.mark.parametrize("name", SURROGATES)

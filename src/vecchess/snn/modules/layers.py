@@ -10,7 +10,7 @@ from vecchess.snn.integer.bounds import INT16_LIMIT
 from vecchess.snn.modules.convolution import convolve, convolve_planes, gathered
 from vecchess.snn.modules.ghost_norm import GhostNorm
 from vecchess.snn.modules.neuron import Spikes, floor_on_grid, quantise
-from vecchess.snn.modules.sparse_convolution import convolve_spikes
+from vecchess.snn.modules.sparse_convolution import convolve_spikes, linear_spikes
 from vecchess.snn.presets import WEIGHT_LIMIT
 
 BIAS_LIMIT = 2.0**24
@@ -68,8 +68,9 @@ class SynapseLayer(nn.Module):
         return self.normalise(self._sums(inputs, *self.current_weights(), compiled), compiled)
 
     def forward_packed(self, spikes: Spikes) -> Tensor:
-        """``forward`` of a 3x3 layer for packed spikes."""
-        return self.normalise(convolve_spikes(spikes, *self.current_weights()), compiled=True)
+        """``forward`` for packed spikes."""
+        sums = linear_spikes if self.spec.taps == 1 else convolve_spikes
+        return self.normalise(sums(spikes, *self.current_weights()), compiled=True)
 
     def current_weights(self) -> tuple[Tensor, Tensor | None]:
         """Weight [O, K] and bias [O] to compute with; no bias where a norm follows."""

@@ -21,7 +21,7 @@ from vecchess.snn.modules.ghost_norm import MOMENTUM, GhostNorm
 from vecchess.snn.modules.layers import LayerSpec, SynapseLayer
 from vecchess.snn.modules.neuron import LifFunction, Spikes, lif
 from vecchess.snn.modules.neuron_dispatch import NeuronLayers, fastest_lif
-from vecchess.snn.modules.sparse_convolution import read_heads
+from vecchess.snn.modules.sparse_convolution import read_moves
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import (
     NUM_TAPS,
@@ -38,9 +38,9 @@ FIRST_BIAS = -0.6
 class NetOutput(NamedTuple):
     """Results of T steps. Accumulators are real numbers here, integers times 2^-F if folded.
 
-    policy: float32[T, B, 4672] and wdl: float32[T, B, 3] after each step; membranes: one per
-    neuron layer, to go on from; rates: float32[] per neuron layer, spikes per neuron and step (of
-    the twin: share of active neurons).
+    policy: float32[T, B, 4672], or [T, B, L] of the legal moves alone, and wdl: float32[T, B, 3]
+    after each step; membranes: one per neuron layer, to go on from; rates: float32[] per neuron
+    layer, spikes per neuron and step (of the twin: share of active neurons).
     """
 
     policy: Tensor
@@ -138,11 +138,13 @@ class SpikingNet(nn.Module):
             for layer in self._every_layer():
                 layer.settle_grid()
 
-    def forward(self, planes: Tensor, num_steps: int | None = None) -> NetOutput:
-        """``num_steps`` (T by default) steps from rest."""
+    def forward(
+        self, planes: Tensor, num_steps: int | None = None, legal: Tensor | None = None
+    ) -> NetOutput:
+        """``num_steps`` (T by default) steps from rest; ``legal`` as for ``advance``."""
         steps = self.config.time_steps if num_steps is None else num_steps
         current = self.input_current(planes)
-        return self.advance(current, self.resting_membranes(current.shape[-4]), steps)
+        return self.advance(current, self.resting_membranes(current.shape[-4]), steps, legal)
 
     def input_current(self, planes: Tensor) -> Tensor:
         """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
@@ -161,8 +163,17 @@ class SpikingNet(nn.Module):
         sizes = neuron_layers(self.config).values()
         return [torch.zeros(num_boards, 8, 8, size // NUM_SQUARES, device=device) for size in sizes]
 
-    def advance(self, input_current: Tensor, membranes: list[Tensor], num_steps: int) -> NetOutput:
-        """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0."""
+    def advance(
+        self,
+        input_current: Tensor,
+        membranes: list[Tensor],
+        num_steps: int,
+        legal: Tensor | None = None,
+    ) -> NetOutput:
+        """``num_steps`` more steps of B boards, from ``membranes``; accumulators start at 0.
+
+        legal: int64[B, L], actions whose policy is wanted; all of them where it is None.
+        """
         lif_function = self.lif or (fastest_lif(input_current.device) if self.compiled else lif)
         neurons = NeuronLayers(self.config, membranes, self.surrogate, lif_function)
         if self.config.is_rate_coded:
@@ -170,45 +181,41 @@ class SpikingNet(nn.Module):
         else:
             per_step = input_current.expand(num_steps, *input_current.shape)
         buffers = [per_step, per_step]
-        plain = self.config.kind == "plain"
         for index, layer in enumerate(self._hidden):
             source, target = index % 2, 1 - index % 2
             current = self._layer_current(layer.name, neurons.forward(buffers[source], packed=True))
             buffers[target] = buffers[target] + current if layer.adds else current
         last = buffers[len(self._hidden) % 2]
-        policy, wdl = self._pooled_heads(last, neurons) if plain else self._heads(last, neurons)
+        heads = self._pooled_heads if self.config.kind == "plain" else self._heads
+        policy, wdl = heads(last, neurons, legal)
         return NetOutput(policy, wdl.cumsum(0), neurons.after, neurons.rates)
 
-    def _pooled_heads(self, current: Tensor, neurons: NeuronLayers) -> tuple[Tensor, Tensor]:
+    def _pooled_heads(
+        self, current: Tensor, neurons: NeuronLayers, legal: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """As ``_heads``, of the mean over the board."""
         pooled = neurons.forward(current, packed=False).values.mean((2, 3))
-        policy = self._currents("policy", pooled)
+        policy = _select(self._currents("policy", pooled), legal)
         return policy.cumsum(0), self._currents("value.outcome", pooled)
 
-    def _heads(self, current: Tensor, neurons: NeuronLayers) -> tuple[Tensor, Tensor]:
-        """Policy [T, B, 4672] added up, and currents of win/draw/loss [T, B, 3] at each step."""
+    def _heads(
+        self, current: Tensor, neurons: NeuronLayers, legal: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Policy [T, B, 4672 or L] added up, and currents of win/draw/loss [T, B, 3] at each step.
+
+        On the processor the sums of moves that are not legal are never made.
+        """
         spikes = neurons.forward(current, packed=True)
-        if spikes.bits is None:
-            policy = self._currents("policy", spikes.values)
-            policy = policy.permute(0, 1, 4, 2, 3).flatten(2).cumsum(0)
-            squeezed = self._currents("value.squeeze", spikes.values)
+        if spikes.bits is not None and legal is not None:
+            weight, bias = self.layer("policy").current_weights()
+            assert bias is not None
+            policy = read_moves(spikes, weight, bias, legal)
         else:
-            policy, squeezed = self._heads_at_once(spikes)
+            policy = self._layer_current("policy", spikes)
+            policy = _select(policy.permute(0, 1, 4, 2, 3).flatten(2), legal).cumsum(0)
+        squeezed = self._layer_current("value.squeeze", spikes)
         fired = neurons.forward(squeezed, packed=False).values
         return policy, self._currents("value.outcome", fired.flatten(2))
-
-    def _heads_at_once(self, spikes: Spikes) -> tuple[Tensor, Tensor]:
-        squeeze = self.layer("value.squeeze")
-        (moves, of_moves), (values, of_values) = (
-            self.layer("policy").current_weights(),
-            squeeze.current_weights(),
-        )
-        assert of_moves is not None
-        if of_values is None:
-            of_values = of_moves.new_zeros(len(values))
-        weight, bias = torch.cat([moves, values]), torch.cat([of_moves, of_values])
-        policy, squeezed = read_heads(spikes, weight, bias, len(moves))
-        return policy, squeeze.normalise(squeezed, compiled=True)
 
     def _layer_current(self, name: str, spikes: Spikes) -> Tensor:
         if spikes.bits is None:
@@ -229,6 +236,11 @@ def _layer_spec(config: NetConfig, name: str) -> LayerSpec:
     heads = ("policy", "value.squeeze", "value.outcome")
     inexact = config.grid_bits if input_bits(config, name) else None
     return LayerSpec(1 if name in heads else NUM_TAPS, inexact is None, inexact)
+
+
+def _select(policy: Tensor, legal: Tensor | None) -> Tensor:
+    """The columns ``legal: int64[B, L]`` of ``policy: [T, B, 4672]``; all without it."""
+    return policy if legal is None else policy.gather(2, legal.expand(len(policy), -1, -1))
 
 
 def module_key(name: str) -> str:

@@ -12,52 +12,67 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
+from vecchess.snn.kernels.move_sums import sum_moves, sum_moves_backward
 from vecchess.snn.kernels.parallel_for import parallel_for
-from vecchess.snn.kernels.sparse_sums import TILE, gather_heads, spread_heads, sum_boards
+from vecchess.snn.kernels.sparse_sums import TILE, sum_boards
 from vecchess.snn.modules.convolution import convolve_back, weight_gradient
 from vecchess.snn.modules.neuron import Spikes
+
+PART = 32
+"""Boards whose gradients of the policy head are summed first, whatever the number of threads."""
 
 
 def convolve_spikes(spikes: Spikes, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Packed [T, B, 8, 8, I], weight [O, 9 * I], bias [O] -> [T, B, 8, 8, O]."""
-    return _Convolve.apply(*spikes, weight, bias)  # type: ignore[no-untyped-call, no-any-return]
+    return _Layer.apply(*spikes, weight, bias, 1)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def read_heads(
-    spikes: Spikes, weight: Tensor, bias: Tensor, num_moves: int
-) -> tuple[Tensor, Tensor]:
-    """Both heads at once: weight [num_moves + V, I] and bias [num_moves + V] ->
+def linear_spikes(spikes: Spikes, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Packed [T, B, 8, 8, I], weight [O, I], bias [O] -> [T, B, 8, 8, O]; any O."""
+    outputs, missing = len(weight), -len(weight) % TILE
+    weight = functional.pad(weight, (0, 0, 0, missing))
+    bias = None if bias is None else functional.pad(bias, (0, missing))
+    sums = _Layer.apply(*spikes, weight, bias, 0)  # type: ignore[no-untyped-call]
+    return sums[..., :outputs]  # type: ignore[no-any-return]
 
-    policy [T, B, num_moves * 64], added up over time, and currents [T, B, 8, 8, V]. The policy's
-    rows come first.
+
+def read_moves(spikes: Spikes, weight: Tensor, bias: Tensor, legal: Tensor) -> Tensor:
+    """Packed [T, B, 8, 8, I], weight [moves, I], bias [moves], legal: int64[B, L] ->
+
+    policy [T, B, L] of the actions in ``legal``, added up over time.
     """
-    missing = -len(weight) % TILE
-    padded = functional.pad(weight, (0, 0, 0, missing)), functional.pad(bias, (0, missing))
-    sizes = num_moves, len(weight) - num_moves
-    return _Heads.apply(*spikes, *padded, sizes)  # type: ignore[no-untyped-call, no-any-return]
+    return _ReadMoves.apply(*spikes, weight, bias, legal)  # type: ignore[no-untyped-call, no-any-return]
 
 
-class _Convolve(Function):
-    """3x3, spikes in, currents out."""
+class _Layer(Function):
+    """3x3 (reach 1) or 1x1 (reach 0), spikes in, currents out."""
 
     @staticmethod
     def forward(
-        ctx: Any, values: Tensor, bits: Tensor, masks: Tensor, weight: Tensor, bias: Tensor | None
+        ctx: Any,
+        values: Tensor,
+        bits: Tensor,
+        masks: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        reach: int,
     ) -> Tensor:
         ctx.save_for_backward(bits, weight)
-        return _sums(masks, weight, bias, reach=1).view(*values.shape[:-1], len(weight))
+        ctx.reach = reach
+        return _sums(masks, weight, bias, reach).view(*values.shape[:-1], len(weight))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         bits, weight = ctx.saved_tensors
         upstream = gradients[0].contiguous()
         of_bias = upstream.flatten(0, -2).sum(0) if ctx.needs_input_grad[4] else None
-        of_weight = weight_gradient(bits, upstream, reach=1)
-        return convolve_back(upstream, weight), None, None, of_weight, of_bias
+        of_weight = weight_gradient(bits, upstream, ctx.reach)
+        of_values = convolve_back(upstream, weight) if ctx.reach else upstream @ weight
+        return of_values, None, None, of_weight, of_bias, None
 
 
-class _Heads(Function):
-    """1x1, spikes in, accumulators of moves and currents of the value head out."""
+class _ReadMoves(Function):
+    """Spikes in, accumulators of the legal moves out."""
 
     @staticmethod
     def forward(
@@ -67,35 +82,34 @@ class _Heads(Function):
         masks: Tensor,
         weight: Tensor,
         bias: Tensor,
-        sizes: tuple[int, int],
-    ) -> tuple[Tensor, Tensor]:
-        num_moves, num_values = sizes
-        lead = values.shape[:2]
-        sums = _sums(masks, weight, bias, reach=0).view(*lead, -1).numpy()
-        policy, squeezed = (torch.empty(*lead, 64 * size) for size in sizes)
-        written = policy.numpy(), squeezed.numpy()
-        parallel_for(
-            lambda begin, end: spread_heads(sums, num_moves, begin, end, *written), lead[1]
-        )
-        ctx.save_for_backward(bits, weight)
-        ctx.sizes, ctx.lead = sizes, lead
-        return policy, squeezed.view(*lead, 8, 8, num_values)
+        legal: Tensor,
+    ) -> Tensor:
+        policy = torch.empty(len(values), *legal.shape)
+        head = weight.detach().contiguous().numpy(), bias.detach().numpy()
+        read = masks.numpy().view("u4"), *head, legal.contiguous().numpy()
+        parallel_for(lambda begin, end: sum_moves(*read, begin, end, policy.numpy()), len(legal))
+        ctx.save_for_backward(masks, weight, legal)
+        return policy
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        bits, weight = ctx.saved_tensors
-        of_outputs = [part.contiguous().view(*ctx.lead, -1).numpy() for part in gradients]
-        upstream = torch.empty(*ctx.lead, 8, 8, len(weight))
-        written = upstream.view(*ctx.lead, -1).numpy()
+        masks, weight, legal = ctx.saved_tensors
+        upstream = gradients[0].contiguous()
+        num_parts, num_moves = -(-len(legal) // PART), len(weight)
+        of_weight = torch.zeros(num_parts, *weight.shape)
+        of_bias = torch.zeros(num_parts, num_moves)
+        of_values = torch.zeros(*upstream.shape[:2], 8, 8, weight.shape[1])
+        boards = of_values.view(len(masks), 64, -1)
+        head = masks.numpy().view("u4"), weight.detach().contiguous().numpy()
+        read = *head, legal.contiguous().numpy(), upstream.numpy(), PART
+        written = of_weight.numpy(), of_bias.numpy(), boards.numpy()
 
-        def gather(begin: int, end: int) -> None:
-            row = np.empty(64 * ctx.sizes[0], np.float32)
-            gather_heads(*of_outputs, ctx.sizes[0], begin, end, row, written)
+        def work(begin: int, end: int) -> None:
+            row = np.empty(legal.shape[1], np.float32)
+            sum_moves_backward(*read, begin, end, row, *written)
 
-        parallel_for(gather, ctx.lead[1])
-        of_bias = upstream.flatten(0, -2).sum(0)
-        of_weight = weight_gradient(bits, upstream, reach=0)
-        return upstream @ weight, None, None, of_weight, of_bias, None
+        parallel_for(work, num_parts)
+        return of_values, None, None, of_weight.sum(0), of_bias.sum(0), None
 
 
 def _sums(masks: Tensor, weight: Tensor, bias: Tensor | None, reach: int) -> Tensor:

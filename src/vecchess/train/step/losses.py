@@ -50,14 +50,13 @@ class StepOutputs(NamedTuple):
 def step_outputs(
     net: SpikingNet, output: NetOutput, legal: Tensor, num_legal: Tensor
 ) -> StepOutputs:
-    """``output`` of B positions, whose ``legal``: int64[B, L] has num_legal: int64[B] valid moves.
+    """``output`` for ``legal``: int64[B, L] of B positions, which has num_legal: int64[B] moves.
 
     As in inference, logits after t steps are sum / t * gain (``snn/integer/integer_net.py``) and
     the softmax runs over the legal moves alone.
     """
     steps = torch.arange(1, len(output.wdl) + 1, device=legal.device)[:, None, None]
-    sums = output.policy.gather(2, legal.expand(len(output.policy), -1, -1))
-    policy = sums.float() * (net.policy_gain / steps)
+    policy = output.policy.float() * (net.policy_gain / steps)
     is_move = torch.arange(legal.shape[1], device=legal.device) < num_legal[:, None]
     policy = policy.masked_fill(~is_move, ILLEGAL)
     wdl = output.wdl.float() * (net.value_gain / steps)
