@@ -1,10 +1,19 @@
-"""TensorBoard's values of progress matches."""
+"""TensorBoard's values of progress matches, and the lines about learning."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from vecchess.train.train_reporter import plotted_match
+from vecchess.config import TrainConfig
+from vecchess.train.data.batch_spec import IterationPlan
+from vecchess.train.step.device_batcher import StepMetrics
+from vecchess.train.train_reporter import (
+    LearningDisplay,
+    evaluation_line,
+    plotted_match,
+    ratios_line,
+)
 
 
 def match(player: str, opponent: str) -> dict[str, Any]:
@@ -21,3 +30,35 @@ def test_each_pairing_has_tags_of_its_own(player: str, opponent: str) -> None:
 def test_the_strongest_player_against_random_moves_is_the_networks_elo() -> None:
     assert plotted_match(match("gumbel 16", "random"), best="gumbel 16")["elo"] == 12.5
     assert plotted_match(match("policy", "random"), best="policy")["elo"] == 12.5
+
+
+def test_skipped_updates_are_counted_and_named() -> None:
+    lines: list[str] = []
+    logged: list[dict[str, float]] = []
+    reporter: Any = SimpleNamespace(
+        config=TrainConfig(log_every=4), title="[1/6]", note=lines.append,
+        log_steps=logged.append, set_learning=lambda facts: None, log_ratios=lambda ratios: None,
+    )  # fmt: skip
+    display: Any = SimpleNamespace(update=lambda text: None)
+    plan = IterationPlan(9, lambda step: step, 100)  # type: ignore[arg-type]
+    learning = LearningDisplay(reporter, plan, 0, display)
+    for step, loss in enumerate([1.0, None, 2.0, 3.0], start=1):
+        means = {"skipped": 1.0} if loss is None else {"loss": loss, "skipped": 0.0}
+        learning.update(step, StepMetrics(means, [0.0, 0.0]))
+    assert lines == ["[1/6]  update 2 skipped: its gradient is not finite"]
+    assert logged == [{"loss": 2.0, "skipped": 0.25}]
+    assert learning.means["loss"] == 3.0
+
+
+@pytest.mark.parametrize("ratios", [{"ratio_error": 0.0}, {"ratio_error": 0.1, "clipped": 0.25}])
+def test_ratios_of_the_first_update_are_named(ratios: dict[str, float]) -> None:
+    line = ratios_line("[1/6]", ratios)
+    assert line.endswith(
+        "mean |ratio - 1| 0.1, 25.0% beyond the clip range" if len(ratios) > 1 else "|ratio - 1| 0"
+    )
+
+
+def test_held_out_positions_without_policies_have_a_value_error_alone() -> None:
+    facts = {"rows": 8, "policy_rows": 0, "value_error": [0.5, 0.25]}
+    line = evaluation_line("[1/6]", facts)
+    assert line == "[1/6]  held out: value error 0.500 0.250  (after each step)"

@@ -62,11 +62,10 @@ def _by_objective() -> dict[str, str]:
     for objective, defaults in OBJECTIVE_DEFAULTS.items():
         for part in (defaults, defaults.get("tree", {}), defaults.get("game", {})):
             for name, value in part.items():
-                words.setdefault(name, []).append(f"{objective} {value}")
+                if not isinstance(value, dict):
+                    words.setdefault(name, []).append(f"{objective} {value}")
     return {
-        name: ", ".join([*parts, f"else {fields[name].default}"])
-        for name, parts in words.items()
-        if name not in ("tree", "game", "loss")
+        name: ", ".join([*parts, f"else {fields[name].default}"]) for name, parts in words.items()
     }
 
 

@@ -11,11 +11,13 @@ from vecchess.config.settings import OnResume, Settings
 
 ON_POLICY = ("ppo", "reinforce")
 """Objectives that learn from the newest games alone, and from the moves as they were drawn."""
+_ACTS: dict[str, Any] = {"fold_at": 0.0, "mirror": False, "optimiser": {"ema": 0.0}}
+"""The network that learns is the one that acts."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {"tree": {"search": "gumbel", "sims": 16}},
     "supervised": {"loss": {"root_value_share": 1.0}},
-    "ppo": {"samples_per_position": 3.0, "fold_at": 0.0, "mirror": False},
-    "reinforce": {"samples_per_position": 1.0, "fold_at": 0.0, "mirror": False},
+    "ppo": {"samples_per_position": 3.0, **_ACTS},
+    "reinforce": {"samples_per_position": 1.0, **_ACTS},
 }
 """Objective -> defaults that differ from those of the fields."""
 
@@ -49,7 +51,7 @@ class LossConfig(Settings):
     growing as 1 .. T, or shrinking as T .. 1."""
     random_steps: bool = False
     """Draw the number of time steps of each batch from 1 to T (alphazero, supervised)."""
-    spike_penalty: Annotated[float, Field(ge=0, le=100)] = 0.1
+    spike_penalty: Annotated[float, Field(ge=0, le=100)] = 0.0
     """Weight of the spike rate of a layer that is above ``spike_target``."""
     spike_target: Annotated[float, Field(ge=0, le=1)] = 0.08
     """Spikes per neuron and time step that cost nothing."""
@@ -58,20 +60,26 @@ class LossConfig(Settings):
 class OptimiserConfig(Settings):
     """Settings of the optimiser, AdamW (Loshchilov & Hutter 2019)."""
 
-    lr: Annotated[float, Field(gt=0, le=10)] = 2e-3
+    lr: Annotated[float, Field(gt=0, le=10)] = 4e-3
     """Learning rate after the warm-up."""
     value_lr: Annotated[float, Field(ge=0, le=10)] = 0.0
     """Learning rate of the value head; 0: the same."""
     lr_schedule: Literal["constant", "cosine"] = "cosine"
-    """"cosine" falls to ``lr_final`` over the run, after the warm-up."""
+    """"cosine" falls to ``lr_final`` over the run. A run that is resumed with other ``iterations``
+    goes on from the rate that it has, and falls to ``lr_final`` at the new end."""
     lr_final: Annotated[float, Field(ge=0, le=1)] = 0.05
     """Share of the learning rate at the end of a cosine."""
-    warmup_samples: Annotated[int, Field(ge=0)] = 16384
-    """Samples over which the learning rate rises from 0."""
-    weight_decay: Annotated[float, Field(ge=0, le=1)] = 1e-4
-    """Weight decay of the weights, not of biases and gains."""
+    warmup: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """Share of the run over which the learning rate rises from 0, at its start and after the
+    fold."""
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.02
+    """Weight decay of the weights, not of biases and gains; times the learning rate an update."""
     clip_norm: Annotated[float, Field(ge=0, le=1e6)] = 1.0
     """Norm to which longer gradients are shortened; 0: never."""
+    ema: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    """Decay an update of the average of the weights, which is what plays, is evaluated and
+    published; (1 + n) / (10 + n) after n updates as long as that is less; 0: no average. Always 0
+    with ppo and reinforce."""
 
 
 class TrainConfig(PlayConfig):
@@ -121,7 +129,7 @@ class TrainConfig(PlayConfig):
     """Precision of the first phase. Quantised weights are always computed in float32."""
     surrogate: str = "atan"
     """Surrogate gradient of a spike, by name."""
-    fold_at: Annotated[float, Field(ge=0, le=1)] = 0.7
+    fold_at: Annotated[float, Field(ge=0, le=1)] = 0.9
     """Share of the run after which weights are int8. Batch norm is folded at the same time."""
     checkpoint_every: Annotated[int, Field(ge=1)] = 1
     """Iterations between checkpoints."""
@@ -188,23 +196,16 @@ class TrainConfig(PlayConfig):
     def _learns_what_acted(self) -> Self:
         """Refuse what would make an on-policy objective learn another policy than the one that
         drew the moves (decision 222)."""
+        drawn_as_is = self.game.temperature in ("1", "1.0")
         refusals = (
             (self.tree.search != "none", 'learns from drawn moves: --search "none"'),
-            (
-                self.game.temperature not in ("1", "1.0"),
-                "needs temperature 1: moves drawn as the policy says",
-            ),
+            (not drawn_as_is, "needs temperature 1: moves drawn as the policy says"),
             (self.gate, "learns from its newest network's games: no --gate"),
             (self.data, "learns from its own games alone: no --data"),
-            (
-                self.fold_at > 0,
-                "trains the network that plays, in int8 from the start: --fold-at 0",
-            ),
+            (self.fold_at > 0, "trains the network that plays, int8 from the start: --fold-at 0"),
             (self.mirror, "needs the probability of a move in its own position: mirror = false"),
-            (
-                self.loss.random_steps,
-                "learns at the time step that drew the move: random_steps = false",
-            ),
+            (self.loss.random_steps, "learns at the step that drew a move: random_steps = false"),
+            (self.optimiser.ema > 0, "plays with the weights that learn: ema = 0"),
         )
         for is_wrong, reason in refusals:
             if self.is_on_policy and is_wrong:

@@ -1,5 +1,6 @@
 """Reports on a training: printed lines, status, metrics and TensorBoard."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -37,8 +38,8 @@ class LearningDisplay:
         """``first`` updates of ``plan`` were done by an earlier process."""
         self._reporter, self._plan, self._first, self._display = reporter, plan, first, display
         self._start = monotonic()
-        self._sums: dict[str, float] = {}
-        self._num_summed = 0
+        self._sums: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
         self.waits: list[float] = []
         """Seconds that each rank has waited for batches."""
         self.means: dict[str, float] = {}
@@ -56,18 +57,23 @@ class LearningDisplay:
         waits = metrics.rank_sums[1:]
         before = self.waits or [0.0] * len(waits)
         self.waits = [sum(pair) for pair in zip(before, waits, strict=True)]
-        self.means = metrics.means
+        if metrics.means["skipped"]:
+            title = self._reporter.title
+            self._reporter.note(f"{title}  update {step:,} skipped: its gradient is not finite")
+        else:
+            self.means = metrics.means
         self._reporter.set_learning(self._facts(step))
         if step == 1:
             self.ratios = {key: metrics.means[key] for key in RATIOS if key in metrics.means}
             self._reporter.log_ratios(self.ratios)
-        for name, value in metrics.means.items():
-            self._sums[name] = self._sums.get(name, 0.0) + value
-        self._num_summed += 1
-        if self._num_summed == self._reporter.config.log_every or step == self._plan.num_steps:
-            means = {name: value / self._num_summed for name, value in self._sums.items()}
+        self._sums.update(metrics.means)
+        self._counts.update(metrics.means.keys())
+        num_updates = self._counts["skipped"]
+        if num_updates == self._reporter.config.log_every or step == self._plan.num_steps:
+            means = {name: value / self._counts[name] for name, value in self._sums.items()}
             self._reporter.log_steps(means)
-            self._sums, self._num_summed = {}, 0
+            self._sums.clear()
+            self._counts.clear()
         self._display.update(lambda: self._text(step))
 
     def _facts(self, step: int) -> dict[str, Any]:

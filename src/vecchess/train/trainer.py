@@ -103,8 +103,6 @@ class Trainer:
         """Get an iteration's positions and learn from them; False after a stop."""
         progress = self.progress
         self.reporter.begin_iteration(self.learner, progress.iteration + 1)
-        if progress.iteration >= self.config.fold_at * self.config.iterations:
-            self._fold()
         plan = source.prepare(progress.iteration, self.learner.steps - progress.iteration_step)
         if plan is None:
             return False
@@ -127,18 +125,19 @@ class Trainer:
                 began = monotonic()
                 batch = next(batches)
                 rank_values = self._rank_values(monotonic() - began)
-                metrics = self.learner.step(batch, self._share_done(plan), rank_values)
+                if self._done(plan) >= self.config.fold_at * self.config.iterations:
+                    self._fold()
                 progress.iteration_step += 1
+                metrics = self.learner.step(batch, self._done(plan), rank_values)
                 display.update(progress.iteration_step, metrics)
                 if metrics.rank_sums[0]:
                     self._agree_on_stop()
                     return False
         return True
 
-    def _share_done(self, plan: IterationPlan) -> float:
-        """Share of the run that is done, 0 to 1."""
-        done = self.progress.iteration + self.progress.iteration_step / plan.num_steps
-        return done / self.config.iterations
+    def _done(self, plan: IterationPlan) -> float:
+        """Iterations done, the current one in part."""
+        return self.progress.iteration + self.progress.iteration_step / plan.num_steps
 
     def _rank_values(self, waited_s: float) -> list[float]:
         """Numbers that are summed over ranks with a step: stop flag, time each rank waited."""
@@ -175,8 +174,8 @@ class Trainer:
 
         False where a stop came before the gate's decision; the next start repeats it.
         """
-        self.ranks.broadcast_(list(self.learner.net.state_dict().values()))
-        net = exported(self.learner.net)
+        self.ranks.broadcast_(self.learner.weights())
+        net = exported(self.learner.played)
         if self.config.gate and self.progress.has_begun:
             self.reporter.set_state("evaluating")
             verdict = self.matches.judge(net, self.progress.iteration)

@@ -45,12 +45,18 @@ def trainer(seed: int, folded: bool = False, channels: int = 32) -> Any:
     for parameter in net.parameters():
         parameter.grad = torch.randn_like(parameter)
     learner.optimiser.step()
+    assert learner.average is not None
+    learner.average.update(net, 0)
     ranks = SimpleNamespace(
         world_size=1, broadcast_object=lambda value: value, broadcast_bytes=lambda data: data
     )
     reporter = SimpleNamespace(report_line=print)
     return SimpleNamespace(
-        learner=learner, ranks=ranks, reporter=reporter, progress=TrainProgress()
+        config=learner.config,
+        learner=learner,
+        ranks=ranks,
+        reporter=reporter,
+        progress=TrainProgress(),
     )
 
 
@@ -60,6 +66,7 @@ def saved(tmp_path: Path) -> CheckpointFolder:
     folder, first = CheckpointFolder(tmp_path / "checkpoints"), trainer(1)
     first.learner.steps, first.learner.samples = 7, 70
     first.learner.rates = [0.1, 0.2, 1 / 3, 0.4]
+    first.learner.done, first.learner.skipped = 2.75, 3
     first.progress = TrainProgress(2, 3, 400, True, False, [{"elo": 0.1 + 0.2, "opponent": None}])
     TrainerState(first, StubSource(SPANS), folder).save()
     return folder
@@ -74,9 +81,10 @@ def test_a_trainer_is_restored_to_the_bit(tmp_path: Path, folded: bool) -> None:
         for parameter in learner.net.parameters():
             parameter.grad = torch.full_like(parameter, 0.5)
         learner.optimiser.step()
+        learner.average.update(learner.net, 5)
     assert again.learner.net.folded == folded
-    for name, value in first.learner.net.state_dict().items():
-        assert torch.equal(value, again.learner.net.state_dict()[name]), name
+    for mine, its in zip(first.learner.weights(), again.learner.weights(), strict=True):
+        assert torch.equal(mine, its)
 
 
 def test_counters_and_results_are_restored(saved: CheckpointFolder) -> None:
@@ -84,9 +92,37 @@ def test_counters_and_results_are_restored(saved: CheckpointFolder) -> None:
     assert TrainerState(again, source, saved).restore()
     assert (again.learner.steps, again.learner.samples) == (7, 70)
     assert again.learner.rates == [0.1, 0.2, 1 / 3, 0.4]
+    assert (again.learner.done, again.learner.skipped) == (2.75, 3)
     match = {"elo": 0.1 + 0.2, "opponent": None}
     assert again.progress == TrainProgress(2, 3, 400, True, False, [match])
     assert source.spans == SPANS
+
+
+def test_more_iterations_do_not_change_the_learning_rate_at_the_seam(
+    saved: CheckpointFolder,
+) -> None:
+    again, longer = trainer(2), trainer(2)
+    longer.config = longer.config.model_copy(update={"iterations": 100})
+    for one in (again, longer):
+        TrainerState(one, StubSource(), saved).restore()
+    config, done = longer.config.optimiser, again.learner.done
+    before, after = (one.learner.schedule for one in (again, longer))
+    assert after.rate(config, done) == before.rate(config, done) < 1
+    assert after.rate(config, 100) == before.rate(config, 6) == config.lr_final
+    TrainerState(longer, StubSource(), saved).save()
+    TrainerState(again, StubSource(), saved).restore()
+    assert again.learner.schedule.rate(config, done) == before.rate(config, done)
+
+
+def test_a_run_without_an_average_begins_one_with_its_weights(saved: CheckpointFolder) -> None:
+    tensors, values = state_of(saved)
+    net = {name: tensor for name, tensor in tensors.items() if not name.startswith("average/")}
+    saved.save(saved.file_of(9, 9), encode_checkpoint(net, {}, values))
+    again = trainer(2)
+    TrainerState(again, StubSource(), saved).restore()
+    for mine, its in zip(*(one.state_dict().values() for one in
+                           (again.learner.net, again.learner.played)), strict=True):  # fmt: skip
+        assert torch.equal(mine, its)
 
 
 def test_nothing_is_saved_twice_or_restored_from_nothing(tmp_path: Path) -> None:
@@ -146,6 +182,9 @@ def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Pa
         {"iteration": "many"},
         {"folded": None},
         {"rates": ["x"]},
+        {"skipped": -1},
+        {"done": "x"},
+        {"schedule": {"begin": 0}},
         {"matches": {}},
         {"source": {}},
         {"source": []},

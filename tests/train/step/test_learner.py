@@ -21,7 +21,7 @@ from vecchess.train.data.collate import make_samples
 from vecchess.train.data.samples import Samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.device_batcher import StepMetrics, copy_batch, normalise
-from vecchess.train.step.learner import Learner
+from vecchess.train.step.learner import MOST_SKIPPED, Learner
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
 BATCH = 64
@@ -92,7 +92,7 @@ def learn(
         steps.append(learner.step(rank_batch, step / 10, [1.0, learner.ranks.rank]))
     if metrics is not None:
         metrics += steps
-    return [one.means["loss"] for one in steps]
+    return [one.means["loss"] for one in steps if not one.means["skipped"]]
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,13 @@ def learn(
     ],
 )
 def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
-    config = config_of(objective, micro_batch=32, optimiser={"lr": 1e-3, "warmup_samples": 0})
+    config = config_of(objective, micro_batch=32, optimiser={"lr": 1e-3, "warmup": 0})
     alone = Learner(config, new_net(folded), Alone())
+    row = BATCH - 1  # of the second rank, and skipped by both
+    batches = [
+        *batches,
+        spoilt(batches[0], row)._replace(returned=torch.full((BATCH, 3), torch.nan)),
+    ]
     expected = learn(alone, batches)
     barrier, table = Barrier(2), {}
     pair = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in (0, 1)]
@@ -120,16 +125,18 @@ def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) ->
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert [one.means["loss"] for one in metrics[0]] == pytest.approx(expected, rel=1e-4)
+    losses = [one.means["loss"] for one in metrics[0][:-1]]
+    assert losses == pytest.approx(expected, rel=1e-4)
     assert metrics[0] == metrics[1]
     assert metrics[0][0].rank_sums == [2.0, 1.0]
+    assert [one.means["skipped"] for one in metrics[0]] == [0, 0, 0, 1]
     for name, value in pair[0].net.state_dict().items():
         assert torch.equal(value, pair[1].net.state_dict()[name]), name
         assert torch.allclose(value, alone.net.state_dict()[name], atol=8e-3), name
 
 
 def test_what_learns_is_what_plays_at_every_step(batches) -> None:
-    config = config_of("alphazero", optimiser={"lr": 0.02, "warmup_samples": 0})
+    config = config_of("alphazero", optimiser={"lr": 0.02, "warmup": 0})
     learner = Learner(config, new_net(folded=True), Alone())
     planes = unpack_bitboards(batches[0].planes[:16])
     for batch in batches * 2:
@@ -144,7 +151,7 @@ def test_what_learns_is_what_plays_at_every_step(batches) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_loss_falls(objective: str, batches) -> None:
-    settings = {"optimiser": {"lr": 3e-3, "warmup_samples": 0, "lr_schedule": "constant"}}
+    settings = {"optimiser": {"lr": 3e-3, "warmup": 0, "lr_schedule": "constant"}}
     learner = Learner(config_of(objective, **settings), new_net(folded=False), Alone())
     losses = learn(learner, batches[:1] * 8)
     assert losses[-1] < losses[0] - 0.05
@@ -157,12 +164,12 @@ def test_fast_searches_do_not_weaken_the_policy(batches) -> None:
     )
     first = torch.arange(BATCH) < BATCH // 4
     every, few = (quarter._replace(has_policy=with_policy) for with_policy in (first | True, first))
-    config = config_of("alphazero", micro_batch=16)
+    config = config_of("alphazero", micro_batch=16, optimiser={"clip_norm": 0})
     found = []
     for batch in (every, few):
         learner = Learner(config, new_net(folded=True), Alone())
         totals = learner._compute_gradients(copy_batch(config, Alone(), batch), [])
-        means = learner._metrics(totals).means
+        means = learner._metrics(totals | learner._clip_gradients()).means
         gradients = [p.grad for p in learner.net.parameters() if p.grad is not None]
         found.append((means, torch.cat([gradient.reshape(-1) for gradient in gradients])))
     (of_every, wanted), (of_few, gradient) = found
@@ -200,7 +207,7 @@ def test_spikes_above_the_target_are_pushed_down(batches) -> None:
     rates = []
     for penalty in (0.0, 20.0):
         loss = {"spike_penalty": penalty, "spike_target": 0.0}
-        config = config_of("alphazero", loss=loss, optimiser={"lr": 6e-3, "warmup_samples": 0})
+        config = config_of("alphazero", loss=loss, optimiser={"lr": 6e-3, "warmup": 0})
         learner = Learner(config, new_net(folded=False), Alone())
         learn(learner, batches * 3)
         rates.append(sum(learner.rates))
@@ -246,14 +253,40 @@ def test_no_number_is_read_between_the_batch_and_the_metrics(
     assert learner._metrics(totals).rank_sums == [1.0]
 
 
-def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_followed(batches) -> None:
-    learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
-    with torch.no_grad():
-        learner.net.layer("policy").bias.fill_(torch.inf)
-    before = learner.net.layer("stem").weight.clone()
-    with pytest.raises(DeviceError, match="not finite: lower --lr"):
-        learner.step(batches[0], 0.0, [])
-    assert torch.equal(learner.net.layer("stem").weight, before)
+def spoilt(batch: Samples[Tensor], row: int) -> Samples[Tensor]:
+    """``batch`` with one row whose loss is not a number."""
+    value, has_value = batch.value.clone(), batch.has_value.clone()
+    value[row], has_value[row] = torch.nan, True
+    return batch._replace(value=value, has_value=has_value)
+
+
+@pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
+@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
+def test_an_update_without_a_finite_gradient_is_skipped(
+    folded: bool, clip_norm: float, batches
+) -> None:
+    config = config_of("alphazero", optimiser={"warmup": 0, "clip_norm": clip_norm})
+    learner, other = (Learner(config, new_net(folded), Alone()) for _ in range(2))
+    learner.step(spoilt(batches[0], 5), 0.1, [1.0])
+    metrics = learner.step(spoilt(batches[1], 0), 0.2, [2.0])
+    assert metrics == StepMetrics({"skipped": 1.0}, [2.0])
+    assert (learner.skipped, learner.steps, learner.samples) == (2, 2, 2 * BATCH)
+    for mine, its in zip(learner.weights(), other.weights(), strict=True):
+        assert torch.equal(mine, its)
+    other.steps = 2
+    losses = [one.step(batches[2], 0.3, []).means for one in (learner, other)]
+    assert losses[0] == losses[1]
+    assert (losses[0]["skipped"], learner.skipped) == (0.0, 0)
+    for mine, its in zip(learner.weights(), other.weights(), strict=True):
+        assert torch.equal(mine, its)
+
+
+def test_too_many_skipped_updates_in_a_row_end_the_run(batches) -> None:
+    learner = Learner(config_of("alphazero", micro_batch=BATCH), new_net(folded=True), Alone())
+    learner.skipped = MOST_SKIPPED - 2
+    learner.step(spoilt(batches[0], 0), 0.1, [])
+    with pytest.raises(DeviceError, match=f"of {MOST_SKIPPED} updates .* not finite: lower --lr"):
+        learner.step(spoilt(batches[0], 0), 0.1, [])
 
 
 class AloneOnGpu(Alone):
@@ -266,7 +299,7 @@ class AloneOnGpu(Alone):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, batches) -> None:
-    config = config_of(objective, optimiser={"lr": 1e-3, "warmup_samples": 0})
+    config = config_of(objective, optimiser={"lr": 1e-3, "warmup": 0})
     here = Learner(config, new_net(folded=True), Alone())
     there = Learner(config, new_net(folded=True).to("cuda:0"), AloneOnGpu())
     pinned = [batch.map(lambda column: column.pin_memory()) for batch in batches]

@@ -60,18 +60,18 @@ def config_of(objective: str, **settings: Any) -> TrainConfig:
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
 def test_before_the_first_update_every_ratio_is_1(objective: str, played: GameRecords) -> None:
     learner = Learner(config_of(objective), acting_net(), Alone())
-    means = learner.step(batch_of(played), 0.0, []).means
+    means = learner.step(batch_of(played), 1.0, []).means
     assert means["ratio_error"] == 0
     if objective == "ppo":
         assert (means["clipped"], means["kl"]) == (0, 0)
-    again = [learner.step(batch_of(played), 0.0, []).means["ratio_error"] for _ in range(20)]
+    again = [learner.step(batch_of(played), 1.0, []).means["ratio_error"] for _ in range(20)]
     assert again[-1] > 0, "ratios that cannot leave 1 would say nothing"
 
 
 def test_a_network_with_batch_norm_is_another_than_the_one_that_acted(played: GameRecords) -> None:
     torch.manual_seed(3)
     learner = Learner(config_of("ppo"), SpikingNet(SIZES), Alone())
-    assert learner.step(batch_of(played), 0.0, []).means["clipped"] > 0.1
+    assert learner.step(batch_of(played), 1.0, []).means["clipped"] > 0.1
 
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
@@ -81,6 +81,7 @@ def test_a_network_with_batch_norm_is_another_than_the_one_that_acted(played: Ga
         ({"fold_at": 0.5}, "--fold-at 0"),
         ({"mirror": True}, "mirror = false"),
         ({"loss": {"random_steps": True}}, "random_steps = false"),
+        ({"optimiser": {"ema": 0.9}}, "ema = 0"),
     ],
 )
 def test_what_would_learn_another_policy_is_refused(
@@ -88,6 +89,7 @@ def test_what_would_learn_another_policy_is_refused(
 ) -> None:
     config = config_of(objective)
     assert (config.fold_at, config.mirror, config.loss.random_steps) == (0, False, False)
+    assert config.optimiser.ema == 0
     with pytest.raises(ConfigError, match=f"^{objective} .*{reason}"):
         config_of(objective, **settings)
 

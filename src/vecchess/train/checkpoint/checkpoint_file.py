@@ -20,7 +20,7 @@ from vecchess import __version__
 from vecchess.errors import DataError
 from vecchess.safe_parse import clip_line, parse_json_object
 
-SCHEMA = 1
+SCHEMA = 2
 METADATA_KEY = "vecchess"
 MOST_HEADER_BYTES = 1 << 24
 """A tensor takes about 100 bytes. What grows during a run is 20 bytes for each machine and

@@ -1,8 +1,9 @@
 """The state of a run in a checkpoint, and how a run resumes from it.
 
-It holds all that decides the rest of the run: float weights, AdamW's moments by the names of the
-parameters (another number of ranks can load them), the gradient scaler, counters, the state of
-the source of positions, results of matches. Random numbers need no state: each is drawn by counter.
+It holds all that decides the rest of the run: float weights and their average, AdamW's moments by
+the names of the parameters (another number of ranks can load them), the gradient scaler, the
+learning rate's schedule, counters, the state of the source of positions, results of matches.
+Random numbers need no state: each is drawn by counter.
 """
 
 from dataclasses import asdict
@@ -17,9 +18,10 @@ from vecchess.snn.topology import neuron_layers
 from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
+from vecchess.train.step.schedule import Schedule
 from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
 
-_NET, _OPTIMISER = "net/", "optimiser/"
+_NET, _AVERAGE, _OPTIMISER = "net/", "average/", "optimiser/"
 _Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
@@ -37,6 +39,11 @@ class StateValues(BaseModel):
     """Spike rate of each neuron layer in the last update."""
     scaler: dict[str, float | int]
     """torch's state of the gradient scaler; empty without fp16."""
+    done: Annotated[float, Field(ge=0)]
+    """Iterations done, the current one in part."""
+    skipped: _Count
+    """The newest updates that were skipped in a row."""
+    schedule: Schedule
     iteration: _Count
     iteration_step: _Count
     positions: _Count
@@ -100,11 +107,12 @@ class TrainerState:
 
     def _tensors(self) -> dict[str, Tensor]:
         learner = self._trainer.learner
-        net = learner.net.state_dict()
-        moments = optimiser_tensors(learner.optimiser, learner.net)
-        return {_NET + name: tensor for name, tensor in net.items()} | {
-            _OPTIMISER + name: tensor for name, tensor in moments.items()
+        parts = {
+            _NET: learner.net.state_dict(),
+            _AVERAGE: learner.average.net.state_dict() if learner.average else {},
+            _OPTIMISER: optimiser_tensors(learner.optimiser, learner.net),
         }
+        return {place + name: t for place, part in parts.items() for name, t in part.items()}
 
     def _values(self) -> StateValues:
         learner, progress = self._trainer.learner, self._trainer.progress
@@ -114,6 +122,9 @@ class TrainerState:
             samples=learner.samples,
             rates=learner.rates,
             scaler=learner.scaler.state_dict(),
+            done=learner.done,
+            skipped=learner.skipped,
+            schedule=learner.schedule,
             source=self._source.state(),
             **asdict(progress),
         )
@@ -123,13 +134,17 @@ class TrainerState:
         if values.folded:
             learner.fold()
         _load_net(learner.net, _below(_NET, tensors))
+        if learner.average is not None:  # a run that had none begins one with its weights
+            _load_net(learner.average.net, _below(_AVERAGE, tensors) or _below(_NET, tensors))
         load_optimiser_tensors(learner.optimiser, learner.net, _below(_OPTIMISER, tensors))
         if len(values.rates) not in (0, len(neuron_layers(learner.net.config))):
             raise ConfigError("the checkpoint is of another network: it has other layers")
         if values.scaler and learner.scaler.is_enabled():
             learner.scaler.load_state_dict(values.scaler)
         learner.steps, learner.samples = values.steps, values.samples
-        learner.rates = values.rates
+        learner.rates, learner.skipped, learner.done = values.rates, values.skipped, values.done
+        optimiser, iterations = trainer.config.optimiser, trainer.config.iterations
+        learner.schedule = values.schedule.ended_at(optimiser, iterations, values.done)
         progress = {name: getattr(values, name) for name in asdict(trainer.progress)}
         trainer.progress = TrainProgress(**progress)
         self._source.restore(values.source)

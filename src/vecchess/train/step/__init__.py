@@ -3,5 +3,7 @@
 learner          forward, backward, sum over ranks, AdamW; evaluation on held-out positions
 device_batcher   copies of batches to the device, and of numbers back
 losses           log probabilities after each time step, and the losses of each objective
-optimiser        AdamW's parameter groups, learning rate, state by parameter name
+optimiser        AdamW's parameter groups, state by parameter name
+schedule         the learning rate over a run
+weight_average   the average of the weights, which plays and is published
 """

@@ -3,12 +3,12 @@
 A batch is split over the ranks; each rank works through its rows in micro-batches and accumulates
 gradients, which are summed over all ranks before one step of AdamW. Losses are sums over rows
 divided by the size of the whole batch, so the split changes only the order of float32 additions
-(decision 87).
+(decision 87). An update whose gradient is not finite is skipped, on all ranks alike.
 """
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import torch
@@ -30,11 +30,15 @@ from vecchess.train.step.device_batcher import (
     read_numbers,
 )
 from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_outputs
-from vecchess.train.step.optimiser import make_optimiser, rate_at
+from vecchess.train.step.optimiser import make_optimiser
+from vecchess.train.step.schedule import Schedule
+from vecchess.train.step.weight_average import WeightAverage
 
 MICRO_BATCH = 256
 CPU_MICRO_BATCH = 64
 """Few enough that what a layer reads and writes stays in the caches (decision 225)."""
+MOST_SKIPPED = 20
+"""Updates skipped in a row that end a run; fp16 takes 16 to get from its first scale to 1."""
 DEAD_RATE, SATURATED_RATE = 0.002, 0.6
 """Spikes a neuron and step beyond which a layer carries little information."""
 _STEPS_STREAM = 0x7357
@@ -53,7 +57,14 @@ class Learner:
         """Updates of the weights so far."""
         self.samples = 0
         """Samples of these updates."""
+        self.done = 0.0
+        """Iterations of the run that are done, the current one in part."""
+        self.skipped = 0
+        """The newest updates that were skipped in a row."""
+        self.schedule = Schedule.of_run(config.optimiser, config.iterations)
         self.optimiser = make_optimiser(net, config.optimiser)
+        decay = config.optimiser.ema
+        self.average = WeightAverage(net, decay) if decay else None
         most = CPU_MICRO_BATCH if ranks.device.type == "cpu" else MICRO_BATCH
         self.micro_batch = min(config.micro_batch or most, self.rows_per_rank)
         self.rates: list[float] = []
@@ -66,32 +77,60 @@ class Learner:
         """Rows of a batch on each rank."""
         return self.config.batch_size // self.ranks.world_size
 
+    @property
+    def played(self) -> SpikingNet:
+        """The network that plays, is evaluated and published: the average where there is one."""
+        return self.net if self.average is None else self.average.net
+
+    def weights(self) -> list[Tensor]:
+        """All that a rank must have in common with the others, the average included."""
+        nets = [self.net] if self.average is None else [self.net, self.average.net]
+        return [tensor for net in nets for tensor in net.state_dict().values()]
+
     def fold(self) -> None:
         """Enter the second phase, if not yet: fold batch norm, train the deployed network.
 
-        Weights change their meaning, so the optimiser starts anew (decision 92).
+        It begins with the average of the weights where there is one. Weights change their meaning,
+        so the optimiser starts anew, with a warm-up (decision 92).
         """
-        if not self.net.folded:
-            self.net.fold()
-            self.optimiser = make_optimiser(self.net, self.config.optimiser)
+        if self.net.folded:
+            return
+        if self.average is not None:
+            self.net.load_state_dict(self.average.net.state_dict())
+            self.average.net.fold()
+        self.net.fold()
+        self.optimiser = make_optimiser(self.net, self.config.optimiser)
+        self.schedule = self.schedule.warmed_up_again(self.config.optimiser, self.done)
 
-    def step(
-        self, samples: Samples[Tensor], share_done: float, rank_values: list[float]
-    ) -> StepMetrics:
+    def step(self, samples: Samples[Tensor], done: float, rank_values: list[float]) -> StepMetrics:
         """One update from this rank's rows; returns its metrics, over all ranks.
 
-        ``share_done``: share of the run that is done, 0 to 1, for the learning rate.
+        ``done``: iterations done after it, the current one in part, for the learning rate.
         ``rank_values`` are summed over ranks into ``rank_sums``. Raises DeviceError where a single
-        row does not fit into memory, or a gradient is not finite.
+        row does not fit into memory, or too many gradients in a row are not finite.
         """
         batch = copy_batch(self.config, self.ranks, samples)
         self.net.train()
         totals = self._compute_gradients(batch, rank_values)
         metrics = self._metrics(totals | self._clip_gradients())
-        metrics.means["lr"] = self._update_weights(share_done)
+        if metrics.means["skipped"]:
+            self._skip()
+        else:
+            metrics.means["lr"] = self._update_weights(done)
+        self.done = done
         self.steps += 1
         self.samples += self.config.batch_size
         return metrics
+
+    def _skip(self) -> None:
+        """Leave the weights as they are; raises DeviceError where that happens too often."""
+        self.scaler.update()
+        self.net.forget_statistics()
+        self.skipped += 1
+        if self.skipped == MOST_SKIPPED:
+            raise DeviceError(
+                f"the gradients of {MOST_SKIPPED} updates in a row are not finite: lower --lr"
+            )
 
     def _compute_gradients(
         self, batch: Samples[Tensor], rank_values: list[float]
@@ -167,28 +206,27 @@ class Learner:
     def _clip_gradients(self) -> dict[str, Tensor]:
         """Shorten the gradient to ``clip_norm``; returns the norm it had."""
         self.scaler.unscale_(self.optimiser)
-        highest = self.config.optimiser.clip_norm
-        if not highest:
-            return {}
-        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), highest)
-        return flat_float64({"norm": norm})
+        highest = self.config.optimiser.clip_norm or inf
+        return flat_float64(
+            {"norm": torch.nn.utils.clip_grad_norm_(self.net.parameters(), highest)}
+        )
 
     def _metrics(self, totals: dict[str, Tensor]) -> StepMetrics:
-        """Means over the batch, read from the device. Raises DeviceError for a bad gradient."""
+        """Means over the batch, read from the device; "skipped" alone for a bad gradient."""
         sums = read_numbers(totals)
-        (norm,) = sums.pop("norm", [0.0])
-        if not isfinite(norm) and not self.scaler.is_enabled():
-            raise DeviceError("the gradient is not finite: lower --lr")
-        rank_sums = sums.pop("rank_sums")
+        rank_sums, (norm,) = sums.pop("rank_sums"), sums.pop("norm")
+        if not isfinite(norm):
+            return StepMetrics({"skipped": 1.0}, rank_sums)
         self.rates = [rate / self.config.batch_size for rate in sums.pop("rates")]
         means = {name: value[0] / self.config.batch_size for name, value in sums.items()}
         means["spike_rate"] = sum(self.rates) / len(self.rates)
-        return StepMetrics(means, rank_sums)
+        return StepMetrics(means | {"skipped": 0.0}, rank_sums)
 
-    def _update_weights(self, share_done: float) -> float:
-        """A step of AdamW, then the network's own statistics or grids; returns the rate."""
+    def _update_weights(self, done: float) -> float:
+        """A step of AdamW, then the network's own statistics or grids, and the average; returns
+        the learning rate."""
         config = self.config.optimiser
-        rate = rate_at(config, self.samples, share_done)
+        rate = self.schedule.rate(config, done)
         for group in self.optimiser.param_groups:
             group["lr"] = group["height"] * rate
         self.scaler.step(self.optimiser)
@@ -197,6 +235,9 @@ class Learner:
             self.net.settle_grid()
         else:
             self.net.absorb_statistics(self.ranks.all_reduce_)
+        if self.average is not None:
+            self.average.update(self.net, self.steps)
+        self.skipped = 0
         return config.lr * rate
 
     def _draw_time_steps(self) -> int:
@@ -219,7 +260,7 @@ class Learner:
         target policy, over ``policy_rows`` that have one, and over all ``rows`` the value error
         (P(win) - P(loss) - outcome)^2 (decision 19).
         """
-        deployed = from_integers(exported(self.net)).to(self.ranks.device).eval()
+        deployed = from_integers(exported(self.played)).to(self.ranks.device).eval()
         shape, kind = (3, deployed.config.time_steps), torch.float64
         sums = torch.zeros(shape, dtype=kind, device=self.ranks.device)
         counts = torch.zeros(2, dtype=kind, device=self.ranks.device)

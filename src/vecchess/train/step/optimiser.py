@@ -1,7 +1,6 @@
-"""AdamW over the network's parameters in groups, its learning rate, and its state by name."""
+"""AdamW over the network's parameters in groups, and its state by name."""
 
 from collections.abc import Mapping
-from math import cos, pi
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ VALUE_LAYERS = ("layers.value_", "value_gain")
 def make_optimiser(net: SpikingNet, config: OptimiserConfig) -> torch.optim.AdamW:
     """AdamW; weights decay, biases and gains do not, the value head has its own learning rate.
 
-    ``height`` of a group is its learning rate before ``rate_at``.
+    ``height`` of a group is its learning rate before the schedule.
     """
     groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
     for name, parameter in net.named_parameters():
@@ -32,15 +31,6 @@ def make_optimiser(net: SpikingNet, config: OptimiserConfig) -> torch.optim.Adam
         for (is_value, decays), parameters in sorted(groups.items(), key=lambda item: item[0])
     ]
     return torch.optim.AdamW(settings, lr=config.lr)
-
-
-def rate_at(config: OptimiserConfig, samples: int, share_done: float) -> float:
-    """Share of the learning rate's height after ``samples``, ``share_done`` (0 to 1) of the run."""
-    warm = min(1.0, (samples + 1) / max(config.warmup_samples, 1))
-    if config.lr_schedule == "constant":
-        return warm
-    fall = (1 + cos(pi * min(share_done, 1.0))) / 2
-    return warm * (config.lr_final + (1 - config.lr_final) * fall)
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
