@@ -93,7 +93,7 @@ def _side(
         temperature=temperature,
         explore=options.noise,
         name=name,
-        history=judge.history,
+        num_planes=judge.num_planes,
     )
 
 

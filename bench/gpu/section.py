@@ -19,7 +19,6 @@ from setting import Setting, answers, device_seconds, feed, new_of, warmed
 from telemetry import Telemetry
 from training import training
 
-from vecchess.chess.planes import history_of
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import candidates
 from vecchess.inference.cuda.tuning import tower_seconds
@@ -85,7 +84,7 @@ def equality(setting: Setting) -> dict[str, Any]:
 
 
 def _compared(setting: Setting, name: str, net: IntegerNet, count: int) -> list[dict[str, Any]]:
-    questions = setting.questions(count, history_of(net.config.num_planes))
+    questions = setting.questions(count, net.config.num_planes)
     cases = []
     for rule in (ExitRule.from_metadata(net.exit_rule), STAGGER):
         ours = answers(setting.open(net, rule, max(count // 7, 4)), questions)

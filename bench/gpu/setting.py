@@ -68,9 +68,9 @@ class Setting:
         """A new one of the preset ``name``; in a hurry the smallest, whatever the name."""
         return new_of(QUICK if self.quick else preset(name, NUM_PLANES))
 
-    def questions(self, count: int, history: int = 1) -> Requests:
-        """Rows with positions of random games, for a network that sees so many of each."""
-        return random_requests(count, 0, history)
+    def questions(self, count: int, num_planes: int = NUM_PLANES) -> Requests:
+        """Rows with positions of random games, for a network with so many input planes."""
+        return random_requests(count, 0, num_planes)
 
     def open(self, net: IntegerNet, rule: ExitRule, slots: int, name: str = "cuda") -> Backend:
         """A backend on the device of this report; "cpu" gets every core."""

@@ -53,7 +53,7 @@ def _search(options: argparse.Namespace, method: str, sims: int) -> dict[str, Va
 
     config = TreeConfig.model_validate({"search": method, "sims": sims})
     evaluator = open_evaluator(options.net, options.games, options.gpus, seed=options.seed)
-    search = BatchSearch(config, evaluator.backend, options.games, history=evaluator.history)
+    search = BatchSearch(config, evaluator.backend, options.games, num_planes=evaluator.num_planes)
     positions, past = random_games(options.games, options.seed)
     search.run(
         positions, past=past, seed=options.seed, numbers=np.arange(options.games),

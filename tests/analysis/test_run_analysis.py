@@ -12,7 +12,7 @@ from tests.chess.walks import men_before
 from vecchess.analysis.analysis_result import ENDS, Analysis, Variation
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.analysis.run_analysis import analyse, lanes_for
-from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes
+from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes, num_planes
 from vecchess.chess.sample import random_positions
 from vecchess.config import AnalyseConfig, SearchConfig, TreeConfig, build
 from vecchess.errors import ConfigError
@@ -206,7 +206,7 @@ def test_the_position_comes_with_those_before() -> None:
         board = chess.Board()
         for move in played:
             board.push_uci(move)
-        planes = encode_planes(position, 0, past, 8)
+        planes = encode_planes(position, 0, past, num_planes(8))
         assert planes[0, NUM_PLANES:].tolist() == men_before(board, 8)
 
 

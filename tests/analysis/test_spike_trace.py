@@ -41,8 +41,8 @@ def network(config: NetConfig) -> IntegerNet:
     return new_network(config, 3, random_positions(16, 1)[0][:, : config.num_planes])
 
 
-def questions(history: int = 1) -> list[Requests]:
-    return [request_at(position_reached(*place), history) for place in PLACES]
+def questions(planes: int = NUM_PLANES) -> list[Requests]:
+    return [request_at(position_reached(*place), planes) for place in PLACES]
 
 
 @pytest.mark.parametrize("config", [RESIDUAL, PLAIN, TWIN], ids=["residual", "plain", "relu"])
@@ -119,7 +119,8 @@ def test_a_network_sees_the_moves_that_led_there() -> None:
     for uci in RUY:
         board.push_uci(uci)
     without, after = (
-        request_at(position_reached(*place), 3) for place in [(board.fen(), []), (STARTPOS, RUY)]
+        request_at(position_reached(*place), num_planes(3))
+        for place in [(board.fen(), []), (STARTPOS, RUY)]
     )
     assert (without.planes[0, NUM_PLANES:] == 0).all()
     assert (after.planes[0, NUM_PLANES:] != 0).any()
@@ -129,4 +130,4 @@ def test_a_network_sees_the_moves_that_led_there() -> None:
 
 def test_nothing_is_asked_where_nothing_can_be_moved() -> None:
     with pytest.raises(ConfigError, match="without a legal move"):
-        request_at(position_reached(STARTPOS, ["f2f3", "e7e5", "g2g4", "d8h4"]), 1)
+        request_at(position_reached(STARTPOS, ["f2f3", "e7e5", "g2g4", "d8h4"]), NUM_PLANES)

@@ -41,7 +41,7 @@ def net_of(name: str) -> IntegerNet:
 
 
 def planes_for(net: IntegerNet, count: int = 24) -> np.ndarray:
-    return random_planes(count, 5, (net.config.num_planes - NUM_PLANES) // 12 + 1)
+    return random_planes(count, 5, net.config.num_planes)
 
 
 @torch.no_grad()

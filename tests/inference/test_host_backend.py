@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.inference.requests import Answers, answer, ask, same
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.chess.planes import num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
@@ -131,9 +132,12 @@ def test_kinds_of_networks_agree_whatever_the_kernel(
 @pytest.mark.parametrize("dense", [False, True])
 def test_planes_of_earlier_positions_count(history: int, dense: bool) -> None:
     """More planes than two words of a mask; what the last of them show counts."""
-    asked = [random_requests(NUM_ROWS, 3, history) for _ in range(3)]
+    asked = [random_requests(NUM_ROWS, 3, num_planes(history)) for _ in range(3)]
     config = KINDS["residual"].model_copy(update={"num_planes": asked[0].planes.shape[1]})
-    net, rows = new_network(config, 1, random_planes(16, 1, history)), list(range(NUM_ROWS))
+    net, rows = (
+        new_network(config, 1, random_planes(16, 1, num_planes(history))),
+        list(range(NUM_ROWS)),
+    )
     expected = answer(open_backend("reference", net, 7, ExitRule()), asked[0], rows, 7)
     backend = CpuBackend(net, 5, ExitRule(), dense=dense)
     assert same(answer(backend, asked[1], rows, 5), expected)

@@ -16,7 +16,7 @@ from tests.search.table_backend import POLICY_SCALE, VALUE_SCALE, answer
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import encode_planes
+from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.chess.position import CLOCK_MASK, PLY_SHIFT, position_keys
 from vecchess.chess.rules import Termination, terminations
 from vecchess.config import TreeConfig
@@ -92,7 +92,7 @@ class Question:
     position: Position
     keys: NDArray[np.uint64] | None = None
     past: NDArray[np.uint64] | None = None
-    history: int = 1  # positions that the network sees
+    planes: int = NUM_PLANES  # that the network sees
     seed: int = 0
     number: int = 0
     ply: int = 0
@@ -126,7 +126,7 @@ class Tree:
 
     def __init__(self, question: Question) -> None:
         """The root with its answer, visited once."""
-        self.config, self.steps, self.history = question.config, 0, question.history
+        self.config, self.steps, self.planes = question.config, 0, question.planes
         clock = int(question.position[7]) & CLOCK_MASK
         earlier = question.keys[:clock].tolist() if question.keys is not None else [0] * clock
         before = []
@@ -210,7 +210,7 @@ class Tree:
         if config.solve and config.see_mates and self._sees_mate(node, moves[0, : num_moves[0]]):
             return
         seen = node.keys[:-1].count(node.keys[-1])
-        planes = encode_planes(board, seen, past_of(node), self.history)
+        planes = encode_planes(board, seen, past_of(node), self.planes)
         policy, wdl, steps = answer(planes, actions)
         self.steps += int(steps[0])
         weights = _weigh(policy, POLICY_SCALE / config.policy_temperature, steps)

@@ -10,7 +10,7 @@ from tests.search.samples import pasts, samples
 from tests.search.table_backend import TableBackend
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
-from vecchess.chess.planes import MATERIAL_WEIGHTS
+from vecchess.chess.planes import MATERIAL_WEIGHTS, num_planes
 from vecchess.chess.position import Positions
 from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
@@ -39,7 +39,9 @@ def test_nothing_but_the_number_of_lanes_matters(search: str, lanes: int, histor
     found = []
     for slots, cache_mb in ((64, 0), (3, 0), (1, 1), (9, 1)):
         config = TreeConfig(search=search, sims=90, cache_mb=cache_mb)
-        searches = BatchSearch(config, TableBackend(slots), 6, lanes=lanes, history=history)
+        searches = BatchSearch(
+            config, TableBackend(slots), 6, lanes=lanes, num_planes=num_planes(history)
+        )
         for _ in range(2):  # the second time much is in the cache
             found.append(searches.run(positions, keys, past, seed=5, temperature=0.5, explore=True))
         assert searches.forest.counters()["cache_hits"] > 0 or not cache_mb
@@ -53,13 +55,13 @@ def test_the_cache_answers_no_position_with_another_past(history: int) -> None:
     ways = (["g1f3", "g8f6", "b1c3", "b8c6"], ["b1c3", "g8f6", "g1f3", "b8c6"])
     config = TreeConfig(search="puct", sims=60, cache_mb=1)
     without = config.model_copy(update={"cache_mb": 0})
-    shared = BatchSearch(config, TableBackend(4), 1, history=history)
+    shared = BatchSearch(config, TableBackend(4), 1, num_planes=num_planes(history))
     found, counts = [], []
     for moves in ways:
         position, keys, past = position_after(STARTPOS, moves)
         found.append(shared.run(position, keys, past))
         counts.append(shared.forest.counters()["evaluations"])
-        alone = BatchSearch(without, TableBackend(4), 1, history=history)
+        alone = BatchSearch(without, TableBackend(4), 1, num_planes=num_planes(history))
         assert same(found[-1], alone.run(position, keys, past))
         again = shared.run(position, keys, past)
         assert same(again, found[-1])
@@ -167,7 +169,7 @@ def test_a_tablebase_without_an_answer_changes_no_question(
     position, keys, past = position_after(fen, moves)
     config, table = TreeConfig(search="puct", sims=500, cache_mb=cache_mb), SilentTable()
     found = [
-        BatchSearch(config, TableBackend(2), 1, 0, lanes, tablebase, history).run(
+        BatchSearch(config, TableBackend(2), 1, 0, lanes, tablebase, num_planes(history)).run(
             position, keys, past
         )
         for tablebase in (None, table)

@@ -12,6 +12,7 @@ from tests.search.samples import cornered, pasts, samples
 from tests.search.scalar_tree import Question, Result
 from tests.search.table_backend import TableBackend
 from vecchess.chess.fen import to_fens
+from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.config import TreeConfig
 from vecchess.search.batch_search import BatchSearch
 
@@ -75,7 +76,8 @@ def test_equal_where_the_network_sees_earlier_positions(search: str, history: in
     """The table's answers depend on every plane: those of the game, and of the way down."""
     config = TreeConfig(search=search, sims=40, cache_mb=0, see_mates=False)
     rng = random.Random(history)
-    _compare_on(config, *samples(12, 31), rng, pasts(12, 31), history)
+    planes = num_planes(history, tactical=history == 3)
+    _compare_on(config, *samples(12, 31), rng, pasts(12, 31), planes)
 
 
 def _compare(search: str, sims: int, num: int, rng: random.Random) -> None:
@@ -91,13 +93,13 @@ def _compare_on(
     histories: Words,
     rng: random.Random,
     past: Words | None = None,
-    history: int = 1,
+    planes: int = NUM_PLANES,
 ) -> list[Result]:
     num, call = len(positions), {name: rng.choice(values) for name, values in CALLS.items()}
     numbers = np.array([rng.getrandbits(40) for _ in range(num)])
     plies = np.array([rng.randrange(500) for _ in range(num)])
     keys = histories if rng.random() < 0.8 else None
-    results = BatchSearch(config, TableBackend(7), num, history=history).run(
+    results = BatchSearch(config, TableBackend(7), num, num_planes=planes).run(
         positions, keys, past, numbers=numbers, plies=plies, **call
     )
     expected = []
@@ -105,7 +107,7 @@ def _compare_on(
         known = None if keys is None else keys[row]
         before = None if past is None else past[row]
         game = {"number": int(numbers[row]), "ply": int(plies[row]), **call}
-        question = Question(config, position, known, before, history, **game)
+        question = Question(config, position, known, before, planes, **game)
         expected.append(SEARCHES[config.search](question))
         where = f"{to_fens(positions[row : row + 1])[0]} {config} {game} {keys is None}"
         _assert_equal(results, row, expected[-1], where)

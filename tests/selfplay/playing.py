@@ -7,7 +7,7 @@ from itertools import pairwise
 import chess
 import numpy as np
 
-from vecchess.chess.planes import num_planes
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.export.recorded_game import recorded_games
@@ -32,11 +32,11 @@ def play(
     seed: int = 1,
     splits: Sequence[int] = (),
     tree: TreeConfig | None = None,
-    history: int = 1,
+    planes: int = NUM_PLANES,
 ) -> GameRecords:
     """All games 0 .. num_games - 1; ids arrive in portions that end at ``splits``."""
     return finished_records(
-        play_finished(config, num_games, backend, seats, movers, seed, splits, tree, history)
+        play_finished(config, num_games, backend, seats, movers, seed, splits, tree, planes)
     )
 
 
@@ -49,11 +49,11 @@ def play_finished(
     seed: int = 1,
     splits: Sequence[int] = (),
     tree: TreeConfig | None = None,
-    history: int = 1,
+    planes: int = NUM_PLANES,
 ) -> list[FinishedGames]:
     """The same as the server gives them."""
     backend = backend or ConstantBackend(7)
-    server = server_of(config, tree or TreeConfig(), backend, seats, movers, seed, history)
+    server = server_of(config, tree or TreeConfig(), backend, seats, movers, seed, planes)
     server.start()
     finished: list[FinishedGames] = []
     bounds = [0, *splits, num_games]
@@ -73,13 +73,13 @@ def server_of(
     seats: int = 16,
     movers: int = 1,
     seed: int = 1,
-    history: int = 1,
+    planes: int = NUM_PLANES,
 ) -> SelfplayServer:
-    """A server without numbers of games to play; the network sees ``history`` positions."""
+    """A server without numbers of games to play; the network has so many input ``planes``."""
     config = SelfplayConfig(game=game, tree=tree, seed=seed)
     share = Share(backend.num_slots, seats, movers, 1)
     make_mover = mover_factory(config, backend, "net", share)
-    return SelfplayServer(backend, make_mover, num_planes(history), seats, movers, GameIdPool())
+    return SelfplayServer(backend, make_mover, planes, seats, movers, GameIdPool())
 
 
 def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:

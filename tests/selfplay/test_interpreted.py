@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.selfplay.playing import LoudBackend, play, replay, server_of
+from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.store.id_set import IdSet
@@ -19,17 +20,17 @@ GAME = GameConfig(
     adjudicate_draw_plies=3, temperature="1.0,8:0.3",
 )  # fmt: skip
 CASES = {
-    "drawn": (GAME, TreeConfig(), 1),
-    "chess960": (GAME.model_copy(update={"chess960": True}), TreeConfig(), 3),
-    "gumbel": (GAME, TreeConfig(search="gumbel", sims=4, cache_mb=1), 2),
-    "puct": (GAME, TreeConfig(search="puct", sims=6, fast_sims=2, full_share=0.5), 1),
+    "drawn": (GAME, TreeConfig(), NUM_PLANES),
+    "chess960": (GAME.model_copy(update={"chess960": True}), TreeConfig(), num_planes(3)),
+    "gumbel": (GAME, TreeConfig(search="gumbel", sims=4, cache_mb=1), num_planes(2, tactical=True)),
+    "puct": (GAME, TreeConfig(search="puct", sims=6, fast_sims=2, full_share=0.5), NUM_PLANES),
 }
-"""Rules, search, positions that the network sees."""
+"""Rules, search, input planes."""
 
 
 def games_of(case: str) -> GameRecords:
-    game, tree, history = CASES[case]
-    return play(game, 6, LoudBackend(3), seats=4, movers=2, tree=tree, history=history)
+    game, tree, planes = CASES[case]
+    return play(game, 6, LoudBackend(3), seats=4, movers=2, tree=tree, planes=planes)
 
 
 def print_digests() -> None:
@@ -57,10 +58,10 @@ def test_games_are_games_of_chess(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_saved_games_go_on_as_they_would_have(case: str, tmp_path: Path) -> None:
     """They are saved once the first has ended."""
-    game, tree, history = CASES[case]
+    game, tree, planes = CASES[case]
     finished, file = list[FinishedGames](), tmp_path / "0.npz"
     for first_half in (True, False):
-        server = server_of(game, tree, LoudBackend(3), 6, 1, 1, history)
+        server = server_of(game, tree, LoudBackend(3), 6, 1, 1, planes)
         if first_half:
             server.pool.add(IdSet([(0, 6)]))
         else:

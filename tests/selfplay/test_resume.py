@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.selfplay.playing import LoudBackend, play, server_of
+from vecchess.chess.planes import num_planes
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
@@ -43,7 +44,7 @@ def in_pieces(
     finished, waiting = list[FinishedGames](), list[SavedGames]()
     left, gone_on, seats = set(range(GAMES)), 0, 10
     while left:
-        server = server_of(GAME, tree, LoudBackend(5), seats, movers, 1, history)
+        server = server_of(GAME, tree, LoudBackend(5), seats, movers, 1, num_planes(history))
         saved = join_saved(waiting).longest() if waiting else None
         numbers = set(saved.records.numbers.tolist()) if saved else set()
         if saved:
@@ -81,7 +82,7 @@ def in_pieces(
 def test_the_same_games_in_pieces(
     tree: TreeConfig, plies: int, movers: int, history: int, tmp_path: Path
 ) -> None:
-    whole = play(GAME, GAMES, LoudBackend(5), tree=tree, history=history)
+    whole = play(GAME, GAMES, LoudBackend(5), tree=tree, planes=num_planes(history))
     pieces, gone_on = in_pieces(tree, tmp_path, plies, movers, history)
     assert gone_on > GAMES // 2
     assert pieces.numbers.tolist() == list(range(GAMES))

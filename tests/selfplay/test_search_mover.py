@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kernels import size
 from tests.selfplay.playing import LoudBackend, Recorder, play, questions_in, replay
 from tests.selfplay.test_play import assert_games_are_right
+from vecchess.chess.planes import num_planes
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.shapes import TARGET_UNIT
@@ -99,7 +100,7 @@ def test_games_of_a_network_that_sees_earlier_positions(tree: TreeConfig) -> Non
     digests = set()
     for cache_mb, slots, movers in ((0, 64, 1), (1, 5, 2)):
         cached = tree.model_copy(update={"cache_mb": cache_mb})
-        records = play(config, 6, LoudBackend(slots), 6, movers, tree=cached, history=4)
+        records = play(config, 6, LoudBackend(slots), 6, movers, tree=cached, planes=num_planes(4))
         digests.add(records.digest())
     assert len(digests) == 1
     assert play(config, 6, LoudBackend(64), 6, tree=tree).digest() not in digests
@@ -108,10 +109,12 @@ def test_games_of_a_network_that_sees_earlier_positions(tree: TreeConfig) -> Non
 def test_searches_begin_with_the_game_that_led_to_them() -> None:
     tree = TreeConfig(search="gumbel", sims=4, cache_mb=0, solve=False)
     backend = Recorder(16)
-    records = play(GameConfig(max_plies=30, random_plies=3), 8, backend, tree=tree, history=5)
+    records = play(
+        GameConfig(max_plies=30, random_plies=3), 8, backend, tree=tree, planes=num_planes(5)
+    )
     searched = np.flatnonzero(records.visits > 0)
     assert len(searched) > 100
-    roots = replay_positions(records, searched, 5).requests
+    roots = replay_positions(records, searched, num_planes(5)).requests
     assert set(questions_in(roots, range(len(searched)))) <= set(backend.asked)
 
 

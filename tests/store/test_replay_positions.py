@@ -23,32 +23,37 @@ from vecchess.errors import DataError
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_moves, replay_positions
 
-CASES = {"standard": (False, 1), "chess960": (True, 1), "two": (False, 2), "eight": (True, 8)}
-"""Chess960 or not, and how many positions the network sees."""
+CASES = {
+    "standard": (False, NUM_PLANES),
+    "chess960": (True, NUM_PLANES),
+    "tactical": (False, num_planes(2, tactical=True)),
+    "eight": (True, num_planes(8)),
+}
+"""Chess960 or not, and the input planes."""
 
 
 @pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
 def played(request) -> tuple[GameRecords, Recorder, int]:
-    chess960, history = request.param
+    chess960, planes = request.param
     backend = Recorder(64)
     config = GameConfig(max_plies=120, random_plies=3, chess960=chess960)
-    return play(config, 30, backend, history=history), backend, history
+    return play(config, 30, backend, planes=planes), backend, planes
 
 
 def test_every_question_comes_back(played) -> None:
-    records, backend, history = played
+    records, backend, planes = played
     asked = np.flatnonzero(records.steps > 0)
-    back = replay_positions(records, asked, history)
+    back = replay_positions(records, asked, planes)
     assert Counter(questions_in(back.requests, range(len(asked)))) == backend.asked
     legal = back.requests.legal[np.arange(len(asked)), back.played]
     assert np.array_equal(legal, records.action[asked])
 
 
 def test_a_few_plies_are_those_of_all(played) -> None:
-    records, _, history = played
-    every = replay_positions(records, np.arange(len(records.action)), history)
+    records, _, planes = played
+    every = replay_positions(records, np.arange(len(records.action)), planes)
     some = np.sort(np.random.default_rng(1).choice(len(records.action), 50, replace=False))
-    few = replay_positions(records, some, history)
+    few = replay_positions(records, some, planes)
     assert np.array_equal(few.requests.planes, every.requests.planes[some])
     assert np.array_equal(few.requests.legal, every.requests.legal[some])
     for name in ("game", "played", "outcome"):
@@ -62,15 +67,17 @@ def test_openings_leave_nothing_behind_for_the_next(tmp_path: Path) -> None:
     openings.write_text("7k/8/8/8/8/8/6r1/5K2 w - - 3 40\n")
     backend = Recorder(16)
     config = GameConfig(max_plies=12, random_plies=4, openings=openings)
-    records = play(config, 60, backend, seats=5, history=8)
+    records = play(config, 60, backend, seats=5, planes=num_planes(8))
     asked = np.flatnonzero(records.steps > 0)
-    back = replay_positions(records, asked, 8)
+    back = replay_positions(records, asked, num_planes(8))
     assert Counter(questions_in(back.requests, range(len(asked)))) == backend.asked
 
 
 def test_planes_of_earlier_positions_are_python_chess_s() -> None:
-    records = play(GameConfig(max_plies=100), 12, history=5)
-    planes = replay_positions(records, np.arange(len(records.action)), 5).requests.planes
+    records = play(GameConfig(max_plies=100), 12, planes=num_planes(5))
+    planes = replay_positions(
+        records, np.arange(len(records.action)), num_planes(5)
+    ).requests.planes
     for index, board in enumerate(replay_by_python_chess(records)):
         for ply in range(records.offsets[index + 1] - 1, records.offsets[index] - 1, -1):
             board.pop()
@@ -92,7 +99,7 @@ def test_outcome_is_the_movers() -> None:
 @pytest.mark.parametrize("history", [1, 3])
 def test_positions_are_those_of_python_chess(history: int) -> None:
     records, last = walked(size(60, 8), seed=2)
-    every = replay_positions(records, np.arange(len(records.action)), history)
+    every = replay_positions(records, np.arange(len(records.action)), num_planes(history))
     assert every.requests.planes.shape == (len(records.action), num_planes(history))
     for index, board in enumerate(last):
         for ply in range(records.offsets[index + 1] - 1, records.offsets[index] - 1, -1):
@@ -124,10 +131,10 @@ def _earlier(board: chess.Board) -> list[object]:
 @pytest.mark.plain
 def test_a_choice_of_plies_is_that_of_all() -> None:
     records, _ = walked(8, seed=3)
-    every = replay_positions(records, np.arange(len(records.action)), 2)
+    every = replay_positions(records, np.arange(len(records.action)), num_planes(2))
     ends = records.offsets[1:] - 1
     for some in (ends, records.offsets[:-1], np.array([ends[3]]), ends[-1:], every.ply[::7]):
-        few = replay_positions(records, some, 2)
+        few = replay_positions(records, some, num_planes(2))
         assert np.array_equal(few.ply, some)
         assert np.array_equal(few.requests.planes, every.requests.planes[some])
         assert np.array_equal(few.requests.legal, every.requests.legal[some])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from vecchess.chess.planes import encode_planes
+from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.chess.sample import random_planes, random_positions
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError, NetworkError
@@ -45,7 +45,7 @@ def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) ->
     four = first_net(config_of(net=sizes, history=4)).eval()
     assert four.config.num_planes == 61
     with torch.no_grad():
-        planes = torch.from_numpy(random_planes(64, 3, 4).view(np.int64))
+        planes = torch.from_numpy(random_planes(64, 3, num_planes(4)).view(np.int64))
         rates = [float(rate) for rate in four(unpack_bitboards(planes)).rates]
     assert all(0.02 < rate < 0.3 for rate in rates), rates
     assert first_sizes(config_of(net="tiny", history=8)).num_planes == 109
@@ -59,10 +59,26 @@ def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) ->
     for net in (two, made):
         with pytest.raises(ConfigError, match=f"{net}: .*sees a history of 2 positions, not 4"):
             first_sizes(config_of(net=net, history=4))
-    with pytest.raises(ConfigError, match=r"sees a history of 2 positions, .* ask for 3"):
+    with pytest.raises(ConfigError, match=r"sees a history of 2 positions, .* ask for .* 3 pos"):
         first_sizes(config_of(net=sizes, history=3, init_from=made))
     with pytest.raises(ConfigError, match="history"):
         config_of(net=sizes, history=9)
+
+
+def test_a_new_network_has_tactical_planes_where_asked_for(sizes: Path, tmp_path: Path) -> None:
+    assert first_sizes(config_of(net=sizes, history=2, tactical=True)).num_planes == 48
+    assert first_sizes(config_of(net="tiny", tactical=False)).num_planes == 25
+    tactical = tmp_path / "tactical.toml"
+    tactical.write_text("blocks = 1\nchannels = 32\ntactical = true\n")
+    assert first_sizes(config_of(net=tactical)).num_planes == 36
+    made = tmp_path / "made.safetensors"
+    save_net(create_sized(sizes_of(str(tactical)), 7), made)
+    assert first_sizes(config_of(net=sizes, init_from=made)).num_planes == 36
+    for net in (tactical, made):
+        with pytest.raises(ConfigError, match=f"{net}: the network sees tactical planes"):
+            first_sizes(config_of(net=net, tactical=False))
+    with pytest.raises(ConfigError, match=r"1 positions and tactical planes, --net, .* ask for a"):
+        first_sizes(config_of(net=sizes, tactical=False, init_from=made))
 
 
 def test_a_network_that_is_quantised_at_once(sizes: Path) -> None:

@@ -29,6 +29,14 @@ def new(
             max=8,
         ),
     ] = None,
+    tactical: Annotated[
+        bool | None,
+        typer.Option(
+            "--tactical/--no-tactical",
+            help="See tactical planes: attacks, pins, checks, men that hang.",
+            show_default="no, or as the file says",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make an untrained network: the same file for the same seed on every machine.
@@ -46,7 +54,7 @@ def new(
         raise ConfigError(f"{out} exists already: choose another name")
     if not out.parent.is_dir():
         raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
-    network = create_network(sizes, seed, history)
+    network = create_network(sizes, seed, history, tactical)
     save_net(network, out)
     _show(f"wrote {out}", net_facts(network), json)
 

@@ -46,7 +46,7 @@ PANELS = {
     "Used first": "objective net iterations games_per_iter data gpus seed run_dir resume config",
     "Learning": "batch_size micro_batch lr value_lr precision fold_at samples_per_position "
     "window_positions loaders",
-    "Networks": "history init_from checkpoint_every",
+    "Networks": "history tactical init_from checkpoint_every",
     "Recorded games": "data_share epochs holdout",
     "Games of self-play": "search sims temperature openings chess960 random_plies max_plies",
     "Matches": "eval_every eval_games gate gate_games",

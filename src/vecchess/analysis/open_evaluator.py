@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import (
     BUILT_IN_NETS,
     CONSTANT_NET,
@@ -31,8 +31,8 @@ class PositionEvaluator:
     """An evaluator, opened on its device."""
 
     backend: Backend
-    history: int
-    """Positions of a game that the network sees, the newest included."""
+    num_planes: int
+    """Of its input."""
     facts: dict[str, Any]
     """Network and hash, ready for JSON."""
 
@@ -51,7 +51,7 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
         backend, _ = open_network(settings, None, name, device, share, report_line)
         what = "seeing mates and draws only" if name == CONSTANT_NET else "counting material only"
         report_line(f"{what}; --net names a network")
-        return PositionEvaluator(backend, 1, {"net": name, "sha256": None})
+        return PositionEvaluator(backend, NUM_PLANES, {"net": name, "sha256": None})
     see_only(device)
     network = load_or_create(name, config.seed)
     backend, sha256 = open_network(settings, network, name, device, share, report_line)
@@ -59,8 +59,7 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
         report_line(f"evaluating with {name} on {device.label}")
     else:
         report_line(f"evaluating with a new, untrained network ({name}) on {device.label}")
-    history = history_of(network.config.num_planes)
-    return PositionEvaluator(backend, history, {"net": name, "sha256": sha256})
+    return PositionEvaluator(backend, network.config.num_planes, {"net": name, "sha256": sha256})
 
 
 @contextmanager

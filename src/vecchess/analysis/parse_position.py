@@ -68,8 +68,8 @@ def position_after(fen: str, moves: Sequence[str]) -> tuple[Positions, NDArray[n
     return position, keys, past
 
 
-def request_at(place: PlacedPosition, history: int) -> Requests:
-    """R = 1 row: the request for a network that sees ``history`` positions.
+def request_at(place: PlacedPosition, num_planes: int) -> Requests:
+    """R = 1 row: the request for a network with so many input planes.
 
     Raises ConfigError where the position has no legal move.
     """
@@ -77,7 +77,7 @@ def request_at(place: PlacedPosition, history: int) -> Requests:
     count = int(num_moves[0])
     if count == 0:
         raise ConfigError("a network cannot evaluate a position without a legal move")
-    planes = encode_planes(place.position, place.repetitions, place.past, history)
+    planes = encode_planes(place.position, place.repetitions, place.past, num_planes)
     requests = Requests.empty(1, planes.shape[1])
     requests.planes[:] = planes
     requests.num_legal[0] = count

@@ -49,7 +49,7 @@ def analyse(
     _compile(evaluator, config, report_line)
     tree = TreeConfig(**config.tree.model_dump())
     search = BatchSearch(
-        tree, evaluator.backend, 1, config.seed, lanes, tablebase, evaluator.history
+        tree, evaluator.backend, 1, config.seed, lanes, tablebase, evaluator.num_planes
     )
     stop = stop or StopSignals()
     stop.set_action(OnSignal.SET_FLAG)
@@ -69,4 +69,6 @@ def _compile(evaluator: PositionEvaluator, config: AnalyseConfig, report_line: R
     """Search once from the start position, so that compilation does not count as search time."""
     with compiling("analyse", config, report_line):
         tree = TreeConfig(search="puct", sims=2, cache_mb=1)
-        BatchSearch(tree, evaluator.backend, 1, history=evaluator.history).run(start_positions(1))
+        BatchSearch(tree, evaluator.backend, 1, num_planes=evaluator.num_planes).run(
+            start_positions(1)
+        )

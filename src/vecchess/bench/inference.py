@@ -23,7 +23,6 @@ from vecchess.bench.paired_timing import (
     time_in_turns,
 )
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.chess.planes import history_of
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.requests import Requests
@@ -82,7 +81,7 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
         raise ConfigError(f"--positions {num}: {setup.slots} slots need as many at least")
     net = load_or_create(config.net, config.seed)
     require_playable(net, config.net)
-    questions = random_requests(num, config.seed, history_of(net.config.num_planes))
+    questions = random_requests(num, config.seed, net.config.num_planes)
     with _torch_set_up(threads):
         own, twin, no_twin = open_own(setup, net, questions), None, _no_twin(net, config.twin)
         if not no_twin:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.bench.throughput import ENDLESS, keep_to_cores
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.sample import random_games
 from vecchess.config import (
     BUILT_IN_NETS,
@@ -40,8 +40,8 @@ class OpenedEvaluator:
     device: str
     """Label for people."""
     backend: Backend
-    history: int = 1
-    """Positions of a game that the network sees."""
+    num_planes: int = NUM_PLANES
+    """Of its input."""
 
 
 def open_evaluator(net: str, rows: int, gpus: str = "auto", **settings: object) -> OpenedEvaluator:
@@ -61,7 +61,7 @@ def open_evaluator(net: str, rows: int, gpus: str = "auto", **settings: object) 
     config = with_remembered_slots(config, network.config, devices)
     share = share_out(config, devices, ENDLESS)
     backend, _ = open_network(config, network, net, devices[0], share)
-    return OpenedEvaluator(devices[0].label, backend, history_of(network.config.num_planes))
+    return OpenedEvaluator(devices[0].label, backend, network.config.num_planes)
 
 
 def run(config: SearchBench) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class MeasuredSearch:
         self._config = config
         self._search = BatchSearch(
             tree, evaluator.backend, config.games, config.seed, config.lanes,
-            history=evaluator.history,
+            num_planes=evaluator.num_planes,
         )  # fmt: skip
         self._batches = 0
         self._most_nodes = 0

@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, speed, time_in_turns
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.chess.planes import history_of
 from vecchess.chess.sample import random_planes
 from vecchess.config.bench_settings import TrainingBench
 from vecchess.machine_limits import num_cores
@@ -136,8 +135,7 @@ def run(config: TrainingBench, others: Mapping[str, MakeOther] | None = None) ->
 def _learners(
     config: TrainingBench, sizes: NetConfig, others: Mapping[str, MakeOther]
 ) -> list[TrainingEntrant]:
-    history = history_of(sizes.num_planes)
-    planes = unpack_planes(random_planes(config.batch_size, config.seed, history))
+    planes = unpack_planes(random_planes(config.batch_size, config.seed, sizes.num_planes))
     channels_first = planes.permute(0, 3, 1, 2).contiguous()
     labels = Labels(config.batch_size, config.seed)
 

@@ -15,7 +15,7 @@ from vecchess.chess.bitboards.bits import load16, store
 from vecchess.chess.history import PAST_WORDS, clear_past, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import MOVE_BUFFER
-from vecchess.chess.planes import write_past_planes, write_planes
+from vecchess.chess.planes import write_inputs
 from vecchess.chess.position import clock_of, copy_position, position_key
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.jit import inline
@@ -93,7 +93,7 @@ def move_index(cursor: Any, count: Any, move: Any) -> Any:
 
 @inline
 def write_question(
-    tables: Any, cursor: Any, generated: Any, repetitions: Any, history: Any, rows: Any
+    tables: Any, cursor: Any, generated: Any, repetitions: Any, num_planes: Any, rows: Any
 ) -> None:
     """Write what a network is asked about the position: its planes and legal actions.
 
@@ -103,5 +103,4 @@ def write_question(
     position, _, past, moves = cursor
     planes, legal = rows
     write_actions(tables, moves, generated & 0xFFFF, legal)
-    write_planes(position, repetitions, generated >> 16, planes)
-    write_past_planes(position, past, history, planes)
+    write_inputs(tables, position, past, repetitions, generated >> 16, num_planes, planes)

@@ -13,13 +13,16 @@ The newest position has 25 of them:
 
 There is no plane for a second repetition: the game is over then.
 
+A network may see K = 11 tactical planes of that position behind them (``tactics.py``), else K = 0.
+
 A network with a history of H = 2 .. 8 positions sees the men of the H - 1 positions before as well,
 as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11 (decision 11):
 
-    plane 25 + 12 (i - 1) ..   the men i plies ago, i = 1 .. H - 1, as the side that moves now sees
-                               them: whose men, and which way round, is that of the newest position
+    plane 25 + K + 12 (i - 1) ..   the men i plies ago, i = 1 .. H - 1, as the side that moves now
+                                   sees them: whose men, and which way round, is that of the newest
+                                   position
 
-They are zero where the game has no such position. P = 25 + 12 (H - 1), so H follows from P.
+They are zero where the game has no such position. P = 25 + K + 12 (H - 1): H and K follow from P.
 """
 
 from typing import Any
@@ -27,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import bswap, load, store
 from vecchess.chess.history import (
     MOST_POSITIONS,
@@ -52,6 +56,7 @@ from vecchess.chess.position import (
     checked,
     clock_of,
 )  # fmt: skip
+from vecchess.chess.tactics import TACTICAL_PLANES, write_tactics
 from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
 
@@ -72,11 +77,12 @@ _U = np.uint64
 _ZERO, _ALL = _U(0), _U(2**64 - 1)
 
 
-def num_planes(history: int) -> int:
-    """P, the planes of a network that sees ``history`` positions, 1 to 8; else ValueError."""
+def num_planes(history: int = 1, tactical: bool = False) -> int:
+    """P, the planes of a network that sees ``history`` positions, 1 to 8, and tactical planes or
+    none. Raises ValueError for another history."""
     if not 1 <= history <= MOST_POSITIONS:
         raise ValueError(f"a history of {history} positions: networks see 1 to {MOST_POSITIONS}")
-    return NUM_PLANES + EARLIER_PLANES * (history - 1)
+    return NUM_PLANES + TACTICAL_PLANES * tactical + EARLIER_PLANES * (history - 1)
 
 
 def history_of(num_planes: int) -> int:
@@ -85,18 +91,42 @@ def history_of(num_planes: int) -> int:
     Raises NetworkError for a number of planes that no H gives.
     """
     history, rest = divmod(num_planes - NUM_PLANES, EARLIER_PLANES)
-    if rest or not 0 <= history < MOST_POSITIONS:
+    if rest not in (0, TACTICAL_PLANES) or not 0 <= history < MOST_POSITIONS:
         raise NetworkError(
-            f"{num_planes} input planes: vecchess makes {NUM_PLANES}, and {EARLIER_PLANES} more "
-            f"for each of up to {MOST_POSITIONS - 1} earlier positions"
+            f"{num_planes} input planes: vecchess makes {NUM_PLANES}, {TACTICAL_PLANES} more with "
+            f"tactics, and {EARLIER_PLANES} more for each of up to {MOST_POSITIONS - 1} earlier "
+            "positions"
         )
     return history + 1
+
+
+def has_tactics(num_planes: int) -> bool:
+    """Whether a network with so many input planes, one that ``history_of`` takes, sees tactics."""
+    return (num_planes - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES
 
 
 @inline
 def history_length(num_planes: Any) -> Any:
     """``history_of`` for kernels, ``int64``, without a check."""
     return np.int64((num_planes - NUM_PLANES) // EARLIER_PLANES + 1)
+
+
+@inline
+def write_inputs(
+    tables: Any, position: Any, past: Any, repetitions: Any, in_check: Any, num_planes: Any,
+    planes: Any,
+) -> None:  # fmt: skip
+    """Write the ``uint64[num_planes]`` that a network sees at the address ``planes``.
+
+    ``past``: address of the positions before, see ``history.py``; it is not read where the network
+    sees none.
+    """
+    write_planes(position, repetitions, in_check, planes)
+    behind = planes + 8 * NUM_PLANES
+    if (num_planes - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES:
+        write_tactics(tables, position, behind)
+        behind += 8 * TACTICAL_PLANES
+    _write_past(position, past, history_length(num_planes), behind)
 
 
 @inline
@@ -122,11 +152,8 @@ def write_planes(position: Any, repetitions: Any, in_check: Any, planes: Any) ->
 
 
 @inline
-def write_past_planes(position: Any, past: Any, history: Any, planes: Any) -> None:
-    """Write the planes of the ``history`` - 1 positions before ``position``, which follow its own.
-
-    ``past``: address of the positions, see ``history.py``; ``planes``: of the newest one's planes.
-    """
+def _write_past(position: Any, past: Any, history: Any, planes: Any) -> None:
+    """Write the planes of the ``history`` - 1 positions before ``position``."""
     for plies in range(1, history):
         earlier = earlier_position(position, past, plies)
         own, pawns, knights = load(earlier, OWN), load(earlier, PAWNS), load(earlier, KNIGHTS)
@@ -136,7 +163,7 @@ def write_past_planes(position: Any, past: Any, history: Any, planes: Any) -> No
             own = bswap((pawns | knights | diagonal | orthogonal | kings) & ~own)
             pawns, knights, kings = bswap(pawns), bswap(knights), bswap(kings)
             diagonal, orthogonal = bswap(diagonal), bswap(orthogonal)
-        first = planes + 8 * (NUM_PLANES + EARLIER_PLANES * (plies - 1))
+        first = planes + 8 * EARLIER_PLANES * (plies - 1)
         _men(first, own, pawns, knights, diagonal, orthogonal, kings)
 
 
@@ -170,30 +197,36 @@ def _both(planes: Any, kind: Any, men: Any, own: Any) -> None:
 
 
 @kernel
-def _encode(positions, num_positions, repetitions, checks, past, planes):  # type: ignore[no-untyped-def]
-    history = history_length(planes.shape[1])
+def _encode(tables, positions, num_positions, repetitions, checks, past, planes):  # type: ignore[no-untyped-def]
+    num_planes = planes.shape[1]
     for index in range(num_positions):
         position = positions + index * 64
-        row = np.int64(planes.ctypes.data) + index * 8 * planes.shape[1]
-        write_planes(position, repetitions[index], checks[index], row)
-        write_past_planes(position, past + index * PAST_BYTES, history, row)
+        row = np.int64(planes.ctypes.data) + index * 8 * num_planes
+        before, seen = past + index * PAST_BYTES, repetitions[index]
+        write_inputs(tables, position, before, seen, checks[index], num_planes, row)
 
 
 def encode_planes(
-    positions: Positions, repetitions: ArrayLike = 0, past: Pasts | None = None, history: int = 1
+    positions: Positions,
+    repetitions: ArrayLike = 0,
+    past: Pasts | None = None,
+    num_planes: int = NUM_PLANES,
 ) -> NDArray[np.uint64]:
     """Input planes of positions, ``uint64[B, 8] -> uint64[B, P]``, mover's view.
 
     ``repetitions``: earlier occurrences of each position in its game, ``int[B]`` or one for all.
-    ``past``: ``uint64[B, 8, 8]`` the positions before (``history.py``), None for none; ``history``:
-    H, the newest included. Bit ``s`` of a plane is square ``s``. Raises ValueError for wrong shapes
-    and for a history outside 1 .. 8.
+    ``past``: ``uint64[B, 8, 8]`` the positions before (``history.py``), None for none;
+    ``num_planes``: P. Bit ``s`` of a plane is square ``s``. Raises ValueError for wrong shapes, and
+    NetworkError for a P that vecchess does not make.
     """
     positions = checked(positions)
     num = len(positions)
     seen = np.ascontiguousarray(np.broadcast_to(np.asarray(repetitions, np.int64), (num,)))
-    planes = np.empty((num, num_planes(history)), dtype=np.uint64)
-    before = no_past(num if history > 1 else 0) if past is None else checked_past(past, num)
+    planes = np.empty((num, num_planes), dtype=np.uint64)
+    before = no_past(num if history_of(num_planes) > 1 else 0)
+    if past is not None:
+        before = checked_past(past, num)
     checks = in_check(positions)
-    _encode(positions.ctypes.data, num, seen, checks, before.ctypes.data, planes)
+    tables, places = lookup.address(), (positions.ctypes.data, before.ctypes.data)
+    _encode(tables, places[0], num, seen, checks, places[1], planes)
     return planes

@@ -9,7 +9,7 @@ from vecchess.chess.chess960 import start_positions
 from vecchess.chess.history import PAST_BYTES, Pasts, no_past, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
-from vecchess.chess.planes import encode_planes
+from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.chess.position import Positions, checked
 from vecchess.chess.rules import (
     KEY_HISTORY,
@@ -96,7 +96,7 @@ def random_games(num: int, seed: int) -> tuple[Positions, Pasts]:
     return np.concatenate(sampled), np.concatenate(pasts)
 
 
-def random_planes(num: int, seed: int, history: int = 1) -> NDArray[np.uint64]:
-    """``uint64[num, P]``: planes of random games, for a network that sees ``history`` positions."""
+def random_planes(num: int, seed: int, num_planes: int = NUM_PLANES) -> NDArray[np.uint64]:
+    """``uint64[num, P]``: P = ``num_planes`` input planes of positions of random games."""
     positions, past = random_games(num, seed)
-    return encode_planes(positions, past=past, history=history)
+    return encode_planes(positions, past=past, num_planes=num_planes)

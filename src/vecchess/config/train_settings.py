@@ -95,6 +95,9 @@ class TrainConfig(PlayConfig):
     history: Annotated[Annotated[int, Field(ge=1, le=8)] | None, OnResume.FIXED] = None
     """Positions of the game that a new network sees, the newest included. Without it the number in
     its file of sizes, 1 for a preset."""
+    tactical: Annotated[bool | None, OnResume.FIXED] = None
+    """A new network sees tactical planes: attacks, pins, checks, men that hang. Without it as its
+    file of sizes says; a preset sees none."""
     init_from: Annotated[Path | None, OnResume.FIXED] = None
     """Network file whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 6

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
@@ -78,8 +77,8 @@ def calibrate(
     device = parse_gpus(config.gpus)[0]
     see_only(device)
     records = _games(config, device, plan, console)
-    history = history_of(network.config.num_planes)
-    sample = replay_positions(records, _sample(records, plan.positions), history)
+    num_planes = network.config.num_planes
+    sample = replay_positions(records, _sample(records, plan.positions), num_planes)
     games = np.unique(sample.game, return_inverse=True)[1]
     if games.max(initial=0) < 1:
         raise ConfigError("calibration needs two games or more in which a network was asked")

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.planes import history_of
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
@@ -85,7 +84,7 @@ def check_parity(
     Each position is from a random game of its own, with the positions before it. Raises
     NetworkError where onnxruntime refuses the file.
     """
-    requests = random_requests(num_positions, seed, history_of(net.config.num_planes))
+    requests = random_requests(num_positions, seed, net.config.num_planes)
     _ask_reference(net, requests, num_steps)
     session = open_session(model)
     numbers = different = 0

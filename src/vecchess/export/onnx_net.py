@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from vecchess import __version__
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import has_tactics, history_of
 from vecchess.errors import ConfigError
 from vecchess.export.onnx_layers import OnnxLayers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
@@ -145,5 +145,6 @@ def _metadata(net: IntegerNet, steps: int) -> dict[str, str]:
         "input_rate": config.input_rate,
         "num_planes": config.num_planes,
         "history": history_of(config.num_planes),
+        "tactical": has_tactics(config.num_planes),
     }
     return {f"vecchess.{name}": str(value) for name, value in facts.items()}

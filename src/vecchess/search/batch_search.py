@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.history import Pasts, checked_past, no_past
-from vecchess.chess.planes import num_planes
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, position_keys
 from vecchess.chess.rules import KEY_HISTORY, Termination, terminations
 from vecchess.config import TreeConfig
@@ -68,15 +68,15 @@ class BatchSearch:
         seed: int = 0,
         lanes: int = 1,
         tablebase: Tablebase | None = None,
-        history: int = 1,
+        num_planes: int = NUM_PLANES,
     ) -> None:
         """G = ``num_trees``; each may have ``lanes`` simulations in flight.
 
-        ``history``: positions that the network of ``backend`` sees. Raises ConfigError where
+        ``num_planes``: input planes of the network of ``backend``. Raises ConfigError where
         memory is short.
         """
         self.config = config
-        self.requests = Requests.empty(num_trees * lanes, num_planes(history))
+        self.requests = Requests.empty(num_trees * lanes, num_planes)
         self.engine = SlotEngine(backend, self.requests)
         self.cache = EvaluationCache(config.cache_mb) if config.cache_mb else None
         self._positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.history import no_past, push_positions
 from vecchess.chess.make import make
-from vecchess.chess.planes import num_planes
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.config import TreeConfig
@@ -57,15 +57,15 @@ class GameSearch:
         lanes: int,
         cache: EvaluationCache | None = None,
         tablebase: Tablebase | None = None,
-        history: int = 1,
+        num_planes: int = NUM_PLANES,
         seed: int = 0,
     ) -> None:
-        """lanes: most simulations in flight. history: positions that the network sees.
+        """lanes: most simulations in flight. num_planes: the network's input planes.
 
         Raises ConfigError where memory is short.
         """
         self.most_lanes = lanes
-        self.requests = Requests.empty(lanes, num_planes(history))
+        self.requests = Requests.empty(lanes, num_planes)
         self.engine = SlotEngine(backend, self.requests)
         self.tablebase_hits = 0
         """Positions answered by the tablebase since the search began."""

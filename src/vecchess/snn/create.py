@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from vecchess.chess.history import MOST_POSITIONS
-from vecchess.chess.planes import history_of, num_planes
+from vecchess.chess.planes import has_tactics, history_of, num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
 from vecchess.errors import ConfigError, VecchessError
@@ -24,20 +24,21 @@ def is_recipe(name: str) -> bool:
     return name in PRESETS or Path(name).suffix == SIZES_SUFFIX
 
 
-def create_network(name: str, seed: int, history: int | None = None) -> IntegerNet:
+def create_network(
+    name: str, seed: int, history: int | None = None, tactical: bool | None = None
+) -> IntegerNet:
     """A network of the preset, or of the sizes in the TOML file, ``name``.
 
-    ``history``: number of positions in its input, None for the file's value, else 1. The same bits
-    for the same seed on every machine. Raises ConfigError for a name that is neither, and for
-    invalid sizes.
+    ``history`` and ``tactical`` as for ``sizes_of``. The same bits for the same seed on every
+    machine. Raises ConfigError for a name that is neither, and for invalid sizes.
     """
-    return create_sized(sizes_of(name, history), seed)
+    return create_sized(sizes_of(name, history, tactical), seed)
 
 
 def create_sized(config: NetConfig, seed: int) -> IntegerNet:
     """A network of the given sizes; NetworkError for input planes that vecchess does not make."""
-    history = history_of(config.num_planes)
-    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, history)
+    history_of(config.num_planes)  # refuses others
+    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, config.num_planes)
     return new_network(config, seed=seed, calibration_planes=planes)
 
 
@@ -54,18 +55,19 @@ def twin_sizes(config: NetConfig) -> NetConfig:
     return NetConfig(**config.model_dump() | twin)
 
 
-def sizes_of(name: str, history: int | None = None) -> NetConfig:
+def sizes_of(name: str, history: int | None = None, tactical: bool | None = None) -> NetConfig:
     """The sizes that a preset or a TOML file stands for, with vecchess's input planes.
 
-    ``history``: number of positions in the input, also a key of the file; 1 where neither gives it.
-    Raises ConfigError for invalid sizes, and where the argument contradicts the file.
+    ``history``: number of positions in the input; ``tactical``: whether it has tactical planes.
+    Both are also keys of the file; 1 and False where neither gives them. Raises ConfigError for
+    invalid sizes, and where an argument contradicts the file.
     """
     if Path(name).suffix != SIZES_SUFFIX:
-        return preset(name, num_planes(history or 1))
+        return preset(name, num_planes(history or 1, bool(tactical)))
     file = Path(name)
     sizes = {"preset": file.stem} | read_toml(file)
     try:
-        return _sizes_in(sizes, history)
+        return _sizes_in(sizes, history, tactical)
     except VecchessError as error:
         raise ConfigError(f"{file}: {error}") from None
 
@@ -74,19 +76,24 @@ class _InputSettings(BaseModel):
     """Keys of a file of sizes besides the fields of ``NetConfig``."""
 
     history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None
+    tactical: bool | None = None
 
 
-def _sizes_in(sizes: dict[str, Any], history: int | None) -> NetConfig:
-    own = build(_InputSettings, {"history": sizes.pop("history", None)}).history
-    planes = num_planes(own or history or 1)
+def _sizes_in(sizes: dict[str, Any], history: int | None, tactical: bool | None) -> NetConfig:
+    given = {name: sizes.pop(name, None) for name in _InputSettings.model_fields}
+    own = build(_InputSettings, given)
+    planes = num_planes(own.history or history or 1, bool(own.tactical or tactical))
     config = build(NetConfig, {"num_planes": planes} | sizes)
-    require_history(config, own)
-    require_history(config, history)
+    require_inputs(config, own.history, own.tactical)
+    require_inputs(config, history, tactical)
     return config
 
 
-def require_history(config: NetConfig, history: int | None) -> None:
-    """Raise ConfigError where ``history`` positions are asked for and the network sees others."""
+def require_inputs(config: NetConfig, history: int | None, tactical: bool | None) -> None:
+    """Raise ConfigError where the network sees another number of positions than ``history``, or
+    tactical planes against ``tactical``; None: any will do."""
     found = history_of(config.num_planes)
     if history is not None and history != found:
         raise ConfigError(f"the network sees a history of {found} positions, not {history}")
+    if tactical is not None and tactical != has_tactics(config.num_planes):
+        raise ConfigError(f"the network sees {'no ' * tactical}tactical planes")

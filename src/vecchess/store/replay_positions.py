@@ -22,7 +22,7 @@ from vecchess.chess.game_cursor import (
     write_question,
 )
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.planes import history_length, num_planes
+from vecchess.chess.planes import NUM_PLANES, history_length
 from vecchess.chess.position import Positions, colour_of, copy_position
 from vecchess.chess.rules import push_key
 from vecchess.errors import DataError
@@ -66,14 +66,14 @@ class ReplayedMoves:
 
 
 def replay_positions(
-    records: GameRecords, plies: NDArray[np.int64], history: int = 1
+    records: GameRecords, plies: NDArray[np.int64], planes: int = NUM_PLANES
 ) -> ReplayedPositions:
     """The positions before ``plies``: int64[B], indices into the ply columns, ascending.
 
-    ``history``: positions that the network sees, 1 to 8. Raises DataError where a recorded move on
+    ``planes``: the network's input planes. Raises DataError where a recorded move on
     the way is not legal.
     """
-    requests = Requests.empty(len(plies), num_planes(history))
+    requests = Requests.empty(len(plies), planes)
     plies = np.ascontiguousarray(plies, np.int64)
     played = np.zeros(len(plies), np.int64)
     is_black = np.zeros(len(plies), np.bool_)
@@ -136,7 +136,7 @@ def _write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # 
                 row_legal = np.int64(legal.ctypes.data) + row * LEGAL_BYTES
                 repetitions = push_key(cursor[0], cursor[1])
                 write_question(
-                    tables, cursor, generated, repetitions, history, (row_planes, row_legal)
+                    tables, cursor, generated, repetitions, planes.shape[1], (row_planes, row_legal)
                 )
                 num_legal[row] = count
                 played[row] = index

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import has_tactics, history_of
 from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, VecchessError
-from vecchess.snn.create import create_sized, is_recipe, require_history, sizes_of
+from vecchess.snn.create import create_sized, is_recipe, require_inputs, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, missing_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
@@ -56,8 +56,7 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         net = SpikingNet(sizes, config.surrogate)
-    history = history_of(sizes.num_planes)
-    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, history)
+    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, sizes.num_planes)
     net.train()
     net(unpack_bitboards(torch.from_numpy(planes.view(np.int64))))
     net.absorb_statistics(lambda tensors: None, momentum=1.0)
@@ -65,17 +64,19 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
 
 
 def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
-    """Sizes of a new network; without a setting its history is that of ``given``."""
-    if config.history is None and given is not None:
-        return sizes_of(config.net, history_of(given.num_planes))
-    return sizes_of(config.net, config.history)
+    """Sizes of a new network; without settings its input planes are those of ``given``."""
+    history, tactical = config.history, config.tactical
+    if given is not None:
+        history = history_of(given.num_planes) if history is None else history
+        tactical = has_tactics(given.num_planes) if tactical is None else tactical
+    return sizes_of(config.net, history, tactical)
 
 
 def _existing_sizes(config: TrainConfig) -> NetConfig:
-    """Sizes of the network file ``config.net``, history included."""
+    """Sizes of the network file ``config.net``, input planes included."""
     sizes = _load(Path(config.net)).config
     try:
-        require_history(sizes, config.history)
+        require_inputs(sizes, config.history, config.tactical)
     except VecchessError as error:
         raise ConfigError(f"{config.net}: {error}") from None
     return sizes
@@ -90,8 +91,8 @@ def _load(file: Path) -> IntegerNet:
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:
     if wanted.num_planes != found.num_planes:
         raise ConfigError(
-            f"{file} holds a network that sees a history of {history_of(found.num_planes)} "
-            f"positions, --net and --history ask for {history_of(wanted.num_planes)}"
+            f"{file} holds a network that sees {_inputs(found)}, --net, --history and --tactical "
+            f"ask for {_inputs(wanted)}"
         )
     names = {"preset", "time_steps"}  # no weight belongs to a time step
     if wanted.model_dump(exclude=names) != found.model_dump(exclude=names):
@@ -99,3 +100,8 @@ def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> Non
             f"{file} holds a network of other sizes ({found.preset}: {found.blocks} blocks of "
             f"{found.channels}) than --net ({wanted.preset}: {wanted.blocks} of {wanted.channels})"
         )
+
+
+def _inputs(sizes: NetConfig) -> str:
+    tactics = " and tactical planes" * has_tactics(sizes.num_planes)
+    return f"a history of {history_of(sizes.num_planes)} positions{tactics}"

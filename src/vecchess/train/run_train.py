@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 
 from vecchess.arena.ratings.sprt import Sprt
-from vecchess.chess.planes import history_of
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import Device, parse_gpus
@@ -121,8 +120,8 @@ def train_rank(
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
         _check(config, devices, ranks.world_size)
-    history = history_of(first_sizes(config).num_planes)
-    buffers = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, history=history)
+    planes = first_sizes(config).num_planes
+    buffers = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, planes=planes)
     console = _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings

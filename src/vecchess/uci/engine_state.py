@@ -139,7 +139,7 @@ class EngineState:
             limits = TreeLimits.of_memory((config.hash_mb - _cache_mb(config.hash_mb)) * MEGABYTE)
             self._session = GameSearch(
                 tree, limits, self._evaluator.backend, _lanes(config), self._cache, self._tables,
-                self._evaluator.history, config.seed,
+                self._evaluator.num_planes, config.seed,
             )  # fmt: skip
             self._session_key = key
         return self._session

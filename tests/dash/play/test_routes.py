@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from tests.dash.play.site import play_app, served, tiny_network
 from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import SpikeTracer
+from vecchess.chess.planes import num_planes
 from vecchess.dash.play.helper_pool import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES
 from vecchess.dash.play.service import MOST_REQUESTS, PlayService
@@ -207,7 +208,7 @@ def test_an_analysis_tells_lines_and_then_that_it_is_done(table: Table) -> None:
 @pytest.mark.parametrize("moves", [["e2e4"], ["e2e4", "e7e5", "g1f3"], ["e2e4", "e7e5"]])
 def test_spikes_are_the_networks_own(table: Table, moves: list[str]) -> None:
     net = load_net(table.nets["run/lif"])
-    expected = SpikeTracer(net).look(request_at(position_reached(STARTPOS, moves), 1))
+    expected = SpikeTracer(net).look(request_at(position_reached(STARTPOS, moves), num_planes()))
     seen = table.ask("/spikes", network="run/lif", moves=moves).json()
     assert (seen["steps"], seen["time_steps"], seen["line"]) == (expected.steps, 4, "")
     black = len(moves) % 2 == 1

@@ -16,6 +16,7 @@ from tests.inference.requests import answer, ask, same
 from tests.selfplay.playing import play
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.chess.planes import NUM_PLANES as CHESS_PLANES
+from vecchess.chess.planes import num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, NetworkError
@@ -136,9 +137,9 @@ def test_self_play_makes_the_same_games() -> None:
 
 
 def test_eight_positions_of_a_game() -> None:
-    planes = random_planes(16, 1, 8)
+    planes = random_planes(16, 1, num_planes(8))
     net = new_network(CHESS.model_copy(update={"num_planes": 109}), 1, planes)
-    _check(net, ExitRule(), requests=random_requests(3, 2, 8))
+    _check(net, ExitRule(), requests=random_requests(3, 2, num_planes(8)))
 
 
 def test_a_step_without_occupied_slots_changes_nothing() -> None:

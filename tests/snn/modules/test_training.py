@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.chess.planes import num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError
 from vecchess.shapes import NUM_ACTIONS
@@ -27,11 +28,13 @@ EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, WIDE, TWIN, PLAIN, RATE_
 
 def _calibration(config: NetConfig) -> np.ndarray:
     """Planes of 16 positions to fit a network of ``config`` to."""
-    return random_planes(16, 1, 8) if config is EIGHT else random_positions(16, 1)[0]
+    return random_planes(16, 1, num_planes(8)) if config is EIGHT else random_positions(16, 1)[0]
 
 
 def _bitboards(config: NetConfig, count: int = 9) -> np.ndarray:
-    planes = random_planes(count, 1, 8) if config is EIGHT else random_positions(count, 1)[0]
+    planes = (
+        random_planes(count, 1, num_planes(8)) if config is EIGHT else random_positions(count, 1)[0]
+    )
     return (
         coded_steps(planes, config.time_steps, config.input_rate)
         if config.is_rate_coded

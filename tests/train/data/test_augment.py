@@ -7,7 +7,7 @@ from tests.train.games import games
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_board, to_board
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import encode_planes
+from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.chess.sample import random_positions
 from vecchess.train.data.augment import mirror, mirrored_actions
 from vecchess.train.data.collate import make_samples
@@ -64,7 +64,7 @@ def test_rows_are_decided_one_by_one() -> None:
 
 def test_earlier_positions_are_mirrored_with_the_newest() -> None:
     records = games(6)
-    rows = make_samples(records, np.arange(len(records.action)), history=3)
+    rows = make_samples(records, np.arange(len(records.action)), planes=num_planes(3))
     planes, num_newest = rows.planes.copy(), 25
     mirror(rows.planes, rows.legal, rows.num_legal, 9, 4)
     is_mirrored = (rows.planes[:, :num_newest] != planes[:, :num_newest]).any(axis=1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.train.games import advantages, games, searched
+from vecchess.chess.planes import num_planes
 from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
@@ -19,11 +20,11 @@ def records(request) -> GameRecords:
     return searched(games(chess960=request.param))
 
 
-@pytest.mark.parametrize("history", [1, 4, 8])
-def test_samples_are_those_of_a_replay(records, history: int) -> None:
+@pytest.mark.parametrize("planes", [num_planes(1), num_planes(4, tactical=True), num_planes(8)])
+def test_samples_are_those_of_a_replay(records, planes: int) -> None:
     plies = np.random.default_rng(0).permutation(len(records.action))
-    rows = make_samples(records, plies, 0.7, history)
-    every = replay_positions(records, np.arange(len(plies)), history)
+    rows = make_samples(records, plies, 0.7, planes)
+    every = replay_positions(records, np.arange(len(plies)), planes)
     assert np.array_equal(rows.planes, every.requests.planes[plies])
     assert np.array_equal(rows.legal, every.requests.legal[plies])
     assert np.array_equal(rows.num_legal, every.requests.num_legal[plies])

@@ -15,6 +15,7 @@ import torch
 
 from tests.train.data.odd_shards import DeadShards, SlowShards
 from tests.train.games import games, searched, specs
+from vecchess.chess.planes import num_planes
 from vecchess.errors import DataError, WorkerDied
 from vecchess.selfplay.supervisor.worker_process import UNATTENDED_S
 from vecchess.store.records import GameRecords
@@ -86,13 +87,15 @@ def test_reference_games_are_spread_evenly(folder) -> None:
 def test_batches_hold_as_many_positions_as_the_network_sees(folder, records) -> None:
     spec = specs(1, mirror=False)[0]
     with (
-        LoaderPool(GivenShards([folder]), SharedBuffers(32, 1, history=4)) as four,
+        LoaderPool(GivenShards([folder]), SharedBuffers(32, 1, planes=num_planes(4))) as four,
         LoaderPool(GivenShards([folder]), SharedBuffers(32)) as one,
     ):
         (seen,), (newest,) = four.batches([spec]), one.batches([spec])
     assert seen.planes.shape == (32, 61)
     assert torch.equal(seen.planes[:, :25], newest.planes)
-    every = make_samples(records, np.arange(len(records.action)), history=4).planes.view(np.int64)
+    every = make_samples(records, np.arange(len(records.action)), planes=num_planes(4)).planes.view(
+        np.int64
+    )
     known = {row.tobytes() for row in every}
     assert all(row.tobytes() in known for row in seen.planes.numpy())
     assert seen.planes[:, 25:].any(dim=1).all()

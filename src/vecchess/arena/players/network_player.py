@@ -7,7 +7,7 @@ from vecchess.arena.game_batch import repetitions
 from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, random_words
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import encode_planes, num_planes
+from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
@@ -34,18 +34,17 @@ class PolicyPlayer(Player):
         seed: int = 0,
         temperature: float = 0.0,
         name: str = "",
-        history: int = 1,
+        num_planes: int = NUM_PLANES,
     ) -> None:
         """For up to ``max_games`` games at a time. temperature 0: the best move.
 
-        history: positions that the network of ``backend`` sees.
+        num_planes: input planes of the network of ``backend``.
         """
         self.name = name
         self.max_games: int = max_games
         self._seed = seed
         self._temperature = temperature
-        self._history = history
-        self._requests = Requests.empty(max_games, num_planes(history))
+        self._requests = Requests.empty(max_games, num_planes)
         self._engine = SlotEngine(backend, self._requests)
         self._moves = np.zeros((max_games, MAX_MOVES), np.uint16)
         self._words = np.zeros(max_games, np.uint64)
@@ -64,7 +63,9 @@ class PolicyPlayer(Player):
         actions = np.zeros(moves.shape, np.uint16)
         actions[is_legal] = moves_to_actions(moves[is_legal])
         past = requests.past
-        questions.planes[slots] = encode_planes(requests.positions, seen, past, self._history)
+        questions.planes[slots] = encode_planes(
+            requests.positions, seen, past, questions.planes.shape[1]
+        )
         questions.legal[slots] = actions
         questions.num_legal[slots] = counts
         self._moves[slots] = moves
@@ -121,7 +122,7 @@ class SearchPlayer(Player):
         temperature: float = 0.0,
         explore: bool = False,
         name: str = "",
-        history: int = 1,
+        num_planes: int = NUM_PLANES,
     ) -> None:
         """For up to ``max_games`` games at a time.
 
@@ -134,7 +135,9 @@ class SearchPlayer(Player):
         self.simulations = 0
         """Of all searches so far."""
         tablebase = Tablebase(config.syzygy) if config.syzygy else None
-        self.search = BatchSearch(config, backend, max_games, tablebase=tablebase, history=history)
+        self.search = BatchSearch(
+            config, backend, max_games, tablebase=tablebase, num_planes=num_planes
+        )
         self._positions = np.zeros((max_games, POSITION_WORDS), np.uint64)
         self._seed = seed
         self._temperature = temperature

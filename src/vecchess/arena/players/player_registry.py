@@ -27,7 +27,7 @@ from vecchess.arena.players.network_player import COLDEST, PolicyPlayer, SearchP
 from vecchess.arena.players.simple import MINIMAX, GreedyPlayer, MinimaxPlayer, RandomPlayer
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.arena.players.uci_player import UciPlayer
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig, build
 from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
@@ -155,9 +155,9 @@ def _open_net(
     net: str, given: dict[str, str], seed: int, resources: PlayerResources, name: str
 ) -> Player:
     options, tree = _read(given)
-    backend, history = _backend(net, options, seed, resources)
+    backend, num_planes = _backend(net, options, seed, resources)
     common: dict[str, Any] = {"max_games": resources.max_games, "seed": seed, "name": name}
-    common |= {"temperature": options.temperature, "history": history}
+    common |= {"temperature": options.temperature, "num_planes": num_planes}
     if tree.search == "none":
         return PolicyPlayer(backend, **common)
     explore = tree.search == "gumbel" and options.temperature >= COLDEST
@@ -186,8 +186,8 @@ def _tree(given: dict[str, str]) -> TreeConfig:
 def _backend(
     net: str, options: NetOptions, seed: int, resources: PlayerResources
 ) -> tuple[Backend, int]:
-    """The backend that computes ``net``, and how many positions it sees; a new network has weights
-    from the seed."""
+    """The backend that computes ``net``, and the number of its input planes; a new network has
+    weights from the seed."""
     is_cpu = resources.device == CPU
     slots = min(resources.max_games, SLOTS) if is_cpu else resources.max_games
     share = Share(slots, resources.max_games, movers=1, threads=resources.threads)
@@ -195,11 +195,11 @@ def _backend(
         SelfplayConfig, {"net": net, "backend": resources.backend, "exits": options.exits}
     )
     if net in BUILT_IN_NETS:
-        return open_network(config, None, net, CPU, share)[0], 1
+        return open_network(config, None, net, CPU, share)[0], NUM_PLANES
     see_only(resources.device)
     network = _with_steps(load_or_create(net, seed), options.T)
     backend, _ = open_network(config, network, net, resources.device, share)
-    return backend, history_of(network.config.num_planes)
+    return backend, network.config.num_planes
 
 
 def _with_steps(network: IntegerNet, steps: int | None) -> IntegerNet:

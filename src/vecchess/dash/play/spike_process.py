@@ -20,7 +20,7 @@ import torch
 
 from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import LayerSpikes, SpikeTrace, SpikeTracer
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.uci_moves import action_to_chess_move
 from vecchess.dash.play.play_game import read_game
 from vecchess.errors import VecchessError
@@ -36,7 +36,7 @@ DIGITS = 4
 def main() -> None:
     """Answer until stdin ends."""
     torch.set_num_threads(1)
-    request_at(position_reached(STARTPOS, ["e2e4"]), 1)  # compiles
+    request_at(position_reached(STARTPOS, ["e2e4"]), NUM_PLANES)  # compiles
     _send("ready")
     for line in sys.stdin.buffer:
         request = decode_message(line)
@@ -58,7 +58,7 @@ def observe(net: str, start: str, moves: list[str]) -> dict[str, Any]:
     game = read_game(start, moves)
     fen = game.start.shredder_fen(en_passant="fen")
     place = position_reached(fen, [move.uci() for move in game.moves])
-    question = request_at(place, history_of(num_planes))
+    question = request_at(place, num_planes)
     seen = observer.look(question)
     return {
         "neuron": neuron,

@@ -6,7 +6,7 @@ import numpy as np
 
 from vecchess.chess.bitboards.bits import load, store
 from vecchess.chess.history import PAST_BYTES, copy_past, earlier_position, mix_past, push_position
-from vecchess.chess.planes import clock_level, write_past_planes, write_planes
+from vecchess.chess.planes import clock_level, write_inputs
 from vecchess.chess.position import board_hash, clock_of, copy_position
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.jit import inline
@@ -39,9 +39,9 @@ def write_request_planes(
     forest: Any, row: Any, board: Any, repetitions: Any, in_check: Any
 ) -> None:
     """Write the planes of a request row."""
+    num_planes, past = forest.row_bytes // 8, forest.path_past
     planes = planes_of(forest, row)
-    write_planes(board, repetitions, in_check, planes)
-    write_past_planes(board, forest.path_past, forest.seen, planes)
+    write_inputs(forest.tables, board, past, repetitions, in_check, num_planes, planes)
 
 
 @inline

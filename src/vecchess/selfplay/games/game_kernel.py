@@ -13,7 +13,6 @@ from vecchess.chess.game_cursor import write_question
 from vecchess.chess.history import PAST_BYTES, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.planes import history_length
 from vecchess.chess.position import colour_of, ply_of
 from vecchess.chess.rules import (
     KEY_HISTORY,
@@ -132,8 +131,7 @@ def write_request(tables: Any, games: Any, requests: Any, rules: Any, game: Any,
         planes = np.int64(requests.planes.ctypes.data) + game * 8 * num_planes
         legal = np.int64(requests.legal.ctypes.data) + game * LEGAL_BYTES
         cursor = (position, keys, past_of(games, game), moves_list)
-        history = history_length(num_planes)
-        write_question(tables, cursor, packed, repetitions, history, (planes, legal))
+        write_question(tables, cursor, packed, repetitions, num_planes, (planes, legal))
         requests.num_legal[game] = num_moves
     return code
 

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
+from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
 from vecchess.config.backend import is_factory
 from vecchess.errors import VecchessError
@@ -165,7 +165,7 @@ def _compile_backend(config: SelfplayConfig, net: str) -> None:
     network = None if net in BUILT_IN_NETS else load_net(Path(net))
     num_planes = NUM_PLANES if network is None else network.config.num_planes
     requests = Requests.empty(1, num_planes)
-    requests.planes[:] = encode_planes(start_positions(1), history=history_of(num_planes))
+    requests.planes[:] = encode_planes(start_positions(1), num_planes=num_planes)
     requests.num_legal[:] = 2
     engine = SlotEngine(open_network(config, network, net, CPU, _SHARE)[0], requests)
     engine.submit(np.zeros(1, np.int32))

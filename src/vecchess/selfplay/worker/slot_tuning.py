@@ -7,7 +7,6 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
-from vecchess.chess.planes import history_of
 from vecchess.config import SelfplayConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
@@ -90,8 +89,7 @@ def tune(
     require_playable(network, config.net)
 
     sizes = CPU_LADDER if device == CPU else GPU_LADDER
-    history = history_of(network.config.num_planes)
-    questions = random_requests(NUM_QUESTIONS, QUESTION_SEED, history)
+    questions = random_requests(NUM_QUESTIONS, QUESTION_SEED, network.config.num_planes)
     rungs = measure_counts(open_with, questions, sizes, limits, tell, _held(device))
     chosen = choose_count(rungs, limits)
     place = _place(config, network.config, device, share)

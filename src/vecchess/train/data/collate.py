@@ -20,7 +20,7 @@ from vecchess.chess.game_cursor import (
     write_question,
 )
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.planes import history_length
+from vecchess.chess.planes import NUM_PLANES, history_length
 from vecchess.chess.position import colour_of
 from vecchess.chess.rules import push_key
 from vecchess.jit import inline, kernel
@@ -68,16 +68,16 @@ def collate(
 
 
 def make_samples(
-    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0, history: int = 1
+    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0, planes: int = NUM_PLANES
 ) -> Samples[NDArray[Any]]:
     """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
 
-    ``trace`` is the lambda of ``returned``, ``history`` the positions that the network sees.
+    ``trace`` is the lambda of ``returned``, ``planes`` the number of input planes.
     Raises DataError where a recorded move is illegal or a target does not fit its position, in any
     game of ``records``.
     """
     block = ShardBlock.of(records, trace)
-    rows = empty_samples(len(plies), history)
+    rows = empty_samples(len(plies), planes)
     blocks = np.zeros(len(plies), np.int64)
     collate(address_table([block]), blocks, np.asarray(plies, np.int64), rows)
     return rows
@@ -134,8 +134,8 @@ def _write_inputs(
     count = np.int64(generated & 0xFFFF)
     listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
     inputs = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
-    history = history_length(planes.shape[1])
-    write_question(tables, cursor, generated, push_key(position, keys), history, (inputs, listed))
+    repetitions, rows = push_key(position, keys), (inputs, listed)
+    write_question(tables, cursor, generated, repetitions, planes.shape[1], rows)
     index_actions(listed, count, places)
     num_legal[row] = count
     played[row] = action_index(listed, count, places, load_u16(actions, ply))

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.planes import num_planes
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.errors import ConfigError
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
@@ -95,9 +95,8 @@ def samples_in(buffer: NDArray[np.uint8], num_rows: int, num_planes: int) -> Sam
     return Samples(**arrays)
 
 
-def empty_samples(num_rows: int, history: int = 1) -> Samples[NDArray[Any]]:
-    """Rows of zeros, for a network that sees ``history`` positions."""
-    planes = num_planes(history)
+def empty_samples(num_rows: int, planes: int = NUM_PLANES) -> Samples[NDArray[Any]]:
+    """Rows of zeros, with P = ``planes``."""
     return samples_in(np.zeros(num_rows * row_bytes(planes), np.uint8), num_rows, planes)
 
 
@@ -114,15 +113,19 @@ class SharedBuffers:
     """
 
     def __init__(
-        self, num_rows: int, num_workers: int = 0, prefetch: int = PREFETCH, history: int = 1
+        self,
+        num_rows: int,
+        num_workers: int = 0,
+        prefetch: int = PREFETCH,
+        planes: int = NUM_PLANES,
     ) -> None:
         """Buffers for ``num_workers`` loader processes; with 0, one for this process.
 
-        ``num_rows``: B of the largest batch; ``history``: positions that the network sees. Raises
+        ``num_rows``: B of the largest batch; ``planes``: P. Raises
         ConfigError where there is not enough memory.
         """
         self.num_rows = num_rows
-        self.num_planes = num_planes(history)
+        self.num_planes = planes
         self.num_workers = num_workers
         self.ahead = prefetch * num_workers
         """Batches under way besides the one in use."""
