@@ -96,7 +96,7 @@ def _by_net(positions: Positions, options: argparse.Namespace) -> Values:
     """float64[B]: win - loss of a PUCT search; repetitions and earlier positions are not known."""
     evaluator = open_evaluator(options.truth, len(positions), options.gpus)
     config = TreeConfig.model_validate({"search": "puct", "sims": options.sims})
-    search = BatchSearch(config, evaluator.backend, len(positions), history=evaluator.history)
+    search = BatchSearch(config, evaluator.backend, len(positions), num_planes=evaluator.num_planes)
     found = search.run(positions)
     return np.asarray((2 * found.win + found.draw) / UNIT - 1)
 

@@ -141,7 +141,7 @@ def expect_value(forest, root):  # type: ignore[no-untyped-def]
     """Value and draw that the improved policy expects at the root, float64 in 2**-24.
 
     A move without a visit counts as the mixed value. The mean of all simulations would also count
-    what the moves that were tried and dropped are worth: nobody would play them (decision 221).
+    what the moves that were tried and dropped are worth, which are not played (decision 221).
     """
     _, total = write_improved_policy(forest, root)
     weights, edges = forest.reals, forest.edges[root.first_edge]
