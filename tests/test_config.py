@@ -227,3 +227,8 @@ def test_defaults_follow_the_objective() -> None:
             {"data": ["games"]} if objective == "supervised" else {}
         )
         assert build(TrainConfig, values).trace == trace
+    temperatures = {"alphazero": "1.0,30:0.5", "ppo": "1.0"}
+    for objective, temperature in temperatures.items():
+        values = {"objective": objective, "game": {"max_plies": 100}}
+        assert build(TrainConfig, values).game.temperature == temperature
+        assert build(TrainConfig, {"game": {"temperature": "1"}}).game.temperature == "1"

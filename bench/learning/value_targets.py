@@ -43,7 +43,8 @@ TARGETS = [
 def main() -> None:
     """Draw positions, find their truth, compare."""
     options = _options()
-    records = read_games(options.games)
+    records = read_games(options.games).by_number()
+    records = records.take(np.arange(records.num_games)[-options.last :])
     plies = np.flatnonzero(has_evaluation(records))
     rng = np.random.default_rng(options.seed)
     plies = np.sort(rng.choice(plies, min(options.positions, len(plies)), replace=False))
@@ -107,6 +108,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--truth", required=True, help="an engine (with --nodes) or a network")
     parser.add_argument("--nodes", type=int, default=0)
     parser.add_argument("--sims", type=int, default=1600)
+    parser.add_argument("--last", type=int, default=0, help="newest games alone")
     parser.add_argument("--positions", type=int, default=1000)
     parser.add_argument("--gpus", default="cpu")
     parser.add_argument("--seed", type=int, default=0)

@@ -14,7 +14,10 @@ ON_POLICY = ("ppo", "reinforce")
 _ACTS: dict[str, Any] = {"fold_at": 0.0, "mirror": False, "optimiser": {"ema": 0.0}}
 """The network that learns is the one that acts."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
-    "alphazero": {"tree": {"search": "gumbel", "sims": 16}},
+    "alphazero": {
+        "tree": {"search": "gumbel", "sims": 16},
+        "game": {"temperature": "1.0,30:0.5"},  # later random moves drown the result
+    },
     "supervised": {"loss": {"root_value_share": 1.0}},
     "ppo": {"samples_per_position": 3.0, **_ACTS},
     "reinforce": {"samples_per_position": 1.0, **_ACTS},
@@ -37,7 +40,7 @@ class LossConfig(Settings):
     root_value_share: Annotated[float, Field(ge=0, le=1)] = 0.25
     """Share of the position's recorded win/draw/loss in the value target; the rest is what followed
     in the game, up to a random move, see ``td_lambda`` (alphazero, supervised)."""
-    td_lambda: Annotated[float, Field(ge=0, le=1)] = 1.0
+    td_lambda: Annotated[float, Field(ge=0, le=1)] = 0.99
     """Lambda of what followed: 1 takes the game's result, 0 the next recorded value, TD(lambda)
     (alphazero, supervised)."""
     entropy_bonus: Annotated[float, Field(ge=0, le=10)] = 0.01
