@@ -80,6 +80,20 @@ def test_kernels_do_what_torch_does() -> None:
         assert (ours - theirs).norm() <= 1e-5 * theirs.norm()
 
 
+@BOTH_WAYS
+@pytest.mark.parametrize("is_same", [False, True])
+def test_shortcut_is_added(compiled: bool, is_same: bool) -> None:
+    norm, currents = _norm(), _currents(40)
+    shortcut = torch.randn(1 if is_same else 2, *currents.shape[1:], requires_grad=True)
+    added = shortcut.expand(currents.shape)
+    found = norm(currents, compiled, added)
+    assert torch.equal(found, norm(currents, compiled) + added)
+    upstream = torch.randn_like(found)
+    found.backward(upstream)
+    expected = upstream.sum(0, keepdim=True) if is_same else upstream
+    assert torch.equal(shortcut.grad, expected)
+
+
 def test_sums_over_ranks_move_the_statistics_as_one_rank_would() -> None:
     currents = _currents(64)
     alone, ranks = _norm(), [_norm(), _norm()]

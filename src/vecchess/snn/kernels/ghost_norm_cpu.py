@@ -40,47 +40,66 @@ def _to_squares(channel: Any, row: Any) -> None:
             row[at + c] = channel[c]
 
 
+@inline
+def _moments(values: Any, first: Any, last: Any, rows: Any, mean: Any, variance: Any) -> None:
+    """Mean and variance of boards first..last of ``values: float32[T, B, N]``, float64[C] each.
+
+    In one pass, of differences from the first board's mean, so that their squares cancel little.
+    """
+    size, channels = values.shape[2], mean.shape[0]
+    count = values.shape[0] * (last - first) * (size // channels)
+    total, squares, centre = rows[0], rows[1], rows[2]
+    _over_squares(values[0, first], mean)
+    for c in range(channels):
+        mean[c] = mean[c] * channels / size
+    _to_squares(mean, centre)
+    _fill(total, _ZERO)
+    _fill(squares, _ZERO)
+    for t in range(values.shape[0]):
+        for b in range(first, last):
+            for i in range(size):
+                apart = values[t, b, i] - centre[i]
+                total[i] += apart
+                squares[i] += apart * apart
+    _over_squares(squares, variance)
+    _over_squares(total, mean)
+    for c in range(channels):
+        moved = mean[c] / count
+        mean[c] = centre[c] + moved
+        variance[c] = max(variance[c] / count - moved * moved, 0.0)
+
+
 @kernel
 def normalise_groups(  # type: ignore[no-untyped-def]
-    values, gain, bias, eps, group, begin, end, rows, mean, variance, out
+    values, shortcut, gain, bias, eps, group, begin, end, rows, mean, variance, out
 ):
     """Groups begin..end of ``group`` boards each (the last may have fewer).
 
-    values, out: float32[T, B, N]; gain, bias: float64[C]; rows: float32[groups, 3, N], to work in;
-    mean, variance: float64[groups, C], written.
+    values, out: float32[T, B, N]; shortcut: float32[T, B, N], added to the result, or [1, B, N] for
+    the same at every step, or [0, B, N] for none; gain, bias: float64[C]; rows: float32[groups, 3,
+    N], to work in; mean, variance: float64[groups, C], written.
     """
     num_steps, num_boards, size = values.shape
     channels = gain.shape[0]
     for g in range(begin, end):
         first, last = g * group, min((g + 1) * group, num_boards)
-        count = num_steps * (last - first) * (size // channels)
-        total, centre, scale = rows[g, 0], rows[g, 1], rows[g, 2]
-        _fill(total, _ZERO)
-        for t in range(num_steps):
-            for b in range(first, last):
-                for i in range(size):
-                    total[i] += values[t, b, i]
-        _over_squares(total, mean[g])
-        for c in range(channels):
-            mean[g, c] /= count
+        _moments(values, first, last, rows[g], mean[g], variance[g])
+        start, scale, centre = rows[g, 0], rows[g, 1], rows[g, 2]
         _to_squares(mean[g], centre)
-        _fill(total, _ZERO)
-        for t in range(num_steps):
-            for b in range(first, last):
-                for i in range(size):
-                    apart = values[t, b, i] - centre[i]
-                    total[i] += apart * apart
-        _over_squares(total, variance[g])
         for at in range(0, size, channels):
             for c in range(channels):
-                total[at + c] = bias[c]
-                scale[at + c] = gain[c] / np.sqrt(variance[g, c] / count + eps)
-        for c in range(channels):
-            variance[g, c] /= count
+                start[at + c] = bias[c]
+                scale[at + c] = gain[c] / np.sqrt(variance[g, c] + eps)
         for t in range(num_steps):
+            s = min(t, shortcut.shape[0] - 1)
             for b in range(first, last):
-                for i in range(size):
-                    out[t, b, i] = (values[t, b, i] - centre[i]) * scale[i] + total[i]
+                if s < 0:
+                    for i in range(size):
+                        out[t, b, i] = (values[t, b, i] - centre[i]) * scale[i] + start[i]
+                else:
+                    for i in range(size):
+                        normed = (values[t, b, i] - centre[i]) * scale[i] + start[i]
+                        out[t, b, i] = normed + shortcut[s, b, i]
 
 
 @kernel

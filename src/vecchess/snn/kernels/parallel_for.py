@@ -35,3 +35,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 def by_board(boards: Tensor) -> Any:
     """float32[T, B, N] in numpy of ``boards[T, B, ...]``: the same memory if it is contiguous."""
     return boards.detach().contiguous().view(*boards.shape[:2], -1).numpy()
+
+
+def distinct_steps(boards: Tensor) -> Tensor:
+    """``boards[T, ...]``, or its first step alone where all are the same memory."""
+    return boards[:1] if len(boards) > 1 and boards.stride(0) == 0 else boards

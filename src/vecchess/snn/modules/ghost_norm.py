@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from vecchess.snn.kernels.ghost_norm_cpu import normalise_groups, normalise_groups_backward
-from vecchess.snn.kernels.parallel_for import by_board, parallel_for
+from vecchess.snn.kernels.parallel_for import by_board, distinct_steps, parallel_for
 
 GROUP = 32
 """Boards whose statistics normalise each other."""
@@ -44,25 +44,33 @@ class GhostNorm(nn.Module):
         # sums over boards of their group's mean and variance, and at the end the number of boards
         self.register_buffer("_seen", torch.zeros(2 * num_channels + 1), persistent=False)
 
-    def forward(self, currents: Tensor, compiled: bool) -> Tensor:
-        """``compiled``: by numba kernels on the processor; equal but for rounding."""
+    def forward(self, currents: Tensor, compiled: bool, shortcut: Tensor | None = None) -> Tensor:
+        """``compiled``: by numba kernels on the processor; equal but for rounding.
+
+        ``shortcut``: shaped as ``currents``, added to the result.
+        """
+        if self.training and compiled and currents.device.type == "cpu":
+            normed, mean, variance = _Normalise.apply(  # type: ignore[no-untyped-call]
+                currents.float(), shortcut, self.weight, self.bias, self.group
+            )
+            self._note(mean, variance, currents.shape[1])
+            return cast(Tensor, normed)
+        normed = self._normalise(currents)
+        return normed if shortcut is None else shortcut + normed
+
+    def _normalise(self, currents: Tensor) -> Tensor:
+        """``forward`` in torch operators, without the shortcut."""
         if not self.training:
             gain, bias = self.as_affine()
             return currents * gain + bias
         currents = currents.float()
-        if compiled and currents.device.type == "cpu":
-            normed, mean, variance = _Normalise.apply(  # type: ignore[no-untyped-call]
-                currents, self.weight, self.bias, self.group
-            )
-            self._note(mean, variance, currents.shape[1])
-            return cast(Tensor, normed)
         whole = currents.shape[1] // self.group * self.group
         parts = currents.split([whole, currents.shape[1] - whole], dim=1)
-        normed = [self._normalise(part) for part in parts if part.shape[1]]
+        normed = [self._normalise_equal(part) for part in parts if part.shape[1]]
         return normed[0] if len(normed) == 1 else torch.cat(normed, dim=1)
 
-    def _normalise(self, currents: Tensor) -> Tensor:
-        """Groups of the same size, in torch operators."""
+    def _normalise_equal(self, currents: Tensor) -> Tensor:
+        """Groups of the same size."""
         size = min(self.group, currents.shape[1])
         grouped = currents.unflatten(1, (-1, size)).flatten(2, -2)
         variance, mean = torch.var_mean(grouped, dim=(0, 2), correction=0)
@@ -109,11 +117,17 @@ class GhostNorm(nn.Module):
 
 
 class _Normalise(Function):
-    """Currents [T, B, ..., C], weight and bias [C] -> normed; mean and variance [groups, C]."""
+    """Currents [T, B, ..., C], shortcut, weight and bias [C] -> normed and added; mean and variance
+    [groups, C]."""
 
     @staticmethod
     def forward(
-        ctx: Any, currents: Tensor, weight: Tensor, bias: Tensor, group: int
+        ctx: Any,
+        currents: Tensor,
+        shortcut: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
+        group: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
         currents = currents.contiguous()
         normed = torch.empty_like(currents)
@@ -121,7 +135,9 @@ class _Normalise(Function):
         mean, variance = np.empty((2, num_groups, channels))
         values, out = by_board(currents), by_board(normed)
         rows = np.empty((num_groups, 3, values.shape[2]), np.float32)
-        read = values, weight.detach().double().numpy(), bias.detach().double().numpy()
+        added = values[:0] if shortcut is None else by_board(distinct_steps(shortcut.float()))
+        affine = weight.detach().double().numpy(), bias.detach().double().numpy()
+        read = values, added, *affine
         shape, written = (EPSILON, group), (rows, mean, variance, out)
         parallel_for(
             lambda begin, end: normalise_groups(*read, *shape, begin, end, *written), num_groups
@@ -133,7 +149,7 @@ class _Normalise(Function):
         return normed, *statistics
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         currents, weight, mean, variance = ctx.saved_tensors
         upstream = gradients[0].contiguous()
         out = torch.empty_like(currents)
@@ -148,7 +164,8 @@ class _Normalise(Function):
             len(mean),
         )
         gain, bias = (torch.from_numpy(part.sum(0)).float() for part in (of_gain, of_bias))
-        return out, gain, bias, None
+        of_shortcut = upstream if ctx.needs_input_grad[1] else None
+        return out, of_shortcut, gain, bias, None
 
 
 def _group_sizes(num_boards: int, group: int, like: Tensor) -> Tensor:

@@ -52,8 +52,12 @@ class SynapseLayer(nn.Module):
         self.shift: Tensor
         self.register_buffer("shift", torch.zeros(num_outputs))
 
-    def forward(self, inputs: Tensor, compiled: bool = True) -> Tensor:
+    def forward(
+        self, inputs: Tensor, compiled: bool = True, shortcut: Tensor | None = None
+    ) -> Tensor:
         """Currents of ``inputs``; exact when folded, because autocast and Winograd are avoided.
+
+        shortcut: currents that are added.
 
         compiled: by the fastest kernels for this device, else by torch's plain operators. Folded,
         both give the same bits.
@@ -62,15 +66,18 @@ class SynapseLayer(nn.Module):
             with torch.autocast(inputs.device.type, enabled=False):
                 weight, bias = self.quantised()
                 if self.spec.floor_bits is None:
-                    return self._sums(inputs.float(), weight, bias, compiled)
-                sums = self._sums(inputs.float(), weight, None, compiled)
-                return floor_on_grid(sums, self.spec.floor_bits) + bias
-        return self.normalise(self._sums(inputs, *self.current_weights(), compiled), compiled)
+                    sums = self._sums(inputs.float(), weight, bias, compiled)
+                else:
+                    sums = self._sums(inputs.float(), weight, None, compiled)
+                    sums = floor_on_grid(sums, self.spec.floor_bits) + bias
+                return sums if shortcut is None else shortcut + sums
+        sums = self._sums(inputs, *self.current_weights(), compiled)
+        return self.normalise(sums, compiled, shortcut)
 
-    def forward_packed(self, spikes: Spikes) -> Tensor:
+    def forward_packed(self, spikes: Spikes, shortcut: Tensor | None) -> Tensor:
         """``forward`` for packed spikes."""
         sums = linear_spikes if self.spec.taps == 1 else convolve_spikes
-        return self.normalise(sums(spikes, *self.current_weights()), compiled=True)
+        return self.normalise(sums(spikes, *self.current_weights()), True, shortcut)
 
     def current_weights(self) -> tuple[Tensor, Tensor | None]:
         """Weight [O, K] and bias [O] to compute with; no bias where a norm follows."""
@@ -78,13 +85,13 @@ class SynapseLayer(nn.Module):
             return self.quantised()
         return self.weight, self.bias if self.norm is None else None
 
-    def normalise(self, currents: Tensor, compiled: bool) -> Tensor:
-        """``currents`` through the norm, as long as there is one."""
+    def normalise(self, currents: Tensor, compiled: bool, shortcut: Tensor | None) -> Tensor:
+        """``currents`` through the norm, as long as there is one, and ``shortcut`` added."""
         if self.norm is None:
-            return currents
+            return currents if shortcut is None else shortcut + currents
         if currents.dim() == 4:  # no time steps
             return self.norm(currents[None], compiled)[0]  # type: ignore[no-any-return]
-        return self.norm(currents, compiled)  # type: ignore[no-any-return]
+        return self.norm(currents, compiled, shortcut)  # type: ignore[no-any-return]
 
     def _sums(self, inputs: Tensor, weight: Tensor, bias: Tensor | None, compiled: bool) -> Tensor:
         if self.spec.taps == 1:

@@ -152,8 +152,8 @@ class SpikingNet(nn.Module):
             planes = unpack_bitboards(planes)
         return self._currents("stem", planes)
 
-    def _currents(self, name: str, inputs: Tensor) -> Tensor:
-        return self.layer(name)(inputs, self.compiled)  # type: ignore[no-any-return]
+    def _currents(self, name: str, inputs: Tensor, shortcut: Tensor | None = None) -> Tensor:
+        return self.layer(name)(inputs, self.compiled, shortcut)  # type: ignore[no-any-return]
 
     def resting_membranes(self, num_boards: int) -> list[Tensor]:
         """Membranes of B boards before the first step, one per neuron layer; none of the twin."""
@@ -183,8 +183,9 @@ class SpikingNet(nn.Module):
         buffers = [per_step, per_step]
         for index, layer in enumerate(self._hidden):
             source, target = index % 2, 1 - index % 2
-            current = self._layer_current(layer.name, neurons.forward(buffers[source], packed=True))
-            buffers[target] = buffers[target] + current if layer.adds else current
+            spikes = neurons.forward(buffers[source], packed=True)
+            shortcut = buffers[target] if layer.adds else None
+            buffers[target] = self._layer_current(layer.name, spikes, shortcut)
         last = buffers[len(self._hidden) % 2]
         heads = self._pooled_heads if self.config.kind == "plain" else self._heads
         policy, wdl = heads(last, neurons, legal)
@@ -217,10 +218,10 @@ class SpikingNet(nn.Module):
         fired = neurons.forward(squeezed, packed=False).values
         return policy, self._currents("value.outcome", fired.flatten(2))
 
-    def _layer_current(self, name: str, spikes: Spikes) -> Tensor:
+    def _layer_current(self, name: str, spikes: Spikes, shortcut: Tensor | None = None) -> Tensor:
         if spikes.bits is None:
-            return self._currents(name, spikes.values)
-        return self.layer(name).forward_packed(spikes)
+            return self._currents(name, spikes.values, shortcut)
+        return self.layer(name).forward_packed(spikes, shortcut)
 
 
 def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from vecchess.snn.kernels.lif_cpu import lif_boards, lif_boards_backward
-from vecchess.snn.kernels.parallel_for import by_board, parallel_for
+from vecchess.snn.kernels.parallel_for import by_board, distinct_steps, parallel_for
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, SURROGATES, Surrogate
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 
@@ -89,9 +89,8 @@ class _LifCpu(Function):
         surrogate: Surrogate,
         packed: bool,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        num_steps, num_boards = currents.shape[:2]
-        same = num_steps > 1 and currents.stride(0) == 0
-        read = by_board(currents[:1] if same else currents)
+        num_boards = currents.shape[1]
+        read = by_board(distinct_steps(currents))
         excess, after = torch.empty(currents.shape), torch.empty(membrane.shape)
         bits, masks = _packed_memory(currents, packed)
         counts = np.empty(num_boards, np.int64)

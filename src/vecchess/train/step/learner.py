@@ -17,6 +17,7 @@ from torch import Tensor
 from vecchess.config import TrainConfig
 from vecchess.errors import DeviceError
 from vecchess.rng import random_word
+from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import exported, from_integers
@@ -35,8 +36,6 @@ from vecchess.train.step.schedule import Schedule
 from vecchess.train.step.weight_average import WeightAverage
 
 MICRO_BATCH = 256
-CPU_MICRO_BATCH = 64
-"""Few enough that what a layer reads and writes stays in the caches (decision 225)."""
 MOST_SKIPPED = 20
 """Updates skipped in a row that end a run; fp16 takes 16 to get from its first scale to 1."""
 DEAD_RATE, SATURATED_RATE = 0.002, 0.6
@@ -65,8 +64,9 @@ class Learner:
         self.optimiser = make_optimiser(net, config.optimiser)
         decay = config.optimiser.ema
         self.average = WeightAverage(net, decay) if decay else None
-        most = CPU_MICRO_BATCH if ranks.device.type == "cpu" else MICRO_BATCH
-        self.micro_batch = min(config.micro_batch or most, self.rows_per_rank)
+        if ranks.device.type == "cpu":
+            keep_freed_memory()
+        self.micro_batch = min(config.micro_batch or MICRO_BATCH, self.rows_per_rank)
         self.rates: list[float] = []
         """Spike rate of each neuron layer in the last update."""
         is_fp16 = config.precision == "fp16" and ranks.device.type == "cuda"
