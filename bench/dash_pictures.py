@@ -5,7 +5,7 @@ r"""Takes pictures of the dashboard's pages, in light and dark, for a desk and a
 PLAYING: a self-play in progress. TRAINING: a training that has learnt for ten minutes or more, so
 that losses fall and scores rise, and OTHER one to compare it with; on one core:
 
-    vecchess train --net tiny --iterations 60 --games-per-iter 48 --max-plies 160 --lr 0.003 \
+    vecchess train --net tiny --iterations 60 --positions-per-iter 4800 --max-plies 160 --lr 0.003 \
         --batch-size 128 --eval-every 3 --eval-games 40 --run-dir TRAINING
 
 Needs Chromium and Pillow. Each picture is kept below 200 kB.

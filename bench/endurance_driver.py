@@ -15,7 +15,8 @@ NET = "blocks = 1\nchannels = 32\n"
 SETTINGS: dict[str, Any] = {
     "gpus": "cpu",
     "iterations": 1_000_000,
-    "games_per_iter": 4,
+    "positions_per_iter": 400,
+    "seats": 4,
     "batch_size": 32,
     "shard_games": 1,
     "shard_interval_s": SHRUNKEN_S,

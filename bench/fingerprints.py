@@ -29,9 +29,10 @@ SELFPLAY = {
     "gumbel": "--net tiny --games 12 --search gumbel --sims 16 --max-plies 120",
     "puct": "--net tiny --games 8 --search puct --sims 40 --max-plies 80 --chess960",
 }
+SHORT = "--iterations 2 --positions-per-iter 840 --seats 12 --max-plies 60 --batch-size 64"
 TRAINING = {
-    "gumbel": "--iterations 2 --games-per-iter 12 --max-plies 60 --sims 8 --batch-size 64",
-    "ppo": "--objective ppo --iterations 2 --games-per-iter 12 --max-plies 60 --batch-size 64",
+    "gumbel": f"{SHORT} --sims 8",
+    "ppo": f"{SHORT} --objective ppo",
 }
 
 

@@ -183,7 +183,10 @@ PLAY_FREE = {
     "shard_interval_s", "inflight_interval_s", "stall_timeout_s", "metrics_port", "metrics_host",
     "cache_mb", "tree_mb", "keep_gb",
 }  # fmt: skip
-TRAIN_FIXED = {"objective", "history", "init_from", "games_per_iter", "data", "data_share"}
+TRAIN_FIXED = {
+    "objective", "history", "tactical", "init_from", "positions_per_iter", "seats", "data",
+    "data_share",
+}  # fmt: skip
 TRAIN_FREE = {
     "iterations", "epochs", "holdout", "batch_size", "micro_batch", "samples_per_position",
     "window_positions", "loaders", "mirror", "precision", "surrogate", "fold_at",

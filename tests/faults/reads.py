@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -64,6 +64,8 @@ class Subject:
         self.num = self.records.num_games
         rows = np.array_split(np.arange(self.num), 6)
         self.run = make_run(folder, self.records, [part.tolist() for part in rows[:4]])
+        manifest = self.run.manifest()
+        manifest.replace([replace(entry, segments=entry.ids) for entry in manifest.entries])
         for index, part in enumerate(rows[4:], 4):
             records = self.records.take(part)
             write_shard(self.run.games / f"{index}.npz", records, self.run.run_id)

@@ -10,8 +10,9 @@ from tests.faults.running import Running
 NET = "blocks = 1\nchannels = 32\n"
 SELFPLAY = ["--games", 60, "--max-plies", 120, "--gpus", "cpu:2", "--slots", 4]
 TRAIN = [
-    "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 32, "--sims", 2,
-    "--max-plies", 40, "--eval-every", 1, "--eval-games", 4, "--loaders", 1,
+    "--gpus", "cpu", "--iterations", 2, "--positions-per-iter", 360, "--seats", 8,
+    "--batch-size", 32, "--sims", 2, "--max-plies", 40, "--eval-every", 1,
+    "--eval-games", 4, "--loaders", 1,
 ]  # fmt: skip
 MATCH = ["net:{net}", "greedy", "--games", 160, "--max-plies", 100, "--concurrency", 32]
 

@@ -16,8 +16,8 @@ from tests.system.training import newest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 QUICK = [
-    "--iterations", 3, "--games-per-iter", 8, "--batch-size", 32, "--sims", 2, "--max-plies", 40,
-    "--eval-every", 0, "--loaders", 1,
+    "--iterations", 3, "--positions-per-iter", 360, "--seats", 8, "--batch-size", 32, "--sims", 2,
+    "--max-plies", 40, "--eval-every", 0, "--loaders", 1,
 ]  # fmt: skip
 KILLS = 3
 PATIENCE_S = 300.0

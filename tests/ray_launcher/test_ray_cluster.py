@@ -29,7 +29,8 @@ pytestmark = pytest.mark.slow
 QUICK = ["--max-plies", 30]
 LONG = [*QUICK, "--games", 1_000_000, "--shard-interval-s", 1]
 TRAINING = [
-    "--games-per-iter", 8, "--batch-size", 64, "--sims", 4, "--max-plies", 40, "--eval-every", 0,
+    "--positions-per-iter", 360, "--seats", 8, "--batch-size", 64, "--sims", 4,
+    "--max-plies", 40, "--eval-every", 0,
 ]  # fmt: skip
 TWO_NODES = """
 import sys

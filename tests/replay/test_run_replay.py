@@ -16,11 +16,17 @@ from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
 from vecchess.selfplay.worker.networks import store_net
+from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store import run_pins
 from vecchess.store.games_version import GAMES_VERSION
 from vecchess.store.manifest import Manifest
-from vecchess.store.records import VALUE_UNIT, GameRecords, empty_fingerprint_columns
+from vecchess.store.records import (
+    VALUE_UNIT,
+    GameRecords,
+    empty_fingerprint_columns,
+    span_columns,
+)
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import PlayedBy
@@ -286,12 +292,26 @@ def test_games_of_others_cannot_be_played_again(tmp_path: Path) -> None:
         replayed(run, 0)
 
 
-def test_a_game_of_two_networks_is_refused(run: RunFolder, genuine: GameRecords) -> None:
-    game = genuine.take(np.array([0]))
-    spans = {"span_offsets": np.array([0, 2]), "span_ply": np.array([0, 9], np.int32)}
-    record(run, replace(game, **spans, span_net=np.zeros(2, np.int32)))
-    with pytest.raises(DataError, match="game 0 was played by several networks"):
-        replayed(run, 0)
+def test_networks_that_took_turns_play_their_spans_again(
+    run: RunFolder, genuine: GameRecords
+) -> None:
+    """Drawn moves know no tree, so that a span of the same network changes nothing."""
+    other = create_network("tiny", 99)
+    for net in (tiny(), other):
+        store_net(net, run)
+    shared, first = np.array([0, 1, 4]), np.array([9, 5, 20])
+    spans = [genuine.spans(game) for game in range(genuine.num_games)]
+    for game, ply in zip(shared.tolist(), first.tolist(), strict=True):
+        spans[game].append((ply, tiny().sha256))
+    record(run, replace(genuine, **span_columns(spans)))
+    facts = verify(run)
+    assert (facts["identical"], facts["networks"]) == (6, {tiny().sha256: 6})
+    assert replayed(run, 1)["identical"]
+    spans[1][1] = (5, other.sha256)
+    (run.games / "manifest.jsonl").unlink()
+    record(run, replace(genuine, **span_columns(spans)))
+    (difference,) = verify(run)["differences"]
+    assert (difference["game"], difference["ply"]) == (1, 5)
 
 
 @pytest.mark.parametrize("content", [b"no shard", None], ids=["at once", "when it is read"])

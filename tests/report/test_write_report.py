@@ -156,11 +156,11 @@ def test_curves_over_different_axes_are_not_compared(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_the_defaults_are_not_told(tmp_path: Path) -> None:
-    config = TrainConfig(objective="ppo", games_per_iter=7, game={"max_plies": 99})
+    config = TrainConfig(objective="ppo", positions_per_iter=7, game={"max_plies": 99})
     MadeRun(tmp_path, "train").run.config.write_text(to_toml(config))
     found = differences(RunView(tmp_path).config)
     assert sorted(found) == [
-        ("game.max_plies", "99"), ("games_per_iter", "7"), ("objective", "ppo"),
+        ("game.max_plies", "99"), ("objective", "ppo"), ("positions_per_iter", "7"),
     ]  # fmt: skip
     assert differences({}) == []
 

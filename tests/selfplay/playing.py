@@ -21,6 +21,7 @@ from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
+from vecchess.store.seating import Seating
 
 
 def play(
@@ -74,11 +75,12 @@ def server_of(
     movers: int = 1,
     seed: int = 1,
     planes: int = NUM_PLANES,
+    seating: Seating | None = None,
 ) -> SelfplayServer:
     """A server without numbers of games to play; the network has so many input ``planes``."""
     config = SelfplayConfig(game=game, tree=tree, seed=seed)
     share = Share(backend.num_slots, seats, movers, 1)
-    make_mover = mover_factory(config, backend, "net", share)
+    make_mover = mover_factory(config, backend, "net", share, seating)
     return SelfplayServer(backend, make_mover, planes, seats, movers, GameIdPool())
 
 

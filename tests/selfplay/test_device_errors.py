@@ -116,7 +116,7 @@ class DyingWorker:
         self.failure = None
         self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
 
-    def send_games(self, ids: IdSet, saved: list[str]) -> None:
+    def send_games(self, ids: IdSet, saved: list[str], cuts: object) -> None:
         self.first_game = ids.ranges[0][0]
 
 

@@ -59,7 +59,7 @@ def finished(*ids: int) -> list[FinishedGames]:
     made.plies[:], made.number[:] = 1, ids
     made.termination[:] = Termination.CHECKMATE
     rules = make_rules(GameConfig(), TreeConfig(), 1, start_positions(1), 1.0, 1.0, 4)
-    return [FinishedGames(made, rules, "net")]
+    return [FinishedGames(made, rules, "net", {})]
 
 
 def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,5 +193,5 @@ class DeadWorker:
     def reason_of_death(self) -> str:
         return "killed by SIGKILL"
 
-    def send_games(self, ids: IdSet, saved: list[str]) -> None:
+    def send_games(self, ids: IdSet, saved: list[str], cuts: object) -> None:
         """They are not played."""

@@ -45,7 +45,7 @@ def supervisor(load: Throughput, **more: Any) -> Any:
     ledger = SimpleNamespace(num_recorded=8, is_complete=False, stats=GameStats(games=7))
     return SimpleNamespace(
         ledger=ledger, throughput=load, assigner=SimpleNamespace(restarts=1),
-        num_finished=10, target=40, remaining_s=3.0, net_name="a.safetensors",
+        num_finished=10, target=40, positions=(300, 900), remaining_s=3.0, net_name="a.safetensors",
         workers={0: worker("GPU-a"), 1: worker("")}, **more,
     )  # fmt: skip
 
@@ -70,6 +70,7 @@ def test_status_and_load_with_gpus(clock: list[float]) -> None:
     chronicle_of(told).update(supervisor(Throughput(plies_per_s=100.0)))
     facts = told.facts
     assert (facts["state"], facts["games"], facts["target"]) == ("playing", 10, 40)
+    assert (facts["positions"], facts["positions_target"]) == (300, 900)
     assert (facts["eta_s"], facts["restarts"], facts["net"]) == (3.0, 1, "a.safetensors")
     assert facts["stats"]["games"] == 7
     assert facts["unwritten_games"] == 2

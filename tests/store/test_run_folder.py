@@ -34,7 +34,7 @@ def test_making_one_touches_nothing(tmp_path: Path) -> None:
     names = {name: path.name for name, path in vars(run).items()}
     assert names == {
         "path": "one", "games": "games", "nets": "nets", "live": "live",
-        "inflight": "inflight", "inputs": "inputs", "config": "config.toml",
+        "inflight": "inflight", "cuts": "cuts", "inputs": "inputs", "config": "config.toml",
     }  # fmt: skip
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.system.commands import games, inside, start
 
 OPTIONS = [
-    "--gpus", "cpu", "--games-per-iter", 8, "--batch-size", 64, "--sims", 4, "--max-plies", 40,
-    "--eval-every", 0, "--fold-at", 0.5, "--seed", 3,
+    "--gpus", "cpu", "--positions-per-iter", 360, "--seats", 8, "--batch-size", 64, "--sims", 4,
+    "--max-plies", 40, "--eval-every", 0, "--fold-at", 0.5, "--seed", 3,
 ]  # fmt: skip
 
 

@@ -18,7 +18,18 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
 @pytest.mark.parametrize("objective", ["ppo", pytest.param("reinforce", marks=pytest.mark.slow)])
 def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
     run = tmp_path / "run"
-    options = ["--gpus", "cpu", "--iterations", 2, "--games-per-iter", 4, "--batch-size", 32]
+    options = [
+        "--gpus",
+        "cpu",
+        "--iterations",
+        2,
+        "--positions-per-iter",
+        112,
+        "--seats",
+        4,
+        "--batch-size",
+        32,
+    ]
     more = ["--objective", objective, "--max-plies", 24, "--eval-games", 2, "--eval-every", 2]
     done = inside("train", *options, *more, "--loaders", 0, "--json", *little, "--run-dir", run)
     summary = last_json(done)

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 PORT = 29531
 LITTLE = "blocks = 1\nchannels = 32\n"
 OPTIONS = [
-    "--gpus", "cpu", "--games-per-iter", 8, "--batch-size", 64, "--sims", 4, "--max-plies", 40,
-    "--eval-every", 0,
+    "--gpus", "cpu", "--positions-per-iter", 360, "--seats", 8, "--batch-size", 64, "--sims", 4,
+    "--max-plies", 40, "--eval-every", 0,
 ]  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from vecchess.store.metrics import THROUGHPUT
 from vecchess.train.selfplay_source import LOAD_FACTS
 
 QUICK = [
-    "--gpus", "cpu", "--iterations", 2, "--games-per-iter", 8, "--batch-size", 64, "--sims", 4,
-    "--max-plies", 24, "--eval-every", 0, "--loaders", 0,
+    "--gpus", "cpu", "--iterations", 2, "--positions-per-iter", 224, "--seats", 8,
+    "--batch-size", 64, "--sims", 4, "--max-plies", 24, "--eval-every", 0, "--loaders", 0,
 ]  # fmt: skip
 """Without loaders, processes that give the same batches and take seconds to import torch."""
 CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net", "mean_time_steps", *LOAD_FACTS)

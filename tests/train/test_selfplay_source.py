@@ -1,6 +1,7 @@
-"""Self-play generations: each has its own numbers and shards, whatever else is on disk."""
+"""Self-play generations: each has its own segments and shards, whatever else is on disk."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from vecchess.selfplay.supervisor.supervisor import RunResult
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
+from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed
 from vecchess.store.manifest import Manifest
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
@@ -25,31 +28,32 @@ from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net, publish
 from vecchess.train.selfplay_source import SelfplaySource
 
-GAMES = 6
+SEATS, TURNS = 6, 40
 
 
 class FakeSupervisor:
-    """Records made-up games, two shards a generation, unless they are there already."""
+    """Records a made-up game for each segment, two shards a generation, unless they are there."""
 
     def __init__(self, run: RunFolder) -> None:
         self.run = run
         self.played: list[int] = []
         self.stops = False
 
-    def play(self, net: str, numbers: range, heartbeat: Any) -> RunResult:
+    def play(self, net: str, segments: IdSet, heartbeat: Any) -> RunResult:
         heartbeat()
-        recorded = {int(n) for shard in self.run.manifest().shards for n in shard.read().numbers}
-        wanted = [number for number in numbers if number not in recorded]
-        self.played += wanted
         manifest = Manifest(self.run.games)
-        for part in np.array_split(np.array(wanted, np.int64), 2):
+        wanted = (segments - manifest.segments).ids
+        self.played += wanted.tolist()
+        for part in np.array_split(wanted, 2):
             if len(part):
                 records = made_up(part.tolist(), searched=True)
                 file = f"{part[0]:06d}.npz"
-                sha256 = write_shard(self.run.games / file, records)
-                manifest.append(ShardEntry.of(file, sha256, records))
+                entry = ShardEntry.of(file, write_shard(self.run.games / file, records), records)
+                manifest.append(replace(entry, segments=IdSet.of(part), cut="c" * 64))
+                self.run.cuts.mkdir(exist_ok=True)
+                (self.run.cuts / file).touch()
         stopped_by, stats = "SIGTERM" if self.stops else "", GameStats()
-        stats.add(*(entry.stats for entry in manifest.entries_with(numbers.start, numbers.stop)))
+        stats.add(*(entry.stats for entry in manifest.entries_of(segments)))
         return RunResult(stats, Throughput(), 1.0, stopped_by, 0)
 
 
@@ -62,35 +66,52 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def generations(
-    run: RunFolder, num_reference_shards: int = 0, **settings: Any
+    run: RunFolder,
+    num_reference_shards: int = 0,
+    machine: tuple[int, int] = (0, 1),
+    **settings: Any,
 ) -> tuple[SelfplaySource, FakeSupervisor]:
-    values = {"games_per_iter": GAMES, "batch_size": 4} | settings
+    sizes = {"positions_per_iter": SEATS * TURNS, "seats": SEATS, "batch_size": 4}
     supervisor, ranks = FakeSupervisor(run), Ranks.alone(torch.device("cpu"))
-    config = build(TrainConfig, values)
+    ranks.node, ranks.num_nodes = machine
+    config = build(TrainConfig, sizes | settings)
     source = SelfplaySource(config, run, ranks, StopSignals(), supervisor, num_reference_shards)  # type: ignore[arg-type]
     return source, supervisor
 
 
-def test_every_number_is_played_once() -> None:
-    config = build(TrainConfig, {"games_per_iter": 10})
-    numbers: list[int] = []
+def test_every_segment_is_played_once() -> None:
+    config = build(TrainConfig, {"positions_per_iter": 1000, "seats": 10})
+    segments: list[int] = []
     for iteration in range(3):
         for node in range(4):
             ranks = Ranks.alone(torch.device("cpu"))
             ranks.num_nodes, ranks.node = 4, node
             part = SelfplaySource(config, RunFolder(Path("none")), ranks, StopSignals(), None)
-            numbers += part.numbers(iteration)
-    assert numbers == list(range(30))
+            segments += part.segments(iteration).ids.tolist()
+    assert segments == list(range(30))
+
+
+@pytest.mark.parametrize(
+    ("settings", "seating"),
+    [
+        ({}, (96, 200)),
+        ({"positions_per_iter": 50}, (1, 50)),
+        ({"positions_per_iter": 50, "seats": 200}, (50, 1)),
+        ({"positions_per_iter": 1000, "seats": 3}, (3, 333)),
+    ],
+)
+def test_an_iteration_is_divided_evenly(settings: dict[str, int], seating: object) -> None:
+    assert Seating.of(build(TrainConfig, settings)) == Seating.of(settings) == seating
 
 
 def test_an_iteration_learns_from_the_window(run: RunFolder) -> None:
     source, supervisor = generations(run, samples_per_position=2.0, window_positions=1000)
     plans = [source.prepare(iteration, 10 * iteration) for iteration in range(3)]
-    assert supervisor.played == list(range(3 * GAMES))
+    assert supervisor.played == list(range(3 * SEATS))
     specs = [plan.spec(7) for plan in plans if plan]
     assert [(spec.source_first, spec.source_end) for spec in specs] == [(0, 6), (0, 12), (0, 18)]
     facts = [plan.facts for plan in plans if plan]
-    assert [one["games"] for one in facts] == [GAMES] * 3
+    assert [one["games"] for one in facts] == [SEATS] * 3
     assert facts[2]["window_positions"] == sum(one["positions"] for one in facts)
     for plan, one in zip(plans, facts, strict=True):
         assert plan
@@ -112,6 +133,7 @@ def test_drawn_moves_are_learnt_from_in_their_generation(run: RunFolder) -> None
         source, _ = generations(run, objective=objective)
         plan = source.prepare(0, 0)
         assert plan
+        assert plan.positions == SEATS * TURNS, "unfinished games count"
         assert plan.num_steps == round(plan.positions * samples / 4)
     source, _ = generations(run, objective="ppo", samples_per_position=0.5)
     plan = source.prepare(0, 0)
@@ -169,3 +191,64 @@ def test_what_checkpoints_need_is_noted_for_pruning(run: RunFolder) -> None:
     assert needed == sorted(needed)
     assert needed[1:] == [0, 0, 0, 0, *firsts[:8]]
     assert needed[-1] > 0, "the window has moved"
+    kept = sorted(int(path.stem) // SEATS for path in run.cuts.iterdir())
+    assert set(kept) == set(range(7, 12)), "a run goes on from checkpoints of iterations 8 to 12"
+    (run.cuts / "lost.npz").touch()
+    source.prepare(12, 0)
+    assert not (run.cuts / "lost.npz").exists()
+
+
+def machines(run: RunFolder, number: int) -> list[tuple[SelfplaySource, FakeSupervisor]]:
+    """The sources of so many machines."""
+    found = []
+    for node, path in enumerate([run.path, run.path / "machines/1", run.path / "machines/2"]):
+        if node < number:
+            part = RunFolder(path)
+            part.create()
+            publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 1), part, 0, 0)
+            found.append(generations(part, machine=(node, number)))
+    return found
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_other_numbers_of_machines(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, before: int, after: int, is_shared: bool
+) -> None:
+    """After a generation, and in the middle of learning from the next one.
+
+    Facts are gathered by hand: each machine has a source of its own in this process.
+    """
+    played: dict[int, list[dict[str, Any]]] = {}
+
+    def generation(parts: list[tuple[SelfplaySource, FakeSupervisor]], number: int) -> list[Any]:
+        for source, supervisor in parts:
+            played.setdefault(number, []).append(source._play(supervisor, number))  # type: ignore[arg-type]
+        newest = played.pop(number)
+        plans = []
+        for source, _ in parts:
+            monkeypatch.setattr(source._ranks, "gather_object", lambda _, all=newest: all)
+            plans.append(source.prepare(number, 0))
+        return plans
+
+    first = machines(run, before)
+    for number in (0, 1):
+        generation(first, number)
+    states = [json.loads(json.dumps(source.state())) for source, _ in first]
+    assert all(state == states[0] for state in states)
+    states[0]["history"].pop()  # the checkpoint is of the first generation
+    if not is_shared:  # each machine sees its own folder alone
+        monkeypatch.setattr(RunFolder, "machines", property(lambda self: [self]))
+    then = machines(run, after)
+    for source, _ in then:
+        source.restore(states[0])
+    again = generation(then, 1)
+    assert all(again), "no error"
+    own = [set(supervisor.played) for _, supervisor in then]
+    if is_shared:
+        assert own == [set()] * after, "what is recorded is not played again"
+        assert len({plan.positions for plan in again}) == 1
+    later = generation(then, 2)
+    assert sorted(n for _, one in then for n in one.played if n >= 12) == list(range(12, 18))
+    window = {plan.spec(0).source_segments for plan in later}
+    assert window == {None}, "all folders that are seen are read"

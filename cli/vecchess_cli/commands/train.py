@@ -26,7 +26,7 @@ after.
 
 Examples:
 
-  vecchess train --net small --gpus 0-7 --iterations 200 --games-per-iter 4096 --run-dir runs/a
+  vecchess train --net small --gpus 0-7 --positions-per-iter 400000 --run-dir runs/a
 
   vecchess train --run-dir runs/a --resume
 
@@ -43,12 +43,13 @@ without an option (the search's, the loss's, the optimiser's) are listed in the 
 Ctrl-C, or a signal of a cluster, saves a checkpoint and ends; --resume continues from there.
 """
 PANELS = {
-    "Used first": "objective net iterations games_per_iter data gpus seed run_dir resume config",
+    "Used first": "objective net iterations positions_per_iter data gpus seed run_dir resume "
+    "config",
     "Learning": "batch_size micro_batch lr value_lr precision fold_at samples_per_position "
     "window_positions loaders",
     "Networks": "history tactical init_from checkpoint_every",
     "Recorded games": "data_share epochs holdout",
-    "Games of self-play": "search sims temperature openings chess960 random_plies max_plies",
+    "Games of self-play": "seats search sims temperature openings chess960 random_plies max_plies",
     "Matches": "eval_every eval_games gate gate_games",
     "Several machines": "nnodes node_rank master_addr master_port",
     "Output and help": "dash dash_port metrics_port metrics_host quiet json",

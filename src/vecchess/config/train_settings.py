@@ -105,8 +105,11 @@ class TrainConfig(PlayConfig):
     """Network file whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 6
     """Training iterations. Supervised learning reports once in each."""
-    games_per_iter: Annotated[int, Field(ge=1, le=1 << 40), OnResume.FIXED] = 96
-    """Games an iteration, on all machines together."""
+    positions_per_iter: Annotated[int, Field(ge=1, le=1 << 40), OnResume.FIXED] = 19_200
+    """Positions played in an iteration, on all machines together; an equal number by each seat."""
+    seats: Annotated[int, Field(ge=0, le=1 << 30), OnResume.FIXED] = 0
+    """Games in progress, on all machines together; 0: one for every 200 positions of an iteration.
+    Unfinished games go on in the next iteration. Twice the slots of all devices keeps them busy."""
     data: Annotated[tuple[Path, ...], OnResume.FIXED] = ()
     """Recorded games: PGN files, runs, folders of shards; repeatable. Supervised learning uses them
     alone, AlphaZero its own games as well."""

@@ -54,6 +54,9 @@ class RunStatus:
     games: int = 0
     target: int = 0
     """Finished and wanted games of this generation, or of the run."""
+    positions: int = 0
+    positions_target: int = 0
+    """Played and wanted positions of a training's generation; 0 in self-play."""
     eta_s: float | None = None
     load: Values = field(default_factory=dict)
     """As ``selfplay.meter.Throughput.to_dict``; {} while nothing plays."""
@@ -74,7 +77,9 @@ class RunStatus:
 
     @property
     def games_text(self) -> str:
-        """Games of this stage in words; "" where there are none."""
+        """Games of this stage in words, or of a training positions; "" where there are none."""
+        if self.positions_target:
+            return f"{self.positions:,}/{self.positions_target:,} positions"
         of = f"/{self.target:,}" if self.target else ""
         return f"{self.games:,}{of} games" if self.target or self.games else ""
 
@@ -84,9 +89,12 @@ class RunStatus:
         step, steps = number(self.learning, "step"), number(self.learning, "steps")
         if self.state == "learning" and steps:
             return min(step / steps, 1.0)
-        if self.state == "evaluating" or not self.target:
+        done, wanted = self.games, self.target
+        if self.positions_target:
+            done, wanted = self.positions, self.positions_target
+        if self.state == "evaluating" or not wanted:
             return None
-        return min(self.games / self.target, 1.0)
+        return min(done / wanted, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -133,6 +141,8 @@ def run_status_of(
         iterations=int(first.number("iterations")),
         games=recorded.games if counts_records else int(_sum(statuses, "games")),
         target=int(_sum(statuses, "target")),
+        positions=int(_sum(statuses, "positions")),
+        positions_target=int(_sum(statuses, "positions_target")),
         devices=[_device(worker) for worker in _workers(statuses)],
         stats=recorded if counts_records else _stats(statuses),
         restarts=int(_sum(statuses, "restarts")),

@@ -16,21 +16,19 @@ SHA256_DIGITS = 64
 
 
 def by_network(records: GameRecords) -> dict[str, NDArray[np.int64]]:
-    """The games each network played: indices, int64[K], by sha256 or the name of a built-in one.
+    """The games that each network played, or played in: indices, int64[K], by sha256 or the name of
+    a built-in one.
 
-    Raises DataError for a game in which networks took turns.
+    Raises DataError for a game without a network.
     """
-    shared = np.flatnonzero(np.diff(records.span_offsets) != 1)
-    if len(shared):
-        raise DataError(
-            f"game {records.numbers[shared[0]]} was played by several networks: "
-            "it cannot be played again"
-        )
-    played_by = records.span_net[records.span_offsets[:-1]]
+    counts = np.diff(records.span_offsets)
+    if (counts < 1).any():
+        raise DataError(f"game {records.numbers[np.argmin(counts)]} has no network")
+    games = np.repeat(np.arange(records.num_games), counts)
     return {
-        net: np.flatnonzero(played_by == index)
+        net: np.unique(games[records.span_net == index])
         for index, net in enumerate(records.nets)
-        if (played_by == index).any()
+        if (records.span_net == index).any()
     }
 
 

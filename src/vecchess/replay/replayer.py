@@ -1,6 +1,6 @@
 """Plays games again by their numbers, many at a time, on a device of choice (decision 36)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,11 @@ import numpy as np
 from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings
 from vecchess.replay.find_networks import by_network, find_networks
+from vecchess.replay.play_spans import play_pool, play_spans
 from vecchess.runtime.devices import Device, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
-from vecchess.selfplay.worker.setup import build_server
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
@@ -57,14 +56,25 @@ class GameReplayer:
     def pairs(self) -> Iterator[tuple[GameRecords, GameRecords]]:
         """The record of each game, and the game played again, as they end. Raises as
         ``play_games``."""
+        is_shared = np.diff(self._recorded.span_offsets) > 1
         for net, indices in self.by_network.items():
-            numbers = self._recorded.numbers[indices].tolist()
-            for ended in play_games(
-                self.config, self._files[net], numbers, self.device, self._report_line
-            ):
-                for index, number in enumerate(ended.numbers):
-                    record = np.searchsorted(self._recorded.numbers, [number])
-                    yield self._recorded.take(record), ended.take(np.array([index]))
+            if len(alone := indices[~is_shared[indices]]):
+                numbers = self._recorded.numbers[alone].tolist()
+                yield from self._pairs_of(
+                    play_games(
+                        self.config, self._files[net], numbers, self.device, self._report_line
+                    )
+                )
+        if is_shared.any():
+            shared = self._recorded.take(np.flatnonzero(is_shared))
+            rest = (self.config, self._files, self.device, self._report_line)
+            yield from self._pairs_of(play_spans(shared, *rest))
+
+    def _pairs_of(self, parts: Iterable[GameRecords]) -> Iterator[tuple[GameRecords, GameRecords]]:
+        for ended in parts:
+            for index, number in enumerate(ended.numbers):
+                record = np.searchsorted(self._recorded.numbers, [number])
+                yield self._recorded.take(record), ended.take(np.array([index]))
 
 
 def settings_of(run: RunFolder, resources: Mapping[str, Any]) -> SelfplayConfig:
@@ -92,14 +102,5 @@ def play_games(
     """
     pool = GameIdPool()
     pool.add(IdSet.of(np.array(numbers, np.int64)))
-    share = fitting_share(config, [device], len(numbers))
-    check_search(config.tree, share, [device])
-    server = build_server(config, net, device, share, pool, report_line)
-    server.start()
-    try:
-        while not server.is_idle:
-            server.step()
-            if finished := server.take_finished():
-                yield finished_records(finished)
-    finally:
-        server.close()
+    for finished in play_pool(config, net, pool, device, report_line):
+        yield finished_records(finished)

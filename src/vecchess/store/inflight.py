@@ -5,12 +5,16 @@ worker replaces its file at intervals and when it ends. Seed, settings and netwo
 from its first move to its last, so all that is saved of a number is a beginning of the same game:
 an old file does no harm, the longer of two beginnings is taken, and recorded games come first.
 
-Decision 24.
+cuts/*.npz are such files too: the games that a generation of a training left unfinished. They are
+as durable as shards, and the next generation goes on with all of them.
+
+Decisions 24 and 224.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +26,8 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, retried
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
-from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate
+from vecchess.store.records import VALUE_UNIT, GameRecords, concatenate, span_columns
+from vecchess.store.seating import Seating
 from vecchess.store.shard import (
     NO_RUN,
     ForeignShard,
@@ -42,12 +47,14 @@ class SavedGames:
 
     records: the games, with ``Termination.ONGOING`` and their fingerprints so far. low_turns:
     uint8[G, 2] turns in a row in which White, Black were below the limit of resigning.
-    level_plies: uint8[G] plies in a row within the limit of a draw.
+    level_plies: uint8[G] plies in a row within the limit of a draw. left: int32[G] turns after
+    which each has to wait, below 0: none; None: as the rules say. It is not saved.
     """
 
     records: GameRecords
     low_turns: NDArray[np.uint8]
     level_plies: NDArray[np.uint8]
+    left: NDArray[np.int32] | None = None
 
     @property
     def num_games(self) -> int:
@@ -56,8 +63,13 @@ class SavedGames:
 
     def take(self, indices: NDArray[np.int64]) -> "SavedGames":
         """The games at ``indices`` (int64[K]), in that order."""
-        records = self.records.take(indices)
-        return SavedGames(records, self.low_turns[indices], self.level_plies[indices])
+        records, left = self.records.take(indices), self.left
+        return SavedGames(
+            records,
+            self.low_turns[indices],
+            self.level_plies[indices],
+            None if left is None else left[indices],
+        )
 
     def longest(self) -> "SavedGames":
         """Each number once, with most of its plies, in the order of the numbers."""
@@ -81,14 +93,14 @@ def join_saved(parts: list[SavedGames]) -> SavedGames:
     )
 
 
-def read_saved(path: Path, run_id: str | None = None) -> SavedGames:
+def read_saved(path: Path, run_id: str | None = None, sha256: str | None = None) -> SavedGames:
     """The games of one file; raises DataError where it is missing, damaged or something else.
 
-    ``run_id``: of the run that wrote it; None is not compared.
+    ``run_id``: of the run that wrote it, ``sha256``: of the file. None is not compared.
     """
-    records, more = read_shard_and_columns(path, MORE_COLUMNS, run_id=run_id)
-    if not np.array_equal(records.span_offsets, np.arange(records.num_games + 1)):
-        raise DataError(f"{path}: games in progress have one network each")
+    records, more = read_shard_and_columns(path, MORE_COLUMNS, sha256, run_id)
+    if (np.diff(records.span_offsets) < 1).any():
+        raise DataError(f"{path}: a game in progress has a network")
     saved = SavedGames(records, **more)
     shapes = {"low_turns": (records.num_games, 2), "level_plies": (records.num_games,)}
     for name, shape in shapes.items():
@@ -209,9 +221,53 @@ def read_saved_games(
     return joined if joined is not None and joined.num_games else None
 
 
+def read_cuts(
+    files: Sequence[tuple[Path, str]],
+    seating: Seating,
+    segments: IdSet,
+    net: str,
+    report_line: ReportLine,
+) -> SavedGames | None:
+    """The unfinished games with which the seats of ``segments``, of one generation, go on.
+
+    files: those with the games as the generation before left them, and their sha256. net: sha256 of
+    the network that plays on. What cannot be read is reported, and left out; None where nothing is
+    left.
+    """
+    parts = list[SavedGames]()
+    for path, sha256 in files:
+        try:
+            saved = retried(lambda path=path, sha=sha256: read_saved(path, None, sha))  # type: ignore[misc]
+        except DataError as error:
+            report_line(f"unfinished games are left out: {error}")
+        else:
+            its_own = segments.contains(seating.of_games(segments, saved.records.numbers))
+            parts.append(saved.take(np.flatnonzero(its_own)))
+    joined = join_saved(parts) if parts else None
+    return _played_on(joined, net) if joined is not None and joined.num_games else None
+
+
+def _played_on(saved: SavedGames, net: str) -> SavedGames:
+    """The same games, which ``net`` plays from here on. A network that was not asked about any
+    position of a game is left out."""
+    records = saved.records
+    asked = np.concatenate([[0], np.cumsum((records.steps > 0) | (records.visits > 0))])
+    spans = []
+    for game, (first, end) in enumerate(pairwise(records.offsets.tolist())):
+        before = records.spans(game)
+        last = before[-1][0]
+        if asked[end] == asked[first + last]:
+            spans.append([*before[:-1], (last, net)])
+        else:
+            spans.append([*before, (end - first, net)])
+    return replace(saved, records=replace(records, **span_columns(spans)))
+
+
 def _wanted(saved: SavedGames, ids: IdSet, net: str) -> SavedGames:
     records = saved.records
-    is_ours = np.array([name == net for name in records.nets] or [False])[records.span_net]
+    is_net = np.array([name == net for name in records.nets] or [False])
+    is_ours = is_net[records.span_net[records.span_offsets[:-1]]]
+    is_ours &= np.diff(records.span_offsets) == 1
     return saved.take(np.flatnonzero(is_ours & ids.contains(records.numbers)))
 
 

@@ -10,6 +10,9 @@ are left out (here 0 to 5, and 7 and 8). No file and no game is listed twice, so
 recorded is known without opening a shard. "pruned" in the first line has the numbers of games whose
 shards were deleted: they count as recorded, and are not played again.
 
+The lines of a training have "segments" too, written as the games are, and the sha256 of a "cut"
+(``shard_entry.py``).
+
 A shard without a line was written by a worker whose message got lost. It is adopted if it is of
 this run and none of its games is recorded, and set aside otherwise: every game counts exactly once.
 
@@ -82,8 +85,12 @@ class Manifest:
         """The numbers of the games that no shard has any more."""
         self.pruned_stats = GameStats()
         """Counts over these."""
+        self.segments = IdSet()
+        """The segments of a training that are recorded, see ``seating.py``."""
         self._spans: list[Range] = []
         """Of each entry: its first number, and the end of its last."""
+        self._segment_spans: list[Range] = []
+        """Of each entry: its first segment, and the end of its last."""
         self._files: set[str] = set()
         self._head = b""
         """The first line."""
@@ -177,8 +184,16 @@ class Manifest:
 
     def entries_with(self, first: int, end: int) -> list[ShardEntry]:
         """The entries that may have games from ``first`` to ``end`` - 1, in their order."""
-        spans = np.array(self._spans, np.int64).reshape(-1, 2)
-        rows = np.flatnonzero((spans[:, 0] < end) & (spans[:, 1] > first))
+        return self._overlapping(self._spans, first, end)
+
+    def entries_of(self, segments: IdSet) -> list[ShardEntry]:
+        """The entries that have some of ``segments``, in their order."""
+        found = self._overlapping(self._segment_spans, *segments.span)
+        return [each for each in found if each.segments & segments]
+
+    def _overlapping(self, spans: list[Range], first: int, end: int) -> list[ShardEntry]:
+        edges = np.array(spans, np.int64).reshape(-1, 2)
+        rows = np.flatnonzero((edges[:, 0] < end) & (edges[:, 1] > first))
         return [self.entries[row] for row in rows]
 
     def check_files(self) -> None:
@@ -196,14 +211,19 @@ class Manifest:
             )
 
     def adopt(
-        self, prefix: str = "", run_id: str = NO_RUN, report_line: ReportLine = no_report
+        self,
+        prefix: str = "",
+        run_id: str = NO_RUN,
+        report_line: ReportLine = no_report,
+        discards: bool = False,
     ) -> Iterator[ShardEntry]:
         """Record shards that have no line yet, of all workers or of the one named by ``prefix``.
 
         Yields each of them once it is recorded. Files that were read and are damaged, hold a game
         that is recorded, or belong to another run than ``run_id`` are set aside under another name
-        and reported; partial files are removed. Raises FileUnreadable where a file cannot be read,
-        and DataError where writing fails; the others can be adopted later.
+        and reported; partial files are removed. ``discards``: shards that could be recorded are
+        removed too, for they do not say which segments they end. Raises FileUnreadable where a file
+        cannot be read, and DataError where writing fails; the others can be adopted later.
         """
         for name in retried(lambda: list_folder(self.folder)):
             if name.startswith(_REWRITES):
@@ -215,10 +235,12 @@ class Manifest:
                 continue
             elif name.startswith(prefix) and name.endswith(".npz"):
                 with self.locked():
-                    yield from self._adopt_one(name, run_id, report_line)
+                    yield from self._adopt_one(name, run_id, report_line, discards)
 
-    def _adopt_one(self, name: str, run_id: str, report_line: ReportLine) -> Iterator[ShardEntry]:
-        """Record the unlisted shard ``name``, or set it aside."""
+    def _adopt_one(
+        self, name: str, run_id: str, report_line: ReportLine, discards: bool
+    ) -> Iterator[ShardEntry]:
+        """Record the unlisted shard ``name``, or discard it, or set it aside."""
         path, present = self.folder / name, retried(lambda: list_folder(self.folder))
         if name in self._files or name not in present or name in journal_names(self.folder):
             return  # a rewrite was quicker
@@ -231,8 +253,12 @@ class Manifest:
                 path.replace(path.with_name(name + SET_ASIDE_SUFFIX))
             report_line(f"a shard without a line is set aside: {error}")
         else:
-            self.append(entry)
-            yield entry
+            if not discards:
+                self.append(entry)
+                yield entry
+                return
+            with _refusals(path):
+                path.unlink(missing_ok=True)
 
     def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
         """The line for an unlisted shard; raises DataError where it must not count."""
@@ -248,7 +274,9 @@ class Manifest:
         self.entries += entries
         self.stats.add(*(entry.stats for entry in entries))
         self.ids = IdSet.union([self.ids, *(entry.ids for entry in entries)])
+        self.segments = IdSet.union([self.segments, *(entry.segments for entry in entries)])
         self._spans += [entry.ids.span for entry in entries]
+        self._segment_spans += [entry.segments.span for entry in entries]
         self._files.update(entry.file for entry in entries)
 
     def _check_doubles(self, entries: list[ShardEntry]) -> None:
@@ -257,6 +285,9 @@ class Manifest:
         doubled += [each.file for each in entries if each.file in self._files]
         if doubled:
             raise DataError(f"{self.path} lists {doubled[0]} twice: remove one of the two lines")
+        segments = IdSet.union(entry.segments for entry in entries)
+        if segments & self.segments or len(segments) < sum(len(each.segments) for each in entries):
+            raise DataError(f"{self.path} lists a segment twice: remove the second of the lines")
         ids = IdSet.union(entry.ids for entry in entries)
         if len(ids) == sum(entry.stats.games for entry in entries) and not ids & self.ids:
             return

@@ -13,6 +13,7 @@ left out of a target, so that a ply without one takes no room.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -74,6 +75,8 @@ FINGERPRINT_COLUMNS = ("fingerprint", "tag")
 """Hashes of the answers that decided the moves; all zero where unknown."""
 NO_FINGERPRINT = 0
 """Fingerprint of a game that was not played by a network of ours."""
+Spans = list[tuple[int, str]]
+"""Of one game: the first ply that each network played, and the network."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,12 @@ class GameRecords:
             **columns,
         )
 
+    def spans(self, game: int) -> Spans:
+        """The networks that played the game with this index."""
+        rows = slice(*self.span_offsets[game : game + 2])
+        nets = [self.nets[net] for net in self.span_net[rows]]
+        return list(zip(self.span_ply[rows].tolist(), nets, strict=True))
+
     def locate(self, ply: int) -> tuple[int, int]:
         """Number of the game, and ply in it, of an index into the ply columns."""
         game = int(np.searchsorted(self.offsets, ply, side="right")) - 1
@@ -216,6 +225,18 @@ class GameRecords:
             raise DataError(f"a game has more than {MAX_PLIES} plies")
         if not np.isin(self.result, (-1, 0, 1)).all() or self.numbers.min(initial=0) < 0:
             raise DataError("a game's number or result is none")
+
+
+def span_columns(spans: Sequence[Spans]) -> dict[str, Any]:
+    """The columns of G games about the networks that played them: ``spans`` of each."""
+    nets = tuple(dict.fromkeys(net for game in spans for _, net in game))
+    index = {net: i for i, net in enumerate(nets)}
+    return {
+        "span_offsets": np.cumsum([0, *map(len, spans)]).astype(np.int64),
+        "span_ply": np.array([ply for game in spans for ply, _ in game], np.int32),
+        "span_net": np.array([index[net] for game in spans for _, net in game], np.int32),
+        "nets": nets,
+    }
 
 
 def empty_search_columns(num_plies: int) -> dict[str, NDArray[Any]]:

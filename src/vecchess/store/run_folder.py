@@ -2,7 +2,7 @@
 
 runs/<name>/  config.toml  pins.json  inputs/<setting>/*  run_id  status.json  metrics.jsonl
               games/*.npz  games/manifest.jsonl  nets/*.safetensors  live/*.npz  inflight/*.npz
-              log.jsonl
+              cuts/*.npz  log.jsonl
 
 Decision 28.
 """
@@ -36,6 +36,9 @@ from vecchess.store.shard import read_shards
 RUN_ID_FILE = "run_id"
 LATEST = "nets/latest.json"
 """Names the newest network."""
+MACHINES = "machines"
+CUTS = "cuts"
+"""The folder, beside that of the games, with those that a generation left unfinished."""
 _RUN_ID = re.compile("[0-9a-f]{32}")
 
 
@@ -49,6 +52,7 @@ class RunFolder:
         self.nets = path / "nets"
         self.live = path / "live"
         self.inflight = path / "inflight"
+        self.cuts = path / CUTS
         self.inputs = path / "inputs"
         self.config = path / "config.toml"
 
@@ -69,6 +73,21 @@ class RunFolder:
             return self.config.is_file()
         except OSError as error:
             raise ConfigError(f"cannot look into {self.path}: {error.strerror}") from None
+
+    @property
+    def machines(self) -> list["RunFolder"]:
+        """The folders of the run's machines, as far as this one sees them; its own is among them.
+
+        That of machine 0 is the run's, the others lie in its folder "machines".
+        """
+        first = self.path.parents[1] if self.path.parent.name == MACHINES else self.path
+        others = sorted(first.glob(f"{MACHINES}/*"), key=lambda path: path.name.zfill(9))
+        return [RunFolder(path) for path in (first, *others)]
+
+    @property
+    def has_games(self) -> bool:
+        """Whether there is a manifest."""
+        return (self.games / MANIFEST_NAME).is_file()
 
     @property
     def run_id(self) -> str:

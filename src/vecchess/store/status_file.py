@@ -58,6 +58,8 @@ class StatusWriter:
             "iterations": 0,
             "games": 0,
             "target": 0,
+            "positions": 0,
+            "positions_target": 0,
             "eta_s": None,
             "load": {},
             "workers": [],

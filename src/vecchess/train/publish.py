@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vecchess.errors import DataError, NetworkError
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.retried_read import read_file, retried
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.run_folder import LATEST, RunFolder
+from vecchess.train.distributed.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,36 @@ def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Pu
             save_net(net, file)
         except NetworkError as error:  # the name is not a user's, so the disk is at fault
             raise DataError(f"{error}; make room, then --resume") from None
-    run.write_json(LATEST, {"schema": 1, "file": file.name, "sha256": net.sha256, "name": name})
-    return PublishedNet(name, file, net.sha256)
+    newest = PublishedNet(name, file, net.sha256)
+    _mark(newest, run)
+    return newest
+
+
+def spread_latest(run: RunFolder, ranks: Ranks) -> None:
+    """Give the newest network of machine 0 to the machines that have none, or another: they may be
+    new. All ranks call it; ``run`` is the folder of this machine."""
+    if ranks.num_nodes == 1:
+        return
+    newest = latest_net(run) if ranks.is_main else None
+    data = ranks.broadcast_bytes(retried(lambda: read_file(newest.file)) if newest else b"")
+    facts = ranks.broadcast_object(
+        {"name": newest.name, "sha256": newest.sha256} if newest else None
+    )
+    if ranks.is_local_main and not _has_latest(run, facts["sha256"]):
+        name, sha256 = facts["name"], facts["sha256"]
+        file = run.nets / f"{name}.safetensors"
+        write_atomically(file, data)
+        _mark(PublishedNet(name, file, sha256), run)
+
+
+def _has_latest(run: RunFolder, sha256: str) -> bool:
+    return (run.path / LATEST).exists() and latest_net(run).sha256 == sha256
+
+
+def _mark(newest: PublishedNet, run: RunFolder) -> None:
+    """Note which network of ``run`` is the newest."""
+    facts = {"schema": 1, "file": newest.file.name, "sha256": newest.sha256, "name": newest.name}
+    run.write_json(LATEST, facts)
 
 
 def _is_same(file: Path, net: IntegerNet) -> bool:

@@ -24,7 +24,7 @@ from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
-from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_folder import MACHINES, RunFolder
 from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.run_pins import (
     absolute_paths,
@@ -35,6 +35,7 @@ from vecchess.store.run_pins import (
     pinned,
     pins_text,
 )
+from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
@@ -53,7 +54,7 @@ from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import settings_from_rank0, shared_text
 from vecchess.train.initial_network import first_net, first_sizes
-from vecchess.train.publish import latest_net
+from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
@@ -133,6 +134,8 @@ def train_rank(
         )
         state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
         has_resumed = state.restore()
+        if has_resumed and trainer.progress.has_begun:
+            spread_latest(run, ranks)
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
             changes = run.write_config(to_toml(absolute_paths(given)))
@@ -171,13 +174,14 @@ def _open_trainer(
     data = _recorded_games(config, run, ranks, reporter) if config.data else None
     is_supervised = config.objective == "supervised" and data is not None
     loader = LoaderPool(
-        data if is_supervised and data else ManifestShards(run.games),
+        data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
         buffers,
         trace=config.trace,
         pin_memory=ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,
         report_line=reporter.report_line,
         reference=None if is_supervised else data,
+        newest_only=config.is_on_policy,
     )
     stack.enter_context(loader)
     matches = TrainingMatches(config, run, ranks, devices[0], stop)
@@ -205,7 +209,7 @@ def open_supervisor(
         if reporter.status is not None:
             watcher = StatusWatcher(shown, reporter.status, reporter.log_load)
             log_event = reporter.status.log.write
-        rest = (watcher, trainer.stop, log_event)
+        rest = (watcher, trainer.stop, log_event, Seating.of(trainer.config))
         with Supervisor(settings, trainer.run, devices, *rest) as supervisor:
             yield supervisor
 
@@ -268,7 +272,8 @@ def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
 def _check_play(config: TrainConfig, devices: list[Device]) -> None:
     """Raise ConfigError for settings that the run's games cannot be played with."""
     start_table(config.game)
-    share = fitting_share(selfplay_config(config, config.net), devices, config.games_per_iter)
+    settings = selfplay_config(config, config.net)
+    share = fitting_share(settings, devices, settings.num_games)
     check_search(config.tree, share, devices)
 
 
@@ -312,7 +317,7 @@ def _require_even(config: TrainConfig, num_ranks: int) -> None:
 
 def _machine_folder(folder: Path, node: int) -> RunFolder:
     """The folder for a machine's games: the run's for machine 0, a folder in it for others."""
-    return RunFolder(folder if node == 0 else folder / "machines" / str(node))
+    return RunFolder(folder if node == 0 else folder / MACHINES / str(node))
 
 
 def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> CheckpointFolder | None:

@@ -1,19 +1,24 @@
 """Self-play games as training data, one generation an iteration.
 
-A generation is a range of game numbers: iteration i of N games each plays i * N to (i + 1) * N - 1,
-every machine its part of them. So games recorded before a crash are identified by their numbers and
-not played again, and the training data do not depend on when a game ended (decision 74).
+A generation is a number of positions, the same for each seat, whose games go on in the next one
+(``store/seating.py``, decision 224). Objectives that learn from results learn from the games that
+ended in a generation, on-policy objectives from all that was played in it. Both are known by the
+segments that are recorded: none is played twice, and the data do not depend on time.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.supervisor.cut_finder import remove_cuts
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.data.replay_window import window_size
@@ -30,16 +35,24 @@ _EPOCHS_STREAM = 0x65706F636873
 def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
     """How the games of a training run are played."""
     shared = {name: getattr(config, name) for name in PlayConfig.model_fields}
-    return SelfplayConfig(net=net, games=config.games_per_iter, **shared)
+    return SelfplayConfig(net=net, games=Seating.of(config).seats, **shared)
 
 
-class GameSpan(NamedTuple):
-    """One machine's part of a generation: the games from ``first`` to ``end`` - 1."""
+class Generation(NamedTuple):
+    """What is known of a generation, the same on all machines."""
 
-    first: int
-    end: int
     positions: int
-    """Plies to learn from."""
+    """Positions to learn from, on all machines together."""
+    num_nodes: int
+    """Machines that played it; 0 where their number changed meanwhile."""
+
+
+@dataclass
+class Recorded:
+    """Segments that are recorded, and counts over the games that ended in them."""
+
+    segments: IdSet
+    stats: GameStats
 
 
 class SelfplaySource:
@@ -61,8 +74,10 @@ class SelfplaySource:
         self._config, self._run, self._ranks = config, run, ranks
         self._stop, self._supervisor = stop, supervisor
         self._num_reference_shards = num_reference_shards
-        self._history: list[list[GameSpan]] = []
-        """Of every generation so far, each machine's games."""
+        self._seating = Seating.of(config)
+        self._history: list[Generation] = []
+        self._first_iteration: int | None = None
+        """Of this process: other machines may have played it before."""
         if supervisor is not None and first_needed(run.games, is_training=True) == 0:
             write_needed(run.games, 0)
 
@@ -74,19 +89,21 @@ class SelfplaySource:
         parts = [part for part in self._ranks.gather_object(part) if part]
         if len(parts) < self._ranks.num_nodes:
             return None
-        self._history.append([GameSpan(*part["span"]) for part in parts])
+        is_mixed = any(part["has_others"] for part in parts)
+        positions = sum(part["positions"] for part in parts)
+        self._history.append(Generation(positions, 0 if is_mixed else len(parts)))
         if self._supervisor is not None:
             self._note_needed()
         return self._plan(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
-        """Every generation's games, as [first, end, positions] by machine, and reference shards."""
-        history = [[list(span) for span in spans] for spans in self._history]
+        """Every generation as [positions, machines], and the number of reference shards."""
+        history = [list(generation) for generation in self._history]
         return {"history": history, "reference_shards": self._num_reference_shards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume after the generations of ``state``."""
-        self._history = [[GameSpan(*span) for span in spans] for spans in state["history"]]
+        self._history = [Generation(*each) for each in state["history"]]
         before, now = state["reference_shards"], self._num_reference_shards
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
 
@@ -94,28 +111,45 @@ class SelfplaySource:
         """Empty: no games are held out."""
         return {}
 
-    def numbers(self, iteration: int) -> range:
-        """The games that this machine plays in an iteration."""
-        games, nodes, node = self._config.games_per_iter, self._ranks.num_nodes, self._ranks.node
-        first = iteration * games
-        return range(first + games * node // nodes, first + games * (node + 1) // nodes)
+    def segments(self, iteration: int) -> IdSet:
+        """The segments that this machine plays in an iteration."""
+        return self._seating.share(iteration, self._ranks.node, self._ranks.num_nodes)
 
     def _play(self, supervisor: Supervisor, iteration: int) -> dict[str, Any]:
         """This machine's part as JSON values; none where a stop was requested, here or on another
         machine."""
-        net, numbers = latest_net(self._run).file, self.numbers(iteration)
-        result = supervisor.play(str(net), numbers, self._heartbeat)
+        net, segments = latest_net(self._run).file, self.segments(iteration)
+        if self._first_iteration is None:
+            self._first_iteration = iteration
+        is_first = iteration == self._first_iteration
+        elsewhere = self._recorded_elsewhere(segments if is_first else IdSet())
+        result = supervisor.play(str(net), segments - elsewhere.segments, self._heartbeat)
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
             return {}
         stats = result.stats
+        stats.add(elsewhere.stats)
         positions = stats.searched_plies or sum(stats.time_steps.values())
+        if self._config.is_on_policy:
+            positions = len(segments) * self._seating.turns
         return {
-            "span": GameSpan(numbers.start, numbers.stop, positions),
+            "positions": positions,
+            "has_others": bool(elsewhere.segments),
             "seconds": result.seconds,
             "load": result.throughput.to_dict(),
             "stats": stats.to_dict(),
         }
+
+    def _recorded_elsewhere(self, segments: IdSet) -> Recorded:
+        """Those of ``segments`` that other machines recorded, before their number changed, as far
+        as this one sees their folders."""
+        found = Recorded(IdSet(), GameStats())
+        for run in self._run.machines if segments else ():
+            if run.path != self._run.path and run.has_games:
+                entries = run.manifest().entries_of(segments)
+                found.segments |= IdSet.union(entry.segments for entry in entries) & segments
+                found.stats.add(*(entry.stats for entry in entries))
+        return found
 
     def _heartbeat(self) -> str:
         """The heart-beat while this machine plays; the reason of a stop, or ""."""
@@ -130,16 +164,15 @@ class SelfplaySource:
             if beat.stop or beat.all_done:
                 return
 
-    def _node_spans(self) -> list[GameSpan]:
-        return [spans[self._ranks.node] for spans in self._history]
-
     def _plan(self, newest: list[dict[str, Any]], steps_before: int) -> IterationPlan:
         """The updates of an iteration, from the newest generations that fit into the window."""
         config = self._config
-        new = sum(span.positions for span in self._history[-1])
         total, oldest = self._oldest_in_window(len(self._history))
-        node_spans = self._node_spans()
-        num_steps = round(new * config.samples_per_position / config.batch_size)
+        new = self._history[-1].positions
+        num_steps = max(round(new * config.samples_per_position / config.batch_size), 1)
+        window, num_segments = self._seating.segments(oldest, len(self._history)).span, None
+        if {each.num_nodes for each in self._history[oldest:]} == {self._ranks.num_nodes}:
+            num_segments = len(self.segments(0)) * (len(self._history) - oldest)
         seed = self._seed_of_newest() if config.is_on_policy else config.seed
 
         def spec(step: int) -> BatchSpec:
@@ -149,9 +182,9 @@ class SelfplaySource:
                 batch_size=config.batch_size,
                 first_row=self._ranks.rank * (config.batch_size // self._ranks.world_size),
                 num_rows=config.batch_size // self._ranks.world_size,
-                source_first=node_spans[oldest].first,
-                source_end=node_spans[-1].end,
-                source_games=sum(span.end - span.first for span in node_spans[oldest:]),
+                source_first=window[0],
+                source_end=window[1],
+                source_segments=num_segments,
                 in_epochs=config.is_on_policy,
                 mirror=config.mirror,
                 reference_share=config.data_share if config.data else 0.0,
@@ -159,23 +192,26 @@ class SelfplaySource:
             )
 
         facts = self._facts(newest, oldest)
-        return IterationPlan(max(num_steps, 1), spec, total, facts)
+        return IterationPlan(num_steps if total else 0, spec, total, facts)
 
     def _seed_of_newest(self) -> int:
         """A seed for each generation: on-policy steps count from 0, but epochs must differ."""
         return random_word(self._config.seed, _EPOCHS_STREAM, len(self._history)) >> 1
 
     def _note_needed(self) -> None:
-        """Note the first game that the oldest of the newest checkpoints needs: pruning spares all
-        from there on. The window of a later one never begins earlier."""
+        """Note the first segment that the oldest of the newest checkpoints needs: pruning spares
+        all from there on. The window of a later one never begins earlier. Unfinished games that no
+        checkpoint goes on with are removed."""
         config = self._config
         back = config.checkpoint_every * (config.keep_checkpoints + 1)
-        _, oldest = self._oldest_in_window(max(len(self._history) - back, 1))
-        write_needed(self._run.games, self._node_spans()[oldest].first)
+        first = max(len(self._history) - back, 1)
+        _, oldest = self._oldest_in_window(first)
+        write_needed(self._run.games, self._seating.segments(oldest, first).span[0])
+        remove_cuts(self._run, (first - 1) * self._seating.seats)
 
     def _oldest_in_window(self, num: int) -> tuple[int, int]:
         """Positions of the first ``num`` generations, and the first one that a window then has."""
-        total = sum(span.positions for spans in self._history[:num] for span in spans)
+        total = sum(generation.positions for generation in self._history[:num])
         return total, num - self._num_generations(num, total)
 
     def _num_generations(self, end: int, total: int) -> int:
@@ -183,8 +219,8 @@ class SelfplaySource:
         if self._config.is_on_policy:
             return 1
         room, num = window_size(total, self._config.window_positions), 0
-        for spans in reversed(self._history[:end]):
-            room -= sum(span.positions for span in spans)
+        for generation in reversed(self._history[:end]):
+            room -= generation.positions
             if room < 0 and num:
                 break
             num += 1
@@ -195,7 +231,7 @@ class SelfplaySource:
         stats = GameStats()
         for part in parts:
             stats.add(GameStats.from_dict(part["stats"]))
-        window = sum(span.positions for spans in self._history[oldest:] for span in spans)
+        window = sum(generation.positions for generation in self._history[oldest:])
         seconds = max(part["seconds"] for part in parts)
         loads = [part["load"] for part in parts]
         load = combined_throughput([Throughput.from_dict(load) for load in loads]).to_dict()
@@ -203,7 +239,7 @@ class SelfplaySource:
             **{name: load[name] for name in LOAD_FACTS},
             "seconds": round(seconds, 3),
             "games_per_s": round(stats.games / max(seconds, 1e-9), 3),
-            "positions": sum(span.positions for span in self._history[-1]),
+            "positions": self._history[-1].positions,
             "window_positions": window,
             "mean_length": round(stats.mean_length, 2),
             "mean_time_steps": round(stats.mean_time_steps or load["mean_time_steps"], 3),

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from tests.store.games import made_up
@@ -15,9 +16,13 @@ from vecchess.torture.injector import Fault, Injector
 
 
 def add_shard(run: RunFolder, name: str, numbers: list[int], is_listed: bool = True) -> ShardEntry:
-    """The line of a new shard of the run with made-up games; it is added to the manifest."""
+    """The line of a new shard of the run with made-up games; it is added to the manifest.
+
+    Each game ended in the segment with its number, as if this were a training.
+    """
     records = made_up(numbers, seed=sum(numbers))
     entry = ShardEntry.of(name, write_shard(run.games / name, records, run.run_id), records)
+    entry = replace(entry, segments=entry.ids)
     if is_listed:
         Manifest(run.games).append(entry)
     return entry

@@ -89,7 +89,9 @@ def test_what_a_training_reads_is_spared(tmp_path: Path) -> None:
     assert (done.games, done.is_short) == (12, True)
     parts = ManifestShards(run.games).parts(12, 36, 24)
     assert sum(part.read().num_games for part in parts) == 24
-    with pytest.raises(DataError, match="games 0 to 11 of the window were pruned"):
+    with pytest.raises(
+        DataError, match="has 24 of the segments 0 to 35, not 36: were games of the window"
+    ):
         ManifestShards(run.games).parts(0, 36, 36)
 
 

@@ -186,9 +186,9 @@ def test_errors_in_games_come_back_from_processes(folder) -> None:
 def test_a_manifest_may_grow(tmp_path, folder) -> None:
     with (
         LoaderPool(ManifestShards(tmp_path / "none yet"), SharedBuffers(32)) as loader,
-        pytest.raises(DataError, match="lists 0 games from 0 to 3, not 4"),
+        pytest.raises(DataError, match="has 0 of the segments 0 to 3, not 4"),
     ):
-        list(loader.batches(specs(1, source_games=4)))
+        list(loader.batches(specs(1, source_segments=4)))
 
 
 def test_columns_own_the_memory_they_lie_in(folder) -> None:

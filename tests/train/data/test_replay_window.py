@@ -1,5 +1,7 @@
 """The replay window: its content depends on the shards asked for, and bad shards are skipped."""
 
+import hashlib
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,9 +13,13 @@ import pytest
 from tests.store.games import made_up
 from tests.train.games import games, searched
 from vecchess.bench.loading import made_up_searches
+from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
+from vecchess.store.id_set import IdSet
+from vecchess.store.inflight import SavedGames
 from vecchess.store.manifest import Manifest
-from vecchess.store.records import GameRecords, empty_search_columns
+from vecchess.store.records import GameRecords, empty_search_columns, span_columns
+from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
 from vecchess.train.data import shard_block
@@ -25,7 +31,7 @@ from vecchess.train.data.replay_window import (
     window_size,
 )
 from vecchess.train.data.samples import empty_samples
-from vecchess.train.data.shard_block import trainable_plies
+from vecchess.train.data.shard_block import ShardBlock, newest_plies, trainable_plies
 
 SHARDS = 6
 POSITIONS = 10_000_000
@@ -62,11 +68,18 @@ def parts(records: GameRecords) -> list[GameRecords]:
 
 @pytest.fixture
 def folder(tmp_path: Path, parts: list[GameRecords]) -> Path:
-    manifest = Manifest(tmp_path)
+    games = tmp_path / "games"
+    games.mkdir()
+    manifest = Manifest(games)
     for index, part in enumerate(parts):
-        sha256 = write_shard(tmp_path / f"{index}.npz", part)
-        manifest.append(ShardEntry.of(f"{index}.npz", sha256, part))
-    return tmp_path
+        sha256 = write_shard(games / f"{index}.npz", part)
+        manifest.append(in_segments(ShardEntry.of(f"{index}.npz", sha256, part)))
+    return games
+
+
+def in_segments(entry: ShardEntry) -> ShardEntry:
+    """The line of a training: each game ended in the segment with its number."""
+    return replace(entry, segments=entry.ids)
 
 
 def planes_of(window: ReplayWindow) -> np.ndarray:
@@ -85,27 +98,48 @@ def test_everything_in_order(folder, parts) -> None:
     assert np.array_equal(planes_of(window), planes_in(parts[:4]))
     window.update(2 * SHARDS)
     assert np.array_equal(planes_of(window), planes_in(parts))
-    window.update(10, 6, num_games=4)
+    window.update(10, 6, num_segments=4)
     assert np.array_equal(planes_of(window), planes_in(parts[3:5]))
-    with pytest.raises(DataError, match=r"lists 12 games from 0 to 13, not 14"):
-        window.update(14, num_games=14)
+    with pytest.raises(DataError, match=r"has 12 of the segments 0 to 13, not 14"):
+        window.update(14, num_segments=14)
 
 
 def test_the_shard_that_a_game_is_in_does_not_matter(records, folder, parts, tmp_path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
+    other = tmp_path / "other/games"
+    other.mkdir(parents=True)
     manifest = Manifest(other)
     order = np.array([7, 2, 11, 0, 9, 4, 1, 6, 3, 10, 5, 8])
     for index, taken in enumerate(np.split(order, [5, 6])):
         part = records.take(taken)
         sha256 = write_shard(other / f"{index}.npz", part)
-        manifest.append(ShardEntry.of(f"{index}.npz", sha256, part))
+        segments = IdSet([(4 * index, 4 * index + 4)])
+        entry = ShardEntry.of(f"{index}.npz", sha256, part)
+        manifest.append(replace(entry, segments=segments))
     window = ReplayWindow(ManifestShards(other))
     window.update(12)
     assert np.array_equal(planes_of(window), planes_in(parts))
-    window.update(9, 3)
-    in_part = records.take(np.arange(3, 9))
-    assert np.array_equal(planes_of(window), planes_in([in_part]))
+    window.update(8, 4)
+    assert np.array_equal(planes_of(window), planes_in([records.take(order[5:6])]))
+
+
+def test_folders_of_other_machines_are_read_where_their_number_has_changed(
+    folder, parts, tmp_path
+) -> None:
+    """Machine 0 has the first three shards, machine 1 the others, and those of machine 0 too."""
+    folders = [tmp_path / "run", tmp_path / "run/machines/1"]
+    for place, own in zip(folders, (range(3), range(SHARDS)), strict=True):
+        (place / "games").mkdir(parents=True)
+        manifest = Manifest(place / "games")
+        for index in own:
+            file = f"{index}.npz"
+            shutil.copy(folder / file, place / "games" / file)
+            manifest.append(Manifest(folder).entries[index])
+    for place in folders:
+        window = ReplayWindow(ManifestShards(place / "games"))
+        window.update(12)
+        assert np.array_equal(planes_of(window), planes_in(parts))
+    window.update(4, 0, 4)
+    assert np.array_equal(planes_of(window), planes_in(parts[:2]))
 
 
 def test_shards_may_be_joined_while_a_window_moves(records, folder, parts) -> None:
@@ -113,12 +147,12 @@ def test_shards_may_be_joined_while_a_window_moves(records, folder, parts) -> No
     window, plain = ReplayWindow(ManifestShards(folder)), ReplayWindow(ManifestShards(folder))
     window.update(6, 2)
     sha256 = write_shard(folder / "joined.npz", records.take(np.arange(10)))
-    joined = ShardEntry.of("joined.npz", sha256, records.take(np.arange(10)))
+    joined = in_segments(ShardEntry.of("joined.npz", sha256, records.take(np.arange(10))))
     manifest = Manifest(folder)
     manifest.replace([joined, *manifest.entries[5:]])
     for index in range(5):
         (folder / f"{index}.npz").unlink()
-    for end, first in ((8, 2), (12, 4), (12, 0)):
+    for end, first in ((10, 0), (12, 10), (12, 0)):
         window.update(end, first, end - first)
         plain.update(end, first, end - first)
         assert np.array_equal(planes_of(window), planes_of(plain))
@@ -155,7 +189,7 @@ def test_games_that_break_the_rules_are_left_out(folder, parts, records) -> None
     bad.action[4] = 4671  # no game begins with such a promotion
     manifest = Manifest(folder)
     sha256 = write_shard(folder / "bad.npz", bad)
-    manifest.append(ShardEntry.of("bad.npz", sha256, bad))
+    manifest.append(in_segments(ShardEntry.of("bad.npz", sha256, bad)))
     lines: list[str] = []
     window = ReplayWindow(ManifestShards(folder), report_line=lines.append)
     window.update(2 * SHARDS + 2)
@@ -176,6 +210,47 @@ def test_plies_to_learn_from(records) -> None:
     plies = trainable_plies(imported)
     evaluated[first] = True
     assert np.array_equal(plies, np.flatnonzero(evaluated))
+
+
+def test_plies_that_the_last_network_played(records) -> None:
+    """On-policy objectives learn these, but for the last one of a game that goes on."""
+    spans = [[(0, "a")] for _ in range(records.num_games)]
+    for game, first in ((1, 10), (3, 7), (4, 0)):
+        spans[game].append((first, "b"))
+    goes_on = np.isin(np.arange(records.num_games), (0, 3, 4))
+    ends = np.where(goes_on, Termination.ONGOING, records.termination).astype(np.uint8)
+    told = replace(records, termination=ends, **span_columns(spans))
+    asked = (records.steps > 0) | (records.visits > 0)
+    wanted = [
+        ply
+        for game in range(records.num_games)
+        for ply in range(
+            records.offsets[game] + spans[game][-1][0], records.offsets[game + 1] - goes_on[game]
+        )
+        if asked[ply]
+    ]
+    assert newest_plies(told).tolist() == wanted
+    assert ShardBlock.of(told, 0.9, newest_only=True).trainable.tolist() == wanted
+
+
+def test_unfinished_games_are_learnt_from_beside_the_others(records, tmp_path) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    run.cuts.mkdir()
+    ended, waiting = records.take(np.arange(8)), records.take(np.arange(8, 12))
+    waiting = replace(waiting, termination=np.zeros(4, np.uint8))
+    saved = SavedGames(waiting, np.zeros((4, 2), np.uint8), np.zeros(4, np.uint8)).to_bytes()
+    (run.cuts / "0.npz").write_bytes(saved)
+    entry = ShardEntry.of("0.npz", write_shard(run.games / "0.npz", ended), ended)
+    sha256 = hashlib.sha256(saved).hexdigest()
+    run.manifest().append(replace(entry, segments=IdSet([(0, 4)]), cut=sha256))
+    sources = [ManifestShards(run.games, unfinished) for unfinished in (True, False)]
+    both, alone = (ReplayWindow(source, newest_only=True) for source in sources)
+    for window in (both, alone):
+        window.update(4, 0, 4)
+    assert alone.num_positions == len(newest_plies(ended))
+    assert both.num_positions == alone.num_positions + len(newest_plies(waiting))
+    assert np.array_equal(planes_of(both)[: alone.num_positions], planes_of(alone))
 
 
 def test_places_that_a_user_names(folder, parts, tmp_path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.store.games import made_up
 from tests.train.games import advantages
+from vecchess.chess.rules import Termination
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.train.data.returns import has_evaluation, lambda_returns, outcomes
 
@@ -45,6 +46,37 @@ def test_advantages_are_gae_with_signs(records, trace) -> None:
     for game in range(records.num_games):
         plies = range(*records.offsets[game : game + 2])
         assert np.allclose(found[plies], gae(records, trace, plies), atol=1e-5)
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])
+def test_a_game_that_goes_on_ends_in_its_last_value(records, trace) -> None:
+    """Its other plies have the advantages of a game without the last one, worth that value."""
+    going = replace(
+        records,
+        steps=np.ones_like(records.steps),
+        termination=np.full_like(records.termination, Termination.ONGOING),
+        result=np.zeros_like(records.result),
+    )
+    returned = lambda_returns(going, trace)
+    found = advantages(going, returned)
+    for game in range(records.num_games):
+        plies = range(*records.offsets[game : game + 2])
+        assert found[plies[-1]] == pytest.approx(0, abs=1e-6)
+        if len(plies) > 1:
+            assert np.allclose(found[plies[:-1]], bootstrapped(going, trace, plies), atol=1e-5)
+
+
+def bootstrapped(records: GameRecords, trace: float, plies: range) -> list[float]:
+    """Schulman et al. 2017, equation 11, with the value of the last position at the end."""
+    black = int(records.start[np.searchsorted(records.offsets, plies[0], "right") - 1, 7] >> 63)
+    sign = [1 if (black + i) % 2 == 0 else -1 for i in range(len(plies))]
+    loss = VALUE_UNIT - records.win.astype(int) - records.draw
+    values = [s * (int(records.win[p]) - loss[p]) / 511 for s, p in zip(sign, plies, strict=True)]
+    deltas = [after - before for before, after in pairwise(values)]
+    sums = [
+        sum(trace ** (k - t) * deltas[k] for k in range(t, len(deltas))) for t in range(len(deltas))
+    ]
+    return [s * a for s, a in zip(sign[:-1], sums, strict=True)]
 
 
 @pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])

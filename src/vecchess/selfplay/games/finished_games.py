@@ -1,15 +1,20 @@
 """Games as the movers' kernels log them, and their one conversion to records (decision 211)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.rules import Termination
 from vecchess.selfplay.games.game_table import Rules
 from vecchess.selfplay.games.ply_log import PLY_WORDS, unpack_plies
 from vecchess.selfplay.games.target_log import unpack_targets
-from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.inflight import SavedGames
+from vecchess.store.records import GameRecords, Spans, concatenate, span_columns
+
+GameSpans = Mapping[int, Spans]
+"""By the number of a game: the networks that played it, where they are several."""
 
 
 class LoggedGames(NamedTuple):
@@ -17,8 +22,9 @@ class LoggedGames(NamedTuple):
 
     logged: uint16[plies, 3] (``ply_log``), words: uint32[W, 1] (``target_log``), and for each game
     number: int64[n] its id, start: int32[n] row of ``Rules.starts``, plies: int32[n], num_words:
-    int32[n], result: int8[n] White's, termination: uint8[n], resign: uint8[n], fingerprint:
-    uint64[n].
+    int32[n], result: int8[n] White's, termination: uint8[n] (ONGOING: the game waits for the next
+    generation), resign: uint8[n], fingerprint: uint64[n], low_turns: uint8[n, 2], level_plies:
+    uint8[n], see ``SavedGames``.
     """
 
     logged: NDArray[np.uint16]
@@ -31,6 +37,8 @@ class LoggedGames(NamedTuple):
     termination: NDArray[np.uint8]
     resign: NDArray[np.uint8]
     fingerprint: NDArray[np.uint64]
+    low_turns: NDArray[np.uint8]
+    level_plies: NDArray[np.uint8]
 
     @classmethod
     def with_room(cls, num_games: int, num_plies: int, num_words: int = 0) -> "LoggedGames":
@@ -46,6 +54,8 @@ class LoggedGames(NamedTuple):
             termination=np.zeros(num_games, np.uint8),
             resign=np.zeros(num_games, np.uint8),
             fingerprint=np.zeros(num_games, np.uint64),
+            low_turns=np.zeros((num_games, 2), np.uint8),
+            level_plies=np.zeros(num_games, np.uint8),
         )
 
     def copy_first(self, num_games: int, num_plies: int, num_words: int) -> "LoggedGames":
@@ -58,11 +68,15 @@ class LoggedGames(NamedTuple):
 
 
 class FinishedGames(NamedTuple):
-    """Finished games of one mover, and what their records take from rules and network."""
+    """Finished games of one mover, and what their records take from rules and network.
+
+    Among them are those that wait for the next generation of a training.
+    """
 
     games: LoggedGames
     rules: Rules
     net_sha: str
+    spans: GameSpans
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -73,6 +87,11 @@ class FinishedGames(NamedTuple):
     def num_games(self) -> int:
         """n."""
         return len(self.games.number)
+
+    @property
+    def num_ended(self) -> int:
+        """Those that do not wait."""
+        return int((self.games.termination != Termination.ONGOING).sum())
 
     @property
     def num_plies(self) -> int:
@@ -86,21 +105,40 @@ def finished_records(parts: Sequence[FinishedGames]) -> GameRecords:
     for part in parts:
         by_net.setdefault(part.net_sha, []).append(part)
     records = [
-        to_records(_joined([part.games for part in same]), same[0].rules, net_sha)
+        to_records(
+            _joined([part.games for part in same]),
+            same[0].rules,
+            net_sha,
+            {number: spans for part in same for number, spans in part.spans.items()},
+        )
         for net_sha, same in by_net.items()
     ]
     return (records[0] if len(records) == 1 else concatenate(records)).by_number()
 
 
-def to_records(games: LoggedGames, rules: Rules, net_sha: str) -> GameRecords:
-    """Records of games played by ``rules`` with the network ``net_sha``; they share columns."""
+def ended_and_waiting(parts: Sequence[FinishedGames]) -> tuple[GameRecords, SavedGames]:
+    """Records of the games of at least one part that ended, and those that wait, by their ids."""
+    records = finished_records(parts)
+    order = np.argsort(np.concatenate([part.numbers for part in parts]))
+    low_turns, level_plies = (
+        np.concatenate([getattr(part.games, name) for part in parts])[order]
+        for name in ("low_turns", "level_plies")
+    )
+    is_waiting = records.termination == Termination.ONGOING
+    waiting = SavedGames(records, low_turns, level_plies).take(np.flatnonzero(is_waiting))
+    return records.take(np.flatnonzero(~is_waiting)), waiting
+
+
+def to_records(games: LoggedGames, rules: Rules, net_sha: str, spans: GameSpans) -> GameRecords:
+    """Records of games played by ``rules`` with the network ``net_sha``, those in ``spans`` with
+    others before it; they share columns."""
     offsets, word_offsets = (
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         for counts in (games.plies, games.num_words)
     )
     columns: dict[str, Any] = unpack_plies(games.logged, rules.most_steps)
     columns |= unpack_targets(games.words[:, 0], word_offsets, offsets)
-    num_games = len(games.number)
+    columns |= span_columns([spans.get(n, [(0, net_sha)]) for n in games.number.tolist()])
     return GameRecords(
         numbers=games.number,
         start=rules.starts[games.start],
@@ -109,10 +147,6 @@ def to_records(games: LoggedGames, rules: Rules, net_sha: str) -> GameRecords:
         resign=games.resign,
         fingerprint=games.fingerprint,
         offsets=offsets,
-        span_offsets=np.arange(num_games + 1, dtype=np.int64),
-        span_ply=np.zeros(num_games, np.int32),
-        span_net=np.zeros(num_games, np.int32),
-        nets=(net_sha,),
         **columns,
     )
 

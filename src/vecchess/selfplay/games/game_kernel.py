@@ -59,9 +59,10 @@ CURSOR_WORDS = 7
 
 @inline
 def finished_is_full(rules: Any, finished: Any, cursor: Any) -> Any:
-    """True when ``finished`` may have no room for another game."""
-    full = cursor[GAMES_DONE] == len(finished.number)
-    return full or cursor[PLIES_DONE] + rules.max_plies > len(finished.logged)
+    """True when ``finished`` may have no room for a game that ends, and the opening of the next,
+    which may have to wait at once."""
+    full = cursor[GAMES_DONE] + 1 >= len(finished.number)
+    return full or cursor[PLIES_DONE] + 2 * rules.max_plies > len(finished.logged)
 
 
 @inline
@@ -150,12 +151,20 @@ def past_of(games: Any, game: Any) -> Any:
 
 @inline
 def take_next_id(games: Any, rules: Any, supply: Any, game: Any, cursor: Any) -> Any:
-    """Take the next id of ``supply`` and draw what is drawn once a game; False if there is none."""
+    """Take the next id of ``supply``; False if there is none."""
     number = supply[cursor[SUPPLIED]]
     games.number[game] = VACANT
     if number < 0:
         return False
     cursor[SUPPLIED] += 1
+    games.left[game] = rules.turns
+    draw_game(games, rules, game, number)
+    return True
+
+
+@inline
+def draw_game(games: Any, rules: Any, game: Any, number: Any) -> None:
+    """Let the row have game ``number``: draw what is drawn once a game."""
     games.number[game] = number
     games.start[game] = random_below(rules.seed, number, START_DRAW, len(rules.starts))
     play_on = random_u64(rules.seed, number, PLAYTHROUGH_DRAW) < rules.playthrough
@@ -163,7 +172,6 @@ def take_next_id(games: Any, rules: Any, supply: Any, game: Any, cursor: Any) ->
     games.low_turns[game, 0] = 0
     games.low_turns[game, 1] = 0
     games.level_plies[game] = 0
-    return True
 
 
 @inline
@@ -184,7 +192,10 @@ def set_up_board(games: Any, rules: Any, game: Any) -> None:
 def record_end(
     games: Any, log: Any, finished: Any, game: Any, code: Any, outcome: Any, cursor: Any
 ) -> None:
-    """Copy a finished game to ``finished``; ``outcome`` is 1, 0 or -1 for the side to move."""
+    """Copy a game that has ended, or waits (ONGOING), to ``finished``.
+
+    ``outcome`` is 1, 0 or -1 for the side to move. A row whose game waits is vacant.
+    """
     colour = np.int64(colour_of(board_of(games, game)))
     done, plies = cursor[GAMES_DONE], games.ply[game]
     finished.number[done] = games.number[game]
@@ -193,19 +204,27 @@ def record_end(
     finished.result[done] = outcome * (1 - 2 * colour)
     finished.termination[done] = code
     finished.resign[done] = games.resign[game]
+    finished.low_turns[done, 0] = games.low_turns[game, 0]
+    finished.low_turns[done, 1] = games.low_turns[game, 1]
+    finished.level_plies[done] = games.level_plies[game]
     finished.fingerprint[done] = max(games.fingerprint[game], np.uint64(NO_FINGERPRINT + 1))
     take_items(log, games.pages, game, plies, finished.logged, cursor[PLIES_DONE])
     cursor[GAMES_DONE] += 1
     cursor[PLIES_DONE] += plies
+    if code == ONGOING:
+        games.number[game] = VACANT
 
 
 @part
 def start_next_game(tables, games, requests, rules, log, supply, moves, game, cursor):  # type: ignore[no-untyped-def]
-    """Start the next game in a vacant row, with its random opening, and write its first request.
+    """Start the next game of the row's seat, or of the supply where a game waits or there are no
+    seats, with its random opening, and write its first request.
 
     False if no id is left. A call of its own: one game has a hundred moves.
     """
-    if not take_next_id(games, rules, supply, game, cursor):
+    if rules.seats > 0 and games.number[game] != VACANT:
+        draw_game(games, rules, game, games.number[game] + rules.seats)
+    elif not take_next_id(games, rules, supply, game, cursor):
         return False
     attempt = 0
     while True:

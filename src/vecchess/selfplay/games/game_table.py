@@ -13,9 +13,12 @@ from vecchess.selfplay.games.paged_log import NO_PAGE
 from vecchess.selfplay.games.ply_log import num_tags
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
+from vecchess.store.seating import Seating
 
 VACANT = -1
 """``number`` of a row without a game."""
+NO_LIMIT = -1
+"""``left`` of a row whose game is played to its end: it never becomes 0."""
 
 
 class RestartPoints(NamedTuple):
@@ -41,7 +44,8 @@ class GameTable(NamedTuple):
     logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
     colour: 0 White, 1 Black), level_plies: uint8[G] plies in a row within the draw limit,
-    fingerprint: uint64[G] of the answers so far (``fingerprint``), target_pages: int32[G, 2] and
+    fingerprint: uint64[G] of the answers so far (``fingerprint``), left: int32[G] turns until the
+    game waits for the next generation (NO_LIMIT or below: none), target_pages: int32[G, 2] and
     target_words: int32[G] of the log of searches, restart: used where moves are searched.
     """
 
@@ -56,6 +60,7 @@ class GameTable(NamedTuple):
     low_turns: NDArray[np.uint8]
     level_plies: NDArray[np.uint8]
     fingerprint: NDArray[np.uint64]
+    left: NDArray[np.int32]
     target_pages: NDArray[np.int32]
     target_words: NDArray[np.int32]
     restart: RestartPoints
@@ -78,6 +83,7 @@ class GameTable(NamedTuple):
             past=np.zeros((num_games, rows_of_past, POSITION_WORDS), np.uint64),
             number=np.full(num_games, VACANT, np.int64),
             start=np.zeros(num_games, np.int32),
+            left=np.full(num_games, NO_LIMIT, np.int32),
             pages=np.full((num_games, 2), NO_PAGE, np.int32),
             target_pages=np.full((num_games, 2), NO_PAGE, np.int32),
             restart=RestartPoints(**{name: array.copy() for name, array in columns.items()}),
@@ -99,7 +105,8 @@ class Rules(NamedTuple):
     are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once. most_steps: time
     steps a logged ply may have, 0 where moves are searched; num_tags: see ``ply_log``. Where moves
     are searched: temperature: float64[max_plies] by ply; simulations of full and fast searches;
-    how many of 2**64 random words make a search full.
+    how many of 2**64 random words make a search full. seats and turns: of a training's generations
+    (``store/seating.py``); 0 and NO_LIMIT where every game is played to its end.
     """
 
     seed: np.uint64
@@ -119,6 +126,8 @@ class Rules(NamedTuple):
     full_share: np.uint64
     most_steps: int
     num_tags: int
+    seats: int
+    turns: int
 
 
 def make_rules(
@@ -129,10 +138,11 @@ def make_rules(
     policy_scale: float,
     value_scale: float,
     time_steps: int,
+    seating: Seating | None = None,
 ) -> Rules:
     """Rules of the games of one run; the scales are the network's, logits per accumulator.
 
-    time_steps: T, the most that the network takes.
+    time_steps: T, the most that the network takes. seating: None plays every game to its end.
     """
     most_steps = time_steps if tree.search == "none" else 0
     temperature = np.ones(config.max_plies)
@@ -156,6 +166,8 @@ def make_rules(
         full_share=_words_below(tree.full_share),
         most_steps=most_steps,
         num_tags=num_tags(most_steps),
+        seats=seating.seats if seating else 0,
+        turns=seating.turns if seating else NO_LIMIT,
     )
 
 

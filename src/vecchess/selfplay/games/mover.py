@@ -29,7 +29,7 @@ from vecchess.selfplay.games.resume import log_pages_of, set_up_saved
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
-from vecchess.store.records import NO_FINGERPRINT, GameRecords
+from vecchess.store.records import NO_FINGERPRINT, GameRecords, Spans
 
 Rows = NDArray[np.int32]
 IDS_AT_A_TIME = 16
@@ -70,10 +70,12 @@ class Mover:
         self._pool = pool
         self._log = ply_log()
         room = min(FINISHED_GAMES, num_games)
-        num_plies = max(rules.max_plies, room * rules.max_plies // 2)
-        self._room = LoggedGames.with_room(room, num_plies, self.words_a_game)
+        num_plies = max(rules.max_plies, room * rules.max_plies // 2) + rules.max_plies
+        self._room = LoggedGames.with_room(room + 1, num_plies, self.words_a_game)
         self._scratch = (np.zeros(MOVE_BUFFER, np.uint16), np.zeros(MAX_MOVES, np.uint32))
         self._supply: NDArray[np.int64] = np.empty(0, np.int64)
+        self._spans: dict[int, Spans] = {}
+        """Of the games in progress that other networks began."""
         self._finished: list[FinishedGames] = []
 
     @property
@@ -176,7 +178,9 @@ class Mover:
         if cursor[GAMES_DONE]:
             counts = (int(cursor[at]) for at in (GAMES_DONE, PLIES_DONE, WORDS_DONE))
             games = self._room.copy_first(*counts)
-            self._finished.append(FinishedGames(games, self.rules, self.net_sha))
+            known = self._spans.keys() & set(games.number.tolist()) if self._spans else ()
+            spans = {number: self._spans.pop(number) for number in known}
+            self._finished.append(FinishedGames(games, self.rules, self.net_sha, spans))
 
     @property
     def _pages_a_row(self) -> int:
@@ -216,7 +220,10 @@ class Mover:
         self._pool.add(IdSet.of(saved.records.numbers[~is_set_up]))  # to be played from the start
         resumed = taken[is_set_up]
         others = rows[~np.isin(rows, resumed)]
-        return self._start_resumed(saved.take(np.flatnonzero(is_set_up)), resumed, others)
+        saved = saved.take(np.flatnonzero(is_set_up))
+        for game in np.flatnonzero(np.diff(saved.records.span_offsets) > 1).tolist():
+            self._spans[int(saved.records.numbers[game])] = saved.records.spans(game)
+        return self._start_resumed(saved, resumed, others)
 
     def _start_resumed(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
         """What ``_resume`` returns, when ``saved`` games are set up in the rows ``resumed``."""
@@ -243,12 +250,14 @@ class Mover:
             termination=np.full(len(rows), Termination.ONGOING, np.uint8),
             resign=resign,
             fingerprint=fingerprint,
+            low_turns=np.zeros((len(rows), 2), np.uint8),
+            level_plies=np.zeros(len(rows), np.uint8),
             plies=plies,
             logged=self._log.gathered(self.games.pages[rows, 0], plies),
             num_words=num_words,
             words=self._logged_words(rows, num_words),
         )
-        return to_records(games, self.rules, self.net_sha)
+        return to_records(games, self.rules, self.net_sha, self._spans)
 
     def _logged_words(
         self, rows: NDArray[np.int64], num_words: NDArray[np.int32]

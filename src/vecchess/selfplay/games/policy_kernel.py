@@ -1,8 +1,9 @@
 """The mover's kernel without search: from the network's answers to the next requests.
 
 One call takes answered rows. For each it draws a move, logs and makes it, generates the legal moves
-of the new position and encodes it as the next request. A game that ended is copied to ``Finished``,
-and the next game starts in its row. Games do not depend on each other.
+of the new position and encodes it as the next request. A game that ended is copied to ``finished``,
+and the next game starts in its row. So is one that has to wait for the next generation of a
+training. Games do not depend on each other.
 """
 
 from typing import Any
@@ -61,10 +62,17 @@ def _play_row(
     moves, weights = scratch
     if games.number[game] != VACANT:
         code = _play_answer(tables, games, requests, rules, log, moves, weights, game, cursor)
-        if code == ONGOING:
+        games.left[game] -= 1
+        if code == ONGOING and games.left[game] != 0:
             return True
         record_end(games, log, finished, game, code, outcome_for_mover(code), cursor)
-    return start_next_game(tables, games, requests, rules, log, supply, moves, game, cursor)
+    while start_next_game(tables, games, requests, rules, log, supply, moves, game, cursor):
+        if games.left[game] != 0:
+            return True
+        record_end(games, log, finished, game, np.int64(ONGOING), np.int64(0), cursor)
+        if finished_is_full(rules, finished, cursor) or cursor[SUPPLIED] == len(supply):
+            return False
+    return False
 
 
 @inline

@@ -31,6 +31,7 @@ class Resumed(NamedTuple):
     resign: NDArray[np.uint8]
     low_turns: NDArray[np.uint8]
     level_plies: NDArray[np.uint8]
+    left: NDArray[np.int32]
     fingerprint: NDArray[np.uint64]
     offsets: NDArray[np.int64]
     action: NDArray[np.uint16]
@@ -41,11 +42,13 @@ class Resumed(NamedTuple):
     tag: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, saved: SavedGames) -> "Resumed":
-        """The columns of ``saved``."""
-        records = saved.records
+    def of(cls, saved: SavedGames, turns: int) -> "Resumed":
+        """The columns of ``saved``; ``turns``: left of each game where ``saved`` does not tell."""
+        records, left = saved.records, saved.left
+        if left is None:
+            left = np.full(records.num_games, turns, np.int32)
         named = {name: getattr(records, name) for name in cls._fields if hasattr(records, name)}
-        named |= {"low_turns": saved.low_turns, "level_plies": saved.level_plies}
+        named |= {"low_turns": saved.low_turns, "level_plies": saved.level_plies, "left": left}
         return cls(number=records.numbers, **named)
 
 
@@ -67,7 +70,7 @@ def set_up_saved(
     answer to its next question. moves: room for a list of them. See ``resume_rows``."""
     is_set_up = np.empty(len(rows), np.bool_)
     cursor = np.zeros(CURSOR_WORDS, np.int64)
-    columns = Resumed.of(saved)
+    columns = Resumed.of(saved, rules.turns)
     resume_rows(
         tables.address(), games, requests, rules, log, moves, columns, rows, is_set_up, cursor
     )
@@ -123,6 +126,7 @@ def _resume_game(
     games.low_turns[game, 0] = saved.low_turns[index, 0]
     games.low_turns[game, 1] = saved.low_turns[index, 1]
     games.level_plies[game] = saved.level_plies[index]
+    games.left[game] = saved.left[index]
     games.fingerprint[game] = saved.fingerprint[index]
     return True
 

@@ -1,8 +1,9 @@
 """The mover's kernel with search: from decisions to the next searches.
 
 One call takes rows whose searches are over. Each gives a move, which is logged and made, and the
-next search begins in what is left of the tree. A game that ended is copied to ``Finished``, and the
-next game starts in its row. Games do not depend on each other.
+next search begins in what is left of the tree. A game that ended is copied to ``finished``, and the
+next game starts in its row. So is one that has to wait for the next generation of a training, whose
+tree is dropped. Games do not depend on each other.
 """
 
 from typing import Any
@@ -125,17 +126,22 @@ def _play_row(
                 tables, games, requests, rules, log, targets, moves, forest, game, cursor
             )
             outcome = np.int64(outcome_for_mover(code))
+            games.left[game] -= 1
             if code == ONGOING and is_in_tablebase(forest, board_of(games, game)):
                 probe_game_position(forest, game, board_of(games, game))
                 return False
-        if code == ONGOING:
+        if code == ONGOING and games.left[game] != 0:
             _begin_search(games, rules, forest, game)
             return True
         _finish(games, log, targets, finished, forest, game, code, outcome, cursor)
-    if not start_next_game(tables, games, requests, rules, log, supply, moves, game, cursor):
-        return False
-    _begin_search(games, rules, forest, game)
-    return True
+    while start_next_game(tables, games, requests, rules, log, supply, moves, game, cursor):
+        if games.left[game] != 0:
+            _begin_search(games, rules, forest, game)
+            return True
+        _finish(games, log, targets, finished, forest, game, ONGOING, np.int64(0), cursor)
+        if finished_is_full(rules, finished, cursor) or cursor[SUPPLIED] == len(supply):
+            return False
+    return False
 
 
 @paste
@@ -216,7 +222,7 @@ def _finish(
     games: Any, log: Any, targets: Any, finished: Any, forest: Any,
     game: Any, code: Any, outcome: Any, cursor: Any,
 ) -> None:  # fmt: skip
-    """Copy a finished game to ``finished`` with its searches, and free its tree."""
+    """Copy a game that has ended, or waits, to ``finished`` with its searches; free its tree."""
     words = games.target_words[game]
     finished.num_words[cursor[GAMES_DONE]] = words
     take_items(targets, games.target_pages, game, words, finished.words, cursor[WORDS_DONE])

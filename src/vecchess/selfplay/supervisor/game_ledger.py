@@ -1,4 +1,7 @@
-"""The parent's ledger of games: each id is open, with a worker, or recorded. Each counts once."""
+"""The parent's ledger: each game, or segment of a training, is open, with a worker, or recorded.
+
+Each counts once. An id below is the number of a game, or of a segment (``store/seating.py``).
+"""
 
 from collections.abc import Iterator
 
@@ -24,15 +27,21 @@ class GameLedger:
     """
 
     def __init__(
-        self, manifest: Manifest, run_id: str = NO_RUN, report_line: ReportLine = no_report
+        self,
+        manifest: Manifest,
+        run_id: str = NO_RUN,
+        report_line: ReportLine = no_report,
+        counts_segments: bool = False,
     ) -> None:
         """Adopt shards that a lost parent did not record. No target; no recorded shard is opened.
 
+        counts_segments: ids are those of segments, and shards without a line are discarded.
         ``run_id``: shards of another run are set aside; ``report_line`` gets a line for each.
         Raises FileUnreadable where a recorded shard is missing, or one to adopt cannot be read.
         """
         self._manifest = manifest
         self._run_id, self._report_line = run_id, report_line
+        self._counts_segments = counts_segments
         finish_rewriting(manifest)
         manifest.check_files()
         for _ in self._adopt():
@@ -66,7 +75,14 @@ class GameLedger:
     @property
     def missing(self) -> IdSet:
         """The games of the target that are not recorded."""
-        return self._target - self._manifest.ids
+        return self._target - self._recorded
+
+    @property
+    def _recorded(self) -> IdSet:
+        return self._manifest.segments if self._counts_segments else self._manifest.ids
+
+    def _ids_of(self, entry: ShardEntry) -> IdSet:
+        return entry.segments if self._counts_segments else entry.ids
 
     def open(self, target: IdSet) -> None:
         """Make the games ``target`` the target: those recorded stay so, the others are open.
@@ -77,6 +93,9 @@ class GameLedger:
         self._target = target
         self._open = self.missing
         self.stats = GameStats()
+        if self._counts_segments:
+            self.stats.add(*(entry.stats for entry in self._manifest.entries_of(target)))
+            return
         if not self._manifest.ids - target:
             self.stats.add(self._manifest.stats)
             return
@@ -88,7 +107,7 @@ class GameLedger:
 
     def has_missing(self, ids: Ids) -> bool:
         """Whether one of ``ids``, int64[K], is not recorded, in the target or not."""
-        return not self._manifest.ids.contains(ids).all()
+        return not self._recorded.contains(ids).all()
 
     def assign(self, worker: int, count: int) -> IdSet:
         """Give up to ``count`` open games to ``worker``; returns their ids."""
@@ -106,11 +125,11 @@ class GameLedger:
 
         Raises DataError where its games are not games that the worker was given.
         """
-        assigned = self.assigned_to(worker)
-        if entry.ids - assigned:
+        assigned, ids = self.assigned_to(worker), self._ids_of(entry)
+        if ids - assigned:
             raise DataError(f"{entry.file} does not hold the games that its worker was given")
         self._manifest.append(entry)
-        self._with_worker[worker] = assigned - entry.ids
+        self._with_worker[worker] = assigned - ids
         self.stats.add(entry.stats)
 
     def release(self, worker: int, shard_prefix: str) -> int:
@@ -127,7 +146,8 @@ class GameLedger:
         return len(unfinished)
 
     def _adopt(self, prefix: str = "") -> Iterator[ShardEntry]:
-        return self._manifest.adopt(prefix, self._run_id, self._report_line)
+        discards = self._counts_segments
+        return self._manifest.adopt(prefix, self._run_id, self._report_line, discards)
 
     def _stats_in_target(self, entry: ShardEntry) -> GameStats:
         """Counts of those games of a shard that belong to the target."""

@@ -47,8 +47,7 @@ class SelfplayDisplay:
 
 def progress_line(supervisor: Supervisor) -> str:
     """The state of the run in one line."""
-    now, done = supervisor.throughput, supervisor.num_finished
-    target = f"/{supervisor.target}" if supervisor.target else ""
+    now = supervisor.throughput
     workers = "  ".join(
         f"{worker.plan.device.label}#{index} {worker.games} games"
         if worker.games or worker.stage == "playing"
@@ -59,7 +58,7 @@ def progress_line(supervisor: Supervisor) -> str:
         f"{now.sims_per_s:,.0f} sims/s  cache {now.cache_hit_rate:.0%}  " if now.sims_per_s else ""
     )
     return (
-        f"{supervisor.seconds:6.0f} s  {done}{target} games  "
+        f"{supervisor.seconds:6.0f} s  {_done_text(supervisor)}  "
         f"{now.plies_per_s:,.0f} plies/s  {searches}"
         f"fill {now.batch_fill:.0%}  busy {now.device_busy:.0%}  "
         f"{now.mean_time_steps:.2f} steps  ETA {time_left(supervisor)}  [{workers}]"
@@ -105,8 +104,21 @@ def _figures(throughput: Throughput) -> list[str]:
 
 
 def _bar(supervisor: Supervisor) -> RenderableType:
-    target, done, stats = supervisor.target, supervisor.num_finished, supervisor.ledger.stats
+    stats = supervisor.ledger.stats
     results = f"+{stats.white_wins} ={stats.draws} -{stats.black_wins}" if stats.games else ""
-    games = f"{done:,}/{target:,} games" if target else f"{done:,} games"
     clock = f"{as_clock(supervisor.seconds)} < {time_left(supervisor)}"
-    return bar_line(done, target or None, games, clock, last=results)
+    done, wanted, _ = _done(supervisor)
+    return bar_line(done, wanted or None, _done_text(supervisor), clock, last=results)
+
+
+def _done(supervisor: Supervisor) -> tuple[int, int, str]:
+    """What is done of the run or generation, what is wanted (0: no end), and of what."""
+    done, wanted = supervisor.positions
+    if wanted:
+        return done, wanted, "positions"
+    return supervisor.num_finished, supervisor.target, "games"
+
+
+def _done_text(supervisor: Supervisor) -> str:
+    done, wanted, unit = _done(supervisor)
+    return f"{done:,}/{wanted:,} {unit}" if wanted else f"{done:,} {unit}"

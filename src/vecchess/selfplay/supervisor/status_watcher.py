@@ -53,12 +53,15 @@ class StatusWatcher:
 
 def status_of(supervisor: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The state of a generation, by the names of ``status.json``."""
+    positions, positions_target = supervisor.positions
     return {
         "state": "playing",
         "net": supervisor.net_name,
         "games": supervisor.num_finished,
         "unwritten_games": max(supervisor.num_finished - supervisor.ledger.num_recorded, 0),
         "target": supervisor.target,
+        "positions": positions,
+        "positions_target": positions_target,
         "eta_s": supervisor.remaining_s,
         "load": supervisor.throughput.to_dict(),
         "workers": [

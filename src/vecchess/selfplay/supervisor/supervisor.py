@@ -7,7 +7,7 @@ replaced when the next generation begins.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -25,6 +25,7 @@ from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
+from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
 
 DRAIN_S = 15.0
@@ -86,19 +87,23 @@ class Supervisor:
         watcher: SelfplayWatcher,
         stops: StopSignals | None = None,
         log_event: LogEvent = no_event,
+        seating: Seating | None = None,
     ) -> None:
         """No worker is started before ``play``. Raises DataError for a damaged manifest.
 
+        seating: of a training: segments are played in place of games, so that below ids are those
+        of segments.
         stops: ends ``play`` early; the caller enters it for as long as signals are to be handled.
         None: only ``stop`` does. log_event: gets events for the run log.
         """
         self.config = config
         self.devices = devices
-        self.assigner = WorkAssigner(config, run, devices, watcher.report_line, log_event)
+        self.assigner = WorkAssigner(config, run, devices, watcher.report_line, log_event, seating)
         self.ledger = self.assigner.ledger
         self.workers = self.assigner.pool.workers
         self._stops = stops or StopSignals()
         self._watcher, self._log_event = watcher, log_event
+        self._seating = seating
         self._net = ""
         self._start = monotonic()
         self._num_before = 0
@@ -133,20 +138,36 @@ class Supervisor:
         """Games of the generation that are finished, those that are not written yet included."""
         waiting = sum(worker.games - worker.recorded for worker in self.workers.values())
         waiting = max(waiting, 0) + self.assigner.num_unrecorded
+        if self._seating is not None:
+            return self.ledger.stats.games + waiting
         return min(self.ledger.num_recorded + waiting, self.ledger.num_target)
 
     @property
     def target(self) -> int:
-        """Games of the generation; 0 where there is no end."""
-        return self.ledger.num_target % MOST_GAMES
+        """Games of the generation; 0 where there is no end, or positions are counted."""
+        return 0 if self._seating is not None else self.ledger.num_target % MOST_GAMES
+
+    @property
+    def positions(self) -> tuple[int, int]:
+        """Of a training: positions of the generation that were played, and all; (0, 0) without."""
+        if self._seating is None:
+            return 0, 0
+        turns, ledger = self._seating.turns, self.ledger
+        played = sum(worker.meter.plies for worker in self.workers.values())
+        wanted = ledger.num_target * turns
+        done = wanted if ledger.is_complete else min(self._num_before * turns + played, wanted)
+        return done, wanted
 
     @property
     def remaining_s(self) -> float | None:
         """Seconds left at the rate so far; None where no game is finished, there is no end, or it
         is further off than MOST_REMAINING_S."""
-        done = self.num_finished - self._num_before
-        left = self.ledger.num_target - self.num_finished
-        seconds = left * self.seconds / done if done > 0 else inf
+        done, wanted = self.num_finished, self.ledger.num_target
+        before = self._num_before
+        if self._seating is not None:
+            done, wanted = self.positions
+            before *= self._seating.turns
+        seconds = (wanted - done) * self.seconds / (done - before) if done > before else inf
         return round(seconds, 1) if seconds <= MOST_REMAINING_S else None
 
     @property
@@ -221,6 +242,8 @@ class Supervisor:
         False where a stop was requested while kernels were compiled for that.
         """
         share = fitting_share(self.config, self.devices, self.ledger.num_open)
+        if self._seating is not None and not self.config.slots:  # half of the games wait for a slot
+            share = replace(share, slots=min(share.slots, -(-share.games // 2)))
         if not self.workers or share.games > self.assigner.share.games:
             self._drain()
             self.assigner.share = share

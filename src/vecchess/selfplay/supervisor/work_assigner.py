@@ -1,4 +1,5 @@
-"""Assigns open games to workers, records their shards, and replaces dead workers (decision 191)."""
+"""Assigns open games, or segments of a training, to workers, records their shards, and replaces
+dead workers (decision 191)."""
 
 from collections import Counter
 
@@ -8,6 +9,7 @@ from vecchess.runtime.devices import Device, Share, share_out
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
+from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_pool import WorkerPool
@@ -21,6 +23,7 @@ from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import InflightFolder
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
+from vecchess.store.seating import Seating
 from vecchess.store.shard_entry import ShardEntry
 
 MAX_FRUITLESS_DEATHS = 3
@@ -37,11 +40,14 @@ class WorkAssigner:
         devices: list[Device],
         report_line: ReportLine,
         log_event: LogEvent = no_event,
+        seating: Seating | None = None,
     ) -> None:
-        """No worker is started. Raises DataError for a damaged manifest."""
-        self.pool = WorkerPool(config, run, devices)
+        """No worker is started. ``seating``: of a training, whose segments are assigned in place of
+        games. Raises DataError for a damaged manifest."""
+        self.pool = WorkerPool(config, run, devices, seating)
         manifest = run.manifest()
-        self.ledger = GameLedger(manifest, self.pool.run_id, report_line)
+        self.ledger = GameLedger(manifest, self.pool.run_id, report_line, seating is not None)
+        self._cuts = None if seating is None else CutFinder(run, manifest, seating)
         self.inflight = InflightFolder(run.inflight, self.pool.run_id)
         """Saved games of workers that are gone."""
         self.share: Share = share_out(config, devices, 1)
@@ -63,6 +69,10 @@ class WorkAssigner:
     def num_unrecorded(self) -> int:
         """Games of shards that are written but not recorded: the disk is full."""
         return sum(entry.stats.games for _, entry in self._unrecorded)
+
+    @property
+    def _unit(self) -> str:
+        return "segments" if self._cuts else "games"
 
     def overall_throughput(self) -> Throughput:
         """Throughput of all workers together, since the generation began."""
@@ -158,7 +168,9 @@ class WorkAssigner:
 
     def _assign(self, index: int, count: int) -> None:
         if ids := self.ledger.assign(index, count):
-            self.pool.workers[index].send_games(ids, self.inflight.files_with(ids))
+            cuts = self._cuts.files_for(ids) if self._cuts else []
+            saved = [] if self._cuts else self.inflight.files_with(ids)
+            self.pool.workers[index].send_games(ids, saved, cuts)
 
     def _survey_saved_games(self) -> None:
         """Find the files of workers that are gone, and remove those that are not needed."""
@@ -195,7 +207,7 @@ class WorkAssigner:
         if self.ledger.num_recorded > recorded or self.inflight.num_plies(assigned) > plies:
             self._deaths[index] = 0
         self._report_line(
-            f"{worker.name} died: {reason}; {unfinished} unfinished games will be played"
+            f"{worker.name} died: {reason}; {unfinished} unfinished {self._unit} will be played"
         )
         if failure.get("out_of_memory"):
             slots = self.pool.lower_slots(worker.plan)

@@ -21,6 +21,7 @@ from vecchess.selfplay.worker.protocol import COMPILING
 from vecchess.selfplay.worker.setup import FEWEST_SLOTS
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
 
 LOADING_S = 300.0
 """A worker may be silent for so long while it compiles kernels or waits for another process that
@@ -35,10 +36,17 @@ PAUSES, PAUSE_S = 25, 0.1
 class WorkerPool:
     """At most one worker for each device, by the device's index."""
 
-    def __init__(self, config: SelfplayConfig, run: RunFolder, devices: list[Device]) -> None:
-        """No worker is started. Raises DataError where the run has no id."""
+    def __init__(
+        self,
+        config: SelfplayConfig,
+        run: RunFolder,
+        devices: list[Device],
+        seating: Seating | None = None,
+    ) -> None:
+        """No worker is started; ``seating``: see ``WorkerPlan``. Raises DataError where the run has
+        no id."""
         self.workers: dict[int, WorkerProcess] = {}
-        self._config = config
+        self._config, self._seating = config, seating
         self.run_id = run.run_id
         """In every file of games that the workers write."""
         self._run = run
@@ -68,6 +76,7 @@ class WorkerPool:
             run_id=self.run_id,
             shard_prefix=prefix,
             share=share,
+            seating=self._seating,
         )
         self.workers[index] = WorkerProcess(plan)
         return self.workers[index]

@@ -1,10 +1,11 @@
 """The parent's side of one worker: its process, pipe, pulse and throughput (decisions 40, 219)."""
 
 import signal
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from time import monotonic
 
 from vecchess.runtime.child_process import start_with_signals_blocked
@@ -123,10 +124,14 @@ class WorkerProcess:
             self.net = net
             self.pipe.send("net", file=net)
 
-    def send_games(self, ids: IdSet, saved: list[str]) -> None:
-        """Send the ids of games to play, and names of files in which some are saved."""
+    def send_games(
+        self, ids: IdSet, saved: list[str], cuts: Sequence[tuple[Path, str]] = ()
+    ) -> None:
+        """Send the ids of games or segments to play, names of files in which some are saved, and
+        files with the games that segments go on with, each with its sha256."""
         self.is_resting = False
-        self.pipe.send("games", ranges=ids.ranges, saved=saved)
+        files = [(str(path), sha256) for path, sha256 in cuts]
+        self.pipe.send("games", ranges=ids.ranges, saved=saved, cuts=files)
 
     def rest(self) -> None:
         """Ask it to wait without using the processor."""

@@ -119,7 +119,7 @@ class ThroughputMeter:
         """Nothing read yet."""
         self._readings: deque[tuple[float, Message]] = deque()
         self._first: tuple[float, Message] | None = None
-        self._games_before = 0
+        self._games_before = self._plies_before = 0
         self._recent: Throughput | None = None
 
     def begin_generation(self) -> None:
@@ -129,11 +129,17 @@ class ThroughputMeter:
             self._readings = deque([self._first])
             self._recent = None
             self._games_before = int(self.last["games"])
+            self._plies_before = int(self.last["plies"])
 
     @property
     def games(self) -> int:
         """Games finished since the beginning, as last reported."""
         return int(self.last["games"]) - self._games_before if self._readings else 0
+
+    @property
+    def plies(self) -> int:
+        """Moves made since the beginning, as last reported."""
+        return int(self.last["plies"]) - self._plies_before if self._readings else 0
 
     def read(self, message: Message) -> None:
         """Note a ``stats`` message. Its own time counts: several may be read at once."""

@@ -15,6 +15,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.rules import Termination
 from vecchess.runtime.async_file import LatestFile
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.server import SelfplayServer
@@ -66,7 +67,8 @@ class LiveGames:
         for part in finished:
             if np.isin(part.numbers, self._shown).any():
                 records = finished_records([part])
-                places = np.flatnonzero(np.isin(records.numbers, self._shown))
+                has_ended = records.termination != Termination.ONGOING
+                places = np.flatnonzero(has_ended & np.isin(records.numbers, self._shown))
                 self._ended.append((monotonic(), records.take(places)))
 
     def close(self) -> None:

@@ -6,7 +6,8 @@
                        shard     a shard was written: its manifest entry
                        failed    the worker ends: its error, with the traceback
     parent -> worker   net       network file to play with from now on
-                       games     ranges of game ids to play, and files with saved beginnings
+                       games     ranges of ids of games, or segments of a training, to play, and
+                                 files with their beginnings
                        rest      nothing to play until further notice
                        stop      start no game, write finished games, save the others, end
 

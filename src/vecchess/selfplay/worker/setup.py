@@ -25,6 +25,7 @@ from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
+from vecchess.store.seating import Seating
 
 FEWEST_SLOTS = 16
 """Where the device has no memory for so many, it is of no use."""
@@ -37,21 +38,29 @@ def build_server(
     share: Share,
     numbers: GameIdPool,
     report_line: ReportLine = no_report,
+    seating: Seating | None = None,
 ) -> SelfplayServer:
     """A server that plays ``numbers`` with the network file ``net`` (or "constant").
 
+    ``seating``: its rows play segments of a training, None: whole games.
     Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
     DeviceError where the device fails.
     """
     network = None if net in BUILT_IN_NETS else load_net(Path(net))
     backend, sha256 = open_network(config, network, net, device, share, report_line)
-    make_mover = mover_factory(config, backend, sha256, share)
+    make_mover = mover_factory(config, backend, sha256, share, seating)
     num_planes = NUM_PLANES if network is None else network.config.num_planes
     games, movers = share.games, share.movers
     return SelfplayServer(backend, make_mover, num_planes, games, movers, numbers, network)
 
 
-def mover_factory(config: SelfplayConfig, backend: Backend, sha256: str, share: Share) -> MakeMover:
+def mover_factory(
+    config: SelfplayConfig,
+    backend: Backend,
+    sha256: str,
+    share: Share,
+    seating: Seating | None = None,
+) -> MakeMover:
     """A function that makes a server's movers, with or without search.
 
     Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
@@ -60,8 +69,9 @@ def mover_factory(config: SelfplayConfig, backend: Backend, sha256: str, share: 
     policy_scale, value_scale = backend.policy_scale, backend.value_scale
     starts = start_table(config.game)
     rules = make_rules(
-        config.game, tree, config.seed, starts, policy_scale, value_scale, backend.time_steps
-    )
+        config.game, tree, config.seed, starts, policy_scale, value_scale, backend.time_steps,
+        seating,
+    )  # fmt: skip
     if tree.search == "none":
         return partial(Mover, rules, sha256)
     limits = TreeLimits.of(tree)

@@ -2,12 +2,14 @@
 
 While the disk is full they wait, and are tried again until there is room, or the worker has to end.
 
-Decisions 43 and 47.
+Decisions 43, 47 and 224.
 """
 
 import ctypes
+import hashlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 from functools import cache
 from pathlib import Path
@@ -15,9 +17,18 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
+from vecchess.runtime.atomic_write import path_write_error, write_atomically
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
-from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
+from vecchess.selfplay.games.finished_games import (
+    FinishedGames,
+    ended_and_waiting,
+    finished_records,
+)
+from vecchess.store.id_set import IdSet
+from vecchess.store.records import GameRecords
+from vecchess.store.run_folder import CUTS
+from vecchess.store.seating import Seating
 from vecchess.store.shard import NO_RUN, write_shard
 from vecchess.store.shard_entry import ShardEntry
 
@@ -46,14 +57,20 @@ class ShardWriter:
         on_shard: OnShard,
         report_line: ReportLine,
         run_id: str = NO_RUN,
+        seating: Seating | None = None,
     ) -> None:
         """Files are named ``prefix-NNNNNN.npz``; ``on_shard(entry)`` follows each write.
 
+        seating: of a training. A shard is written only when it is asked for, once all segments are
+        over, and before it the games that wait, in ``cuts`` beside ``folder``.
         ``report_line`` gets a line when games wait for a full disk, and when they no longer do.
         """
         self._folder = folder
         self._prefix = prefix
         self._run_id = run_id
+        self._seating = seating
+        self.generation = 0
+        """Of the segments that are played."""
         self._shard_games = shard_games
         self._interval_s = interval_s
         self._on_shard = on_shard
@@ -109,7 +126,7 @@ class ShardWriter:
                     self._plies_waiting += item.num_plies
                 if self._waiting and (item is WriterCommand.FLUSH or self._is_due()):
                     self._retry.attempt(self._write)
-            if self._waiting:
+            if self._waiting and self._seating is None:
                 self._write()  # the last try: raises DiskFull
         except BaseException as error:  # handed to the central loop by put or close
             self._error = error
@@ -123,6 +140,8 @@ class ShardWriter:
             return None
 
     def _is_due(self) -> bool:
+        if self._seating is not None:
+            return self._retry.is_waiting
         return (
             self._retry.is_waiting
             or self._games_waiting >= self._shard_games
@@ -133,15 +152,36 @@ class ShardWriter:
     def _write(self) -> None:
         """Write what is waiting; where that fails it waits on."""
         name = f"{self._prefix}-{self._num_written:06d}.npz"
-        records = finished_records(self._waiting)
-        sha256 = write_shard(self._folder / name, records, self._run_id)
+        if self._seating is None:
+            entry = self._write_games(name, finished_records(self._waiting))
+        else:
+            entry = self._write_segments(name, self._seating)
         self._waiting = []
+        self.plies_written += self._plies_waiting
         self._games_waiting = self._plies_waiting = 0
-        self.plies_written += len(records.action)
         self._num_written += 1
         self._last_write = monotonic()
-        self._on_shard(ShardEntry.of(name, sha256, records))
+        self._on_shard(entry)
         return_freed_memory()
+
+    def _write_games(self, name: str, records: GameRecords) -> ShardEntry:
+        sha256 = write_shard(self._folder / name, records, self._run_id)
+        return ShardEntry.of(name, sha256, records)
+
+    def _write_segments(self, name: str, seating: Seating) -> ShardEntry:
+        """Write the games that wait, then those that ended."""
+        ended, waiting = ended_and_waiting(self._waiting)
+        cut = waiting.to_bytes(self._run_id)
+        path = self._folder.parent / CUTS / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise path_write_error(path, error) from None
+        write_atomically(path, cut)
+        seats = waiting.records.numbers % seating.seats
+        segments = IdSet.of(self.generation * seating.seats + seats)
+        entry = self._write_games(name, ended)
+        return replace(entry, segments=segments, cut=hashlib.sha256(cut).hexdigest())
 
 
 def return_freed_memory() -> None:

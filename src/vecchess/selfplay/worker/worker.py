@@ -7,7 +7,9 @@ import traceback
 from collections.abc import MutableSequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
@@ -26,8 +28,9 @@ from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
 from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.store.id_set import IdSet
-from vecchess.store.inflight import read_saved_games
+from vecchess.store.inflight import read_cuts, read_saved_games
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
 from vecchess.store.shard_entry import ShardEntry
 
 STATS_INTERVAL_S = 0.5
@@ -47,6 +50,8 @@ class WorkerPlan:
     run_id: str
     shard_prefix: str
     share: Share
+    seating: Seating | None = None
+    """Of a training, whose segments are played; None: whole games."""
 
 
 def run_worker(
@@ -101,7 +106,7 @@ class Worker:
             plan.config, plan.net, plan.device, plan.share, self._report_line, self._on_rung
         )
         self._server = build_server(
-            plan.config, plan.net, plan.device, share, self._pool, self._report_line
+            plan.config, plan.net, plan.device, share, self._pool, self._report_line, plan.seating
         )
         self._writer = ShardWriter(
             plan.run.games,
@@ -111,13 +116,18 @@ class Worker:
             self._on_shard,
             self._report_line,
             plan.run_id,
+            plan.seating,
         )
         self._live = LiveGames(plan.run.live, plan.index, plan.run_id)
-        self._saver = InflightSaver(
-            plan.run.inflight / f"{plan.shard_prefix}.npz",
-            plan.config.inflight_interval_s,
+        self._saver = self._open_saver() if plan.seating is None else None
+
+    def _open_saver(self) -> InflightSaver:
+        """What saves games in progress. Segments are not saved: they are played again."""
+        return InflightSaver(
+            self._plan.run.inflight / f"{self._plan.shard_prefix}.npz",
+            self._plan.config.inflight_interval_s,
             self._report_line,
-            plan.run_id,
+            self._plan.run_id,
         )
 
     def run(self) -> None:
@@ -134,7 +144,8 @@ class Worker:
             while not self._is_stopping:
                 if self._is_resting:
                     self._live.show(None)
-                    self._saver.clear()
+                    if self._saver is not None:
+                        self._saver.clear()
                     self._pipe.wait()
                 self._handle_messages()
                 if not self._is_resting:
@@ -156,7 +167,7 @@ class Worker:
             self._server.step()
         self._pulse[PULSE_BEATS] += 1
         finished = self._server.take_finished()
-        self._games += sum(part.num_games for part in finished)
+        self._games += sum(part.num_ended for part in finished)
         self._writer.put(finished)
         if self._server.is_idle and (finished or not self._was_idle):
             self._writer.flush()
@@ -165,16 +176,18 @@ class Worker:
         if monotonic() >= self._next_stats:
             self._send_stats()
         self._live.update(self._server, finished)
-        self._saver.update(self._server, self._writer)
+        if self._saver is not None:
+            self._saver.update(self._server, self._writer)
 
     def _close(self) -> None:
         """Write finished games, then save the others: until a finished game is written, the last
-        saving holds its beginning."""
+        saving holds its beginning. Segments that are not over are played again."""
         self._live.close()
         self._server.close()
         self._writer.put(self._server.take_finished())
         self._writer.close()
-        self._saver.close(self._server)
+        if self._saver is not None:
+            self._saver.close(self._server)
 
     def _handle_messages(self) -> None:
         messages = self._pipe.receive()
@@ -186,7 +199,11 @@ class Worker:
 
     def _handle(self, message: Message) -> None:
         if message["kind"] == "games":
-            self._add_games(IdSet(map(tuple, message["ranges"])), message["saved"])
+            ids = IdSet(map(tuple, message["ranges"]))
+            if self._plan.seating is None:
+                self._add_games(ids, message["saved"])
+            else:
+                self._add_segments(ids, self._plan.seating, message["cuts"])
             self._is_resting = False
             self._enter_stage("playing")
         elif message["kind"] == "net":
@@ -208,6 +225,19 @@ class Worker:
                 self._pool.add_saved(saved)
                 ids -= IdSet.of(saved.records.numbers)
         self._pool.add(ids)
+
+    def _add_segments(self, ids: IdSet, seating: Seating, cuts: list[tuple[str, str]]) -> None:
+        """Play the segments ``ids``, of one generation: go on with the unfinished games in the
+        files ``cuts`` (each with its sha256)."""
+        self._writer.generation = generation = ids.span[0] // seating.seats
+        files = [(Path(file), sha256) for file, sha256 in cuts]
+        saved = read_cuts(files, seating, ids, self._server.net_sha, self._report_line)
+        if saved is not None:
+            self._pool.add_saved(saved)
+            ids -= IdSet.of(seating.of_games(ids, saved.records.numbers))
+        if ids and generation:
+            self._report_line(f"{len(ids):,} seats begin new games: theirs are not here")
+        self._pool.add(IdSet.of(seating.new_games(ids)))
 
     def _swap_network(self, net: str) -> None:
         plan, stage = self._plan, STAGES[self._pulse[PULSE_STAGE]]
@@ -234,7 +264,9 @@ class Worker:
     def _send_stats(self) -> None:
         now = monotonic()
         self._next_stats = now + STATS_INTERVAL_S
-        facts = {"time_s": now, "games": self._games, "saved_s": self._saver.saved_s}
+        facts: dict[str, Any] = {"time_s": now, "games": self._games}
+        if self._saver is not None:
+            facts["saved_s"] = self._saver.saved_s
         self._pipe.send("stats", **facts, **self._server.to_message())
 
     def _enter_stage(self, name: str) -> None:

@@ -6,7 +6,7 @@ stay apart, so that a window or a pruning that ends between two of them finds a 
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from secrets import token_hex
@@ -14,9 +14,11 @@ from secrets import token_hex
 from vecchess.errors import DataError
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import read_file, retried
+from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.rewrite import new_name, replace_shards, rewriting
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import concatenate
+from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
 
@@ -43,13 +45,15 @@ def compact(
 ) -> Compacted:
     """Compact the games of the run ``run_id`` into shards of ``shard_games`` games.
 
-    generation: games of one generation, which stay apart; 0: there are none. Damaged shards are
-    reported and stay as they are. Raises FileBusy where another process rewrites the folder,
+    generation: segments of one generation, which stay apart; 0: there are none. Damaged shards are
+    reported and stay as they are; so do those of a training that still has the unfinished games of
+    their segments. Raises FileBusy where another process rewrites the folder,
     FileUnreadable or DataError where the disk fails: every game is still recorded once then.
     """
     with rewriting(manifest):
         done = Compacted(len(manifest.entries), len(manifest.entries))
-        groups = list(small_groups(manifest.entries, shard_games, generation))
+        entries = [each for each in manifest.entries if not _has_cut(manifest, each)]
+        groups = list(small_groups(entries, shard_games, generation))
         at_once = max(_LEAST_SHARDS, -(-len(groups) // _TURNS))
         for first in range(0, len(groups), at_once):
             _merge(manifest, groups[first : first + at_once], run_id, report_line, done)
@@ -62,8 +66,8 @@ def small_groups(
 ) -> Iterator[Group]:
     """Groups of shards with fewer than ``shard_games`` games each, in the order of their games."""
     small = [entry for entry in entries if 0 < entry.stats.games < shard_games]
-    small.sort(key=lambda entry: entry.ids.span)
-    for _, part in groupby(small, lambda entry: entry.ids.span[0] // (generation or 1 << 62)):
+    small.sort(key=lambda entry: entry.age_span)
+    for _, part in groupby(small, lambda entry: entry.age_span[0] // (generation or 1 << 62)):
         group: Group = []
         for entry in part:
             group.append(entry)
@@ -99,11 +103,17 @@ def _written(manifest: Manifest, named: list[tuple[str, Group]], run_id: str) ->
     for name, group in named:
         records = concatenate([manifest.shard(each).read() for each in group]).by_number()
         sha256 = write_shard(manifest.folder / name, records, run_id)
-        entry = ShardEntry.of(name, sha256, records)
+        segments = IdSet.union(each.segments for each in group)
+        entry = replace(ShardEntry.of(name, sha256, records), segments=segments)
         if entry.stats.games != sum(each.stats.games for each in group):
             raise DataError(f"{manifest.path}: the games of {group[0].file} are not those listed")
         new.append(entry)
     return new
+
+
+def _has_cut(manifest: Manifest, entry: ShardEntry) -> bool:
+    """Whether the games that the segments of a shard left unfinished are kept."""
+    return bool(entry.cut) and (manifest.folder.parent / CUTS / entry.file).exists()
 
 
 def _is_sound(manifest: Manifest, entry: ShardEntry, report_line: ReportLine) -> bool:

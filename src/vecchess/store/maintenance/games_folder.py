@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vecchess.config import TrainConfig, read_toml
+from vecchess.config import read_toml
 from vecchess.config.selfplay_settings import PlayConfig
 from vecchess.errors import ConfigError
 from vecchess.store.manifest import MANIFEST_NAME
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
 from vecchess.store.shard import NO_RUN
 
 
@@ -20,7 +21,7 @@ class GamesFolder:
     shard_games: int = PlayConfig.model_fields["shard_games"].default
     """Games of a shard of the usual size."""
     generation: int = 0
-    """Games of an iteration of a training; 0: no training."""
+    """Segments of an iteration of a training; 0: no training."""
 
 
 def games_folders(place: Path) -> list[GamesFolder]:
@@ -33,11 +34,11 @@ def games_folders(place: Path) -> list[GamesFolder]:
         values = read_toml(run.config)
         usual = PlayConfig.model_fields["shard_games"].default
         shard_games = int(values.get("shard_games", usual))
-        per_iter = TrainConfig.model_fields["games_per_iter"].default
         plays = "objective" in values and values["objective"] != "supervised"
-        generation = int(values.get("games_per_iter", per_iter)) if plays else 0
-        runs = [run, *(RunFolder(path) for path in sorted(place.glob("machines/*")))]
-        return [GamesFolder(each.games, each.run_id, shard_games, generation) for each in runs]
+        generation = Seating.of(values).seats if plays else 0
+        return [
+            GamesFolder(each.games, each.run_id, shard_games, generation) for each in run.machines
+        ]
     if (place / MANIFEST_NAME).is_file():
         return [GamesFolder(place, NO_RUN)]
     raise ConfigError(f"{place} is neither a run nor a folder of imported games")

@@ -1,8 +1,8 @@
 """Deletes the oldest games of a run; their numbers stay recorded: ``vecchess games prune``.
 
-Games are old by their numbers. Whole shards are deleted. What a training still reads, or reads
-again when it is resumed from a checkpoint that it keeps, is not deleted: ``needed.json`` has the
-first game of that.
+Games are old by their numbers, those of a training by the segments in which they ended. Whole
+shards are deleted. What a training still reads, or reads again when it is resumed from a checkpoint
+that it keeps, is not deleted: ``needed.json`` has the first segment of that.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from vecchess.store.maintenance.rewrite import replace_shards, rewriting
 from vecchess.store.manifest import Manifest
 from vecchess.store.shard_entry import ShardEntry
 
-SCHEMA = 1
+SCHEMA = 2
 NEEDED_NAME = "needed.json"
 ALL_GAMES = 1 << 62
 GB = 1e9
@@ -41,17 +41,17 @@ class Pruned:
         return asdict(self)
 
 
-def write_needed(folder: Path, first_game: int) -> None:
-    """Note in a ``games`` folder that games from ``first_game`` on are still read.
+def write_needed(folder: Path, first_segment: int) -> None:
+    """Note in a ``games`` folder that games are still read that ended from ``first_segment`` on.
 
     Raises DataError where writing fails.
     """
-    text = f'{{"schema": {SCHEMA}, "first_game": {first_game}}}\n'
+    text = f'{{"schema": {SCHEMA}, "first_segment": {first_segment}}}\n'
     write_atomically(folder / NEEDED_NAME, text.encode())
 
 
 def first_needed(folder: Path, is_training: bool) -> int:
-    """The first game that a training still reads; ``ALL_GAMES`` where there is no training.
+    """The first segment that a training still reads; ``ALL_GAMES`` where there is no training.
 
     0 where ``is_training`` and it has not noted one yet. Raises DataError.
     """
@@ -62,7 +62,7 @@ def first_needed(folder: Path, is_training: bool) -> int:
         values = parse_json_object(retried(lambda: read_file(path)))
         if values["schema"] != SCHEMA:
             raise ValueError(f"schema {values['schema']}; this vecchess reads {SCHEMA}")
-        return int(values["first_game"])
+        return int(values["first_segment"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged: {clip_line(error)}") from None
 
@@ -90,8 +90,8 @@ Choice = Callable[[Sequence[ShardEntry], dict[str, int]], list[ShardEntry]]
 
 
 def before_game(first_kept: int) -> Choice:
-    """Chooses shards that have only games below ``first_kept``."""
-    return lambda entries, _: [each for each in entries if each.ids.span[1] <= first_kept]
+    """Chooses shards that have only games, or segments of a training, below ``first_kept``."""
+    return lambda entries, _: [each for each in entries if each.age_span[1] <= first_kept]
 
 
 def down_to(most_bytes: float) -> Choice:
@@ -122,16 +122,16 @@ def choice_of(
         return down_to(keep_gb * GB / num_folders)
     if not folder.generation:
         raise ConfigError(f"{folder.path} has no generations, for no training plays: use --keep-gb")
-    end = Manifest(folder.path, must_exist=True).ids.span[1]
+    end = Manifest(folder.path, must_exist=True).segments.span[1]
     newest = -(-end // folder.generation)
     return before_game((newest - (keep_generations or 0)) * folder.generation)
 
 
 def _pruned(manifest: Manifest, choose: Choice, needed: int) -> tuple[Pruned, list[ShardEntry]]:
-    entries = sorted(manifest.entries, key=lambda entry: entry.ids.span)
+    entries = sorted(manifest.entries, key=lambda entry: entry.age_span)
     sizes = {entry.file: _size(manifest.folder / entry.file) for entry in entries}
     chosen = choose(entries, sizes)
-    old = [entry for entry in chosen if entry.ids.span[1] <= needed]
+    old = [entry for entry in chosen if entry.age_span[1] <= needed]
     num_bytes = sum(sizes[entry.file] for entry in old)
     num_games = sum(entry.stats.games for entry in old)
     left = sum(sizes.values()) - num_bytes

@@ -38,11 +38,13 @@ class BatchBuilder:
         trace: float,
         num_planes: int,
         reference: GivenShards | None = None,
+        newest_only: bool = False,
     ) -> None:
-        """Nothing is read before the first request. ``trace``: lambda of the returns."""
+        """Nothing is read before the first request. ``trace``: lambda of the returns.
+        ``newest_only``: see ``ShardBlock.of``; not of the reference games."""
         self._num_planes = num_planes
         self._notes: list[str] = []
-        self._window = ReplayWindow(source, trace, self._notes.append)
+        self._window = ReplayWindow(source, trace, self._notes.append, newest_only)
         self._reference = ReplayWindow(reference or GivenShards([]), trace, self._notes.append)
 
     def build(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> BatchReply:
@@ -58,7 +60,7 @@ class BatchBuilder:
 
     def _fill(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> None:
         window = self._window
-        window.update(spec.source_end, spec.source_first, spec.source_games)
+        window.update(spec.source_end, spec.source_first, spec.source_segments)
         if not spec.rows:
             return
         blocks, plies = self._find(window, spec.draw)

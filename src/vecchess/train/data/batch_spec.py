@@ -28,8 +28,7 @@ class BatchSpec:
     """What one batch, or one rank's part of it, is made of."""
 
     source_end: int
-    """What the source has from here on does not count: games by number, or shards, see
-    ``ShardSource``."""
+    """What the source has from here on does not count: segments, or shards, see ``ShardSource``."""
     seed: int
     step: int
     """Update of the run, 0 first; (seed, step, row) decides a draw."""
@@ -41,8 +40,9 @@ class BatchSpec:
     source_first: int = 0
     """What the source has before is not in the window: an on-policy step learns from its own games
     alone."""
-    source_games: int | None = None
-    """Games that the source has in between; None: any number."""
+    source_segments: int | None = None
+    """Segments that the source has in between; None: any number, in the folders of all machines
+    that this one sees."""
     first_position: int = 0
     """Positions of the window before it are not drawn."""
     end_position: int | None = None

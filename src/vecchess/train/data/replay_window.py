@@ -12,63 +12,73 @@ from numpy.typing import NDArray
 
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.retried_read import retried
 from vecchess.selfplay.worker.shard_writer import return_freed_memory
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest
-from vecchess.store.records import GameRecords
-from vecchess.store.shard import ShardFile
+from vecchess.store.records import GameRecords, concatenate
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.shard import ShardFile, read_shard
+from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.sources import find_shards
 from vecchess.train.data.shard_block import ShardBlock, address_table
 
 
 class ShardPart(NamedTuple):
-    """The games of a shard with numbers from ``first`` to ``end`` - 1."""
+    """The games of a shard, and those that its segments left unfinished if they are wanted."""
 
     shard: ShardFile
-    first: int = 0
-    end: int = 1 << 62
+    cut: tuple[Path, str] | None = None
+    """The file with these, and its sha256."""
 
     def read(self) -> GameRecords:
-        """Its games. Raises as ``ShardFile.read``."""
-        records = self.shard.read()
-        rows = np.flatnonzero((records.numbers >= self.first) & (records.numbers < self.end))
-        return records if len(rows) == records.num_games else records.take(rows)
+        """The games. Raises as ``ShardFile.read``."""
+        if self.cut is None:
+            return self.shard.read()
+        path, sha256 = self.cut
+        return concatenate([self.shard.read(), retried(lambda: read_shard(path, sha256))])
 
 
 class ManifestShards:
-    """The games that the manifest of a run's ``games`` folder lists, by their numbers. The manifest
-    may grow, and be replaced by one that lists the same games in other shards."""
+    """The games that the manifest of a run's ``games`` folder lists, by the segments in which they
+    ended. The manifest may grow, and be replaced by one that lists the same games in other
+    shards."""
 
-    def __init__(self, folder: Path) -> None:
-        """Nothing is read yet; the manifest may still grow."""
-        self._folder = folder
-        self._manifest: Manifest | None = None
+    def __init__(self, folder: Path, with_unfinished: bool = False) -> None:
+        """Nothing is read yet. ``with_unfinished``: of the segments' unfinished games too."""
+        self._run, self._with_unfinished = RunFolder(folder.parent), with_unfinished
+        self._manifests: dict[Path, Manifest] = {}
 
-    def parts(self, first: int, end: int, num_games: int | None = None) -> list[ShardPart]:
-        """The games with numbers from ``first`` to ``end`` - 1, ``num_games`` of them.
+    def parts(self, first: int, end: int, num_segments: int | None = None) -> list[ShardPart]:
+        """The segments ``first`` to ``end`` - 1, ``num_segments`` of them.
 
-        Raises DataError where the manifest lists another number of them (None: any will do), is
-        damaged, or cannot be read.
+        None: as many as there are, in the folders of all machines that this one sees. Raises
+        DataError where the manifest lists another number of them, is damaged, or cannot be read.
         """
-        wanted = IdSet([(first, end)])
-        self._manifest = manifest = self._manifest or Manifest(self._folder)
+        wanted, parts = IdSet([(first, end)]), list[ShardPart]()
+        for run in self._run.machines if num_segments is None else [self._run]:
+            entries = self._refreshed(run).entries_of(wanted)
+            wanted -= IdSet.union(entry.segments for entry in entries)
+            parts += [self._part(run, entry) for entry in entries]
+        found = end - first - len(wanted)
+        if num_segments not in (None, found):
+            raise DataError(
+                f"{self._run.games} has {found:,} of the segments {first:,} to {end - 1:,}, not "
+                f"{num_segments:,}: were games of the window pruned? Resume from a later "
+                "checkpoint, or with a smaller window"
+            )
+        return parts
+
+    def _refreshed(self, run: RunFolder) -> Manifest:
+        manifest = self._manifests.get(run.path)
+        if manifest is None:
+            manifest = self._manifests[run.path] = Manifest(run.games)
         manifest.refresh()
-        if lost := manifest.pruned & wanted:
-            raise DataError(
-                f"{manifest.path}: games {lost.span[0]} to {lost.span[1] - 1} of the window were "
-                "pruned: resume from a later checkpoint, or with a smaller window"
-            )
-        if num_games not in (None, found := len(manifest.ids & wanted)):
-            raise DataError(
-                f"{manifest.path} lists {found:,} games from {first:,} to {end - 1:,}, "
-                f"not {num_games:,}: is it this run's?"
-            )
-        entries = [each for each in manifest.entries_with(first, end) if each.ids & wanted]
-        spans = [entry.ids.span for entry in entries]
-        return [
-            ShardPart(manifest.shard(entry), max(first, span[0]), min(end, span[1]))
-            for entry, span in zip(entries, spans, strict=True)
-        ]
+        return manifest
+
+    def _part(self, run: RunFolder, entry: ShardEntry) -> ShardPart:
+        cut = (run.cuts / entry.file, entry.cut) if self._with_unfinished else None
+        return ShardPart(self._manifests[run.path].shard(entry), cut)
 
 
 class GivenShards:
@@ -82,7 +92,7 @@ class GivenShards:
         """The number of shards."""
         return len(self._shards)
 
-    def parts(self, first: int, end: int, num_games: int | None = None) -> list[ShardPart]:
+    def parts(self, first: int, end: int, num_segments: int | None = None) -> list[ShardPart]:
         """Shards ``first`` to ``end`` - 1, in the order of the places. Raises DataError where there
         are fewer."""
         if end > len(self._shards):
@@ -91,7 +101,7 @@ class GivenShards:
 
 
 ShardSource = ManifestShards | GivenShards
-"""Games in an order: those of a run by their numbers, those of given places by their shards."""
+"""Games in an order: those of a run by segments, those of given places by their shards."""
 
 
 class ReplayWindow:
@@ -102,11 +112,16 @@ class ReplayWindow:
     """
 
     def __init__(
-        self, source: ShardSource, trace: float = 1.0, report_line: ReportLine = print
+        self,
+        source: ShardSource,
+        trace: float = 1.0,
+        report_line: ReportLine = print,
+        newest_only: bool = False,
     ) -> None:
-        """An empty window. ``trace``: lambda of the returns. Bad shards are reported."""
+        """An empty window. ``trace``: lambda of the returns. Bad shards are reported.
+        ``newest_only``: see ``ShardBlock.of``."""
         self._source = source
-        self._trace = trace
+        self._trace, self._newest_only = trace, newest_only
         self._report_line = report_line
         self._held = (0, 0)
         self._kept: dict[ShardPart, ShardBlock | None] = {}
@@ -133,15 +148,15 @@ class ReplayWindow:
         self.num_positions = int(self._ends[-1]) if len(games) else 0
         """Positions to learn from."""
 
-    def update(self, end: int, first: int = 0, num_games: int | None = None) -> None:
+    def update(self, end: int, first: int = 0, num_segments: int | None = None) -> None:
         """Hold what the source has from ``first`` to ``end`` - 1, and nothing else.
 
-        num_games: see ``ManifestShards.parts``. Raises DataError where the source has less, and
+        num_segments: see ``ManifestShards.parts``. Raises DataError where the source has less, and
         FileUnreadable where a shard cannot be read. A bad shard is reported and counts as empty.
         """
         if (first, end) == self._held:
             return
-        parts, before = self._source.parts(first, end, num_games), self._kept
+        parts, before = self._source.parts(first, end, num_segments), self._kept
         self._kept = {
             part: before[part] if part in before else self._read(part)
             for part in dict.fromkeys(parts)
@@ -168,7 +183,7 @@ class ReplayWindow:
     def _read(self, part: ShardPart) -> ShardBlock | None:
         """The games of a part; None where its shard is bad, which is reported."""
         try:
-            return ShardBlock.of(part.read(), self._trace)
+            return ShardBlock.of(part.read(), self._trace, self._newest_only)
         except FileUnreadable:
             raise
         except DataError as error:

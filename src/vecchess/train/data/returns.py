@@ -8,7 +8,8 @@ side's, so its vector enters with win and loss exchanged, written ' here:
 V is the recorded value and the discount is 1. Games without evaluations (PGN files) have no V, nor
 have random opening plies: R[t] = R'[t + 1]. A ply without an evaluation after one that has it is a
 random move. What follows it says nothing of the moves before, so that the return ends there at the
-last value, R[t] = V[t] (decision 221). With
+last value, R[t] = V[t] (decision 221). So it does at the last ply of a game that goes on in the
+next generation: that ply teaches nothing, and the others are bootstrapped with its value. With
 v = win - loss, R.v - V.v is the generalised advantage estimate of Schulman et al. 2016,
 eq. 16, for gamma = 1 and rewards that change sign every ply: ``trace`` is its lambda.
 """
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.position import COLOUR_SHIFT, COUNTERS
+from vecchess.chess.rules import Termination
 from vecchess.jit import inline, kernel
 from vecchess.shapes import NUM_OUTCOMES
 from vecchess.store.records import VALUE_UNIT, GameRecords
@@ -47,6 +49,7 @@ def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
     _compute_returns(
         records.offsets,
         outcomes(records),
+        records.termination == Termination.ONGOING,
         np.ascontiguousarray(records.win),
         np.ascontiguousarray(records.draw),
         has_evaluation(records),
@@ -73,13 +76,15 @@ def _one_hot(outcome: Any) -> Any:
 
 
 @kernel
-def _compute_returns(offsets, outcome, win, draw, evaluated, trace, returned):  # type: ignore[no-untyped-def]
+def _compute_returns(offsets, outcome, goes_on, win, draw, evaluated, trace, returned):  # type: ignore[no-untyped-def]
     for game in range(len(offsets) - 1):
         end = offsets[game + 1]
         for ply in range(end - 1, offsets[game] - 1, -1):
             weight, value = 0.0, (0.0, 0.0, 0.0)
-            if ply + 1 == end:
+            if ply + 1 == end and not goes_on[game]:
                 value = _one_hot(outcome[ply])
+            elif ply + 1 == end:
+                value = wdl_value(np.int64(win[ply]), np.int64(draw[ply]))
             elif evaluated[ply + 1]:
                 weight = trace
                 loss, drawn, won = wdl_value(np.int64(win[ply + 1]), np.int64(draw[ply + 1]))

@@ -12,6 +12,7 @@ from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.game_cursor import begin_game, cursor_memory, cursor_of
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import generate_moves
+from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.jit import kernel
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
@@ -62,9 +63,10 @@ class ShardBlock:
     trainable: NDArray[np.int32]
 
     @classmethod
-    def of(cls, records: GameRecords, trace: float) -> "ShardBlock":
+    def of(cls, records: GameRecords, trace: float, newest_only: bool = False) -> "ShardBlock":
         """The block of ``records``, checked; ``trace`` is the lambda of the returns.
 
+        ``newest_only``: learn what the last network of each game played, for on-policy objectives.
         Raises DataError where a recorded move is illegal or a target does not fit.
         """
         if max(len(records.target_action), len(records.action)) >= 2**31:
@@ -81,7 +83,7 @@ class ShardBlock:
             facts=_facts(records, counts > 0),
             returned=np.ascontiguousarray(lambda_returns(records, trace)[:, ::2]),
             target_offsets=offsets.astype(np.int32),
-            trainable=trainable_plies(records).astype(np.int32),
+            trainable=(newest_plies if newest_only else trainable_plies)(records).astype(np.int32),
             **columns,
         )
 
@@ -113,6 +115,18 @@ def trainable_plies(records: GameRecords) -> NDArray[np.int64]:
     before = np.concatenate([[0], np.cumsum(evaluated)])
     none_evaluated = before[records.offsets[1:]] == before[records.offsets[:-1]]
     return np.flatnonzero(evaluated | np.repeat(none_evaluated, records.lengths))
+
+
+def newest_plies(records: GameRecords) -> NDArray[np.int64]:
+    """int64[K], ascending: the plies that the last network of each game was asked about.
+
+    Without the last ply of a game that goes on: its value is the return of the others.
+    """
+    firsts = records.offsets[:-1] + records.span_ply[records.span_offsets[1:] - 1]
+    ends = records.offsets[1:] - (records.termination == Termination.ONGOING)
+    ply, game = np.arange(len(records.action)), np.repeat(np.arange(len(firsts)), records.lengths)
+    is_newest = (ply >= firsts[game]) & (ply < ends[game])
+    return np.flatnonzero(is_newest & has_evaluation(records))
 
 
 def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -127,11 +127,12 @@ def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) 
 
 
 def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
-    """``reinforce``: the advantage is the result less the recorded value, the baseline."""
+    """``reinforce``: the advantage is the return less the recorded value, the baseline. The
+    return is the game's result, or the last value of a game that goes on."""
     chosen = _choosing_step(outputs, batch)
     gain = chosen.log_prob * batch.advantage
     metrics = {"ratio_error": (_log_ratio(chosen, batch).exp() - 1).abs()}
-    return _policy_gradient(outputs, batch, loss, chosen, -gain, game_result(batch), metrics)
+    return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
 
 
 OBJECTIVES: dict[str, Objective] = {
