@@ -1,16 +1,23 @@
 """The thread that writes shards, and what happens where games end faster than it writes."""
 
+import json
 from pathlib import Path
 from threading import Event
 
+import numpy as np
 import pytest
 
 from tests.selfplay.playing import play_finished
+from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.selfplay.worker import shard_writer as writer
 from vecchess.selfplay.worker.shard_writer import ShardWriter
+from vecchess.store.id_set import IdSet
+from vecchess.store.inflight import read_saved
 from vecchess.store.records import GameRecords
-from vecchess.store.shard import write_shard
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
+from vecchess.store.shard import read_shard, write_shard
 from vecchess.store.shard_entry import ShardEntry
 
 
@@ -47,3 +54,37 @@ def test_many_plies_make_a_shard_before_many_games_do(
     shards.put(games)
     assert reported.wait(60)
     shards.close()
+
+
+def test_segments_are_written_when_all_are_over_and_never_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many plies they have; what a stop leaves unfinished is not written at all."""
+    monkeypatch.setattr(writer, "MOST_UNWRITTEN", 1)
+    seating, reported, written = Seating(seats=3, turns=9), Event(), list[ShardEntry]()
+
+    def on_shard(entry: ShardEntry) -> None:
+        written.append(entry)
+        reported.set()
+
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    shards = ShardWriter(run.games, "0000", 1, 0.01, on_shard, print, seating=seating)
+    shards.generation = 5
+    games = play_finished(GameConfig(max_plies=10, random_plies=2), 6)
+    for part in games:
+        part.games.termination[np.isin(part.numbers, (3, 4, 5))] = Termination.ONGOING
+    shards.put(games)
+    assert not shards.is_behind
+    assert not reported.wait(0.2)
+    shards.flush()
+    assert reported.wait(60)
+    shards.put(games)
+    shards.close()
+    [entry] = written
+    assert (entry.ids, entry.segments) == (IdSet([(0, 3)]), IdSet([(15, 18)]))
+    assert read_shard(run.games / entry.file).numbers.tolist() == [0, 1, 2]
+    saved = read_saved(run.cuts / entry.file, None, entry.cut)
+    assert saved.records.numbers.tolist() == [3, 4, 5]
+    assert ShardEntry.from_dict(json.loads(json.dumps(entry.to_dict()))) == entry
+    assert len(list(run.games.glob("*.npz"))) == 1

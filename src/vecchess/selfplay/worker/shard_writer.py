@@ -100,7 +100,9 @@ class ShardWriter:
     @property
     def is_behind(self) -> bool:
         """True while the disk is full, or more waits than may be held in memory and be written in
-        the time that a stop leaves."""
+        the time that a stop leaves. Segments are held until all are over, and a stop drops them."""
+        if self._seating is not None:
+            return self._retry.is_waiting
         return self._retry.is_waiting or self.plies_put - self.plies_written > MOST_UNWRITTEN
 
     def flush(self) -> None:
