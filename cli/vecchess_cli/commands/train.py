@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess.config import TrainConfig, TreeConfig
+from vecchess.config import LossConfig, OptimiserConfig, TrainConfig, TreeConfig
 from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
@@ -59,9 +59,10 @@ PANELS = {
 def _by_objective() -> dict[str, str]:
     """Setting -> its default in words, for those that depend on the objective."""
     words: dict[str, list[str]] = {}
-    fields = TrainConfig.model_fields | TreeConfig.model_fields | TrainGameConfig.model_fields
+    models = (TrainConfig, TreeConfig, TrainGameConfig, LossConfig, OptimiserConfig)
+    fields = {name: field for model in models for name, field in model.model_fields.items()}
     for objective, defaults in OBJECTIVE_DEFAULTS.items():
-        for part in (defaults, defaults.get("tree", {}), defaults.get("game", {})):
+        for part in (defaults, *(part for part in defaults.values() if isinstance(part, dict))):
             for name, value in part.items():
                 if not isinstance(value, dict):
                     words.setdefault(name, []).append(f"{objective} {value}")
