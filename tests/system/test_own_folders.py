@@ -48,6 +48,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return folders
 
 
+@pytest.mark.slow
 def test_another_flag_than_rank_0_is_named(tmp_path: Path) -> None:
     folders = [tmp_path / "a", tmp_path / "b"]
     run = folders[0] / "run"

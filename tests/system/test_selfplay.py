@@ -315,6 +315,7 @@ def test_a_full_disk_is_waited_for(reference: Path, tmp_path: Path, goes_on: boo
         assert len(games(run).nets) == 1
 
 
+@pytest.mark.slow
 def test_an_edited_book_and_a_moved_run_change_no_game(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def test_processors_with_fewer_instructions(name: str, features: str, tmp_path) 
     _test_kernels_for(name, features, "test_both_convolutions or limits or test_neurons", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_processor_with_hardly_any_instructions(tmp_path) -> None:
     _test_kernels_for("x86-64", "+sse2", "test_both_convolutions and 0.1-64-64-int16", tmp_path)
 
