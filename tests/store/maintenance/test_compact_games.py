@@ -70,6 +70,21 @@ def test_generations_stay_apart(tmp_path: Path) -> None:
     assert spans == [(0, 12), (12, 24), (24, 36)]
 
 
+def test_shards_whose_unfinished_games_are_kept_stay(tmp_path: Path) -> None:
+    """A training goes on with these games, and finds them by the name of the shard."""
+    run = made_run(tmp_path / "run", num_shards=6)
+    manifest = run.manifest()
+    entries = [replace(entry, cut="c" * 64) for entry in manifest.entries]
+    manifest.replace(entries)
+    run.cuts.mkdir()
+    for entry in entries[3:]:
+        (run.cuts / entry.file).touch()
+    compacted(run, shard_games=100, generation=18)
+    first, *others = run.manifest().entries
+    assert (first.segments, first.cut) == (IdSet([(0, 9)]), "")
+    assert others == entries[3:]
+
+
 def test_groups_are_of_small_neighbours(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", num_shards=3)
     add_shard(run, "large.npz", list(range(20, 40)))
