@@ -6,8 +6,8 @@
 
 Each tree has a process of its own with one thread; they take turns, one step each, and what counts
 is processor time, so that other users of the machine change the ratio little. A step is the
-learner's with its defaults (objective alphazero): random positions, legal moves drawn at random.
-Prints one JSON object a network.
+learner's with its defaults (objective alphazero); an eighth of the bits of its input planes are
+set, and legal moves drawn, at random. Prints one JSON object a network.
 """
 
 import argparse
@@ -133,10 +133,10 @@ def _shares(step: Any) -> dict[str, float]:
 
 def _make_step(net: str, batch: int, folded: bool) -> Any:
     """A function that makes one step of a learner of network ``net``."""
+    import numpy as np
     import torch
 
     from vecchess.bench.training import settled
-    from vecchess.chess.sample import random_planes
     from vecchess.config import TrainConfig, build
     from vecchess.snn.create import sizes_of
     from vecchess.snn.modules.network import SpikingNet
@@ -144,7 +144,8 @@ def _make_step(net: str, batch: int, folded: bool) -> Any:
     from vecchess.train.step.learner import Learner
 
     sizes = sizes_of(net)
-    planes = random_planes(batch, 0, 1)
+    words = np.random.default_rng(0).integers(0, 1 << 64, (3, batch, sizes.num_planes), np.uint64)
+    planes = np.bitwise_and.reduce(words)
     torch.manual_seed(0)
     module = SpikingNet(sizes)
     if folded:
