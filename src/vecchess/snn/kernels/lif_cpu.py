@@ -78,20 +78,25 @@ def lif_boards(  # type: ignore[no-untyped-def]
 
 @kernel
 def lif_boards_backward(  # type: ignore[no-untyped-def]
-    excess, upstream, share, number, slope, begin, end, gradients, carried
+    upstream, share, number, slope, begin, end, row, excess, carried
 ):
     """Gradients of the currents of boards begin..end, back through time; the reset is detached.
 
-    excess, upstream, gradients: float32[T, B, N]; share: float32, what every spike gets besides
-    ``upstream``; number, slope: the surrogate; carried: float32[B, N], in the gradient of the
-    membranes after the last step, out of those before the first.
+    upstream: float32[T, B, N]; share: float32, what every spike gets besides ``upstream``; number,
+    slope: the surrogate; row: float32[N], to work in; excess: float32[T, B, N], replaced by the
+    gradients; carried: float32[B, N], in the gradient of the membranes after the last step, out of
+    those before the first, or one row to work in where there is no such gradient.
     """
-    num_steps, _, size = excess.shape
+    num_steps, num_boards, size = excess.shape
     for b in range(begin, end):
+        board = b
+        if carried.shape[0] < num_boards:
+            board = 0
+            carried[0, :] = _ZERO
         for step in range(num_steps):
             t = num_steps - 1 - step
-            write_derivatives(number, slope, excess[t, b], gradients[t, b])
+            write_derivatives(number, slope, excess[t, b], row)
             for i in range(size):
-                gradient = (upstream[t, b, i] + share) * gradients[t, b, i] + carried[b, i]
-                gradients[t, b, i] = gradient
-                carried[b, i] = gradient * _HALF
+                gradient = (upstream[t, b, i] + share) * row[i] + carried[board, i]
+                excess[t, b, i] = gradient
+                carried[board, i] = gradient * _HALF

@@ -78,7 +78,10 @@ class _Spike(Function):
 
 
 class _LifCpu(Function):
-    """``lif_steps`` and the rate on the processor, one pass; see ``lif_cpu``."""
+    """``lif_steps`` and the rate on the processor, one pass; see ``lif_cpu``.
+
+    Gradients are written over what was kept for them, so they can be asked for once.
+    """
 
     @staticmethod
     def forward(
@@ -104,30 +107,39 @@ class _LifCpu(Function):
         )
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(excess)
-        ctx.surrogate = surrogate
+        ctx.surrogate, ctx.is_spent = surrogate, False
         values = torch.zeros(()).expand(excess.shape) if packed else (excess > 0).float()
         rate = torch.tensor(counts.sum() / max(1, excess.numel()), dtype=torch.float32)
         ctx.mark_non_differentiable(bits, masks)
         return values, after, rate, bits, masks
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         (excess,) = ctx.saved_tensors
+        if ctx.is_spent:
+            raise RuntimeError("the gradients of these neurons have been computed already")
+        ctx.is_spent = True
         upstream, of_membrane, of_rate = gradients[:3]
         if upstream is None:
             upstream = torch.zeros_like(excess)
-        currents, carried = torch.empty_like(excess), torch.zeros(excess.shape[1:])
-        if of_membrane is not None:
-            carried += of_membrane
+        num_boards, size = excess.shape[1], excess[0, 0].numel()
         share = np.float32(0.0 if of_rate is None else of_rate.item() / max(1, excess.numel()))
-        read = (by_board(excess), by_board(upstream), share)
-        kind = ctx.surrogate.number, np.float32(ctx.surrogate.slope)
-        written = by_board(currents), carried.view(len(carried), -1).numpy()
-        parallel_for(
-            lambda begin, end: lif_boards_backward(*read, *kind, begin, end, *written),
-            excess.shape[1],
-        )
-        return currents, carried, None, None, None
+        read = by_board(upstream), share, ctx.surrogate.number, np.float32(ctx.surrogate.slope)
+        carried, changed = None, by_board(excess)
+        if ctx.needs_input_grad[1] or of_membrane is not None:
+            carried = torch.zeros(excess.shape[1:])
+            if of_membrane is not None:
+                carried += of_membrane
+
+        def work(begin: int, end: int) -> None:
+            row = np.empty(size, np.float32)
+            rows = np.zeros((1, size), np.float32)
+            if carried is not None:
+                rows = carried.view(num_boards, -1).numpy()
+            lif_boards_backward(*read, begin, end, row, changed, rows)
+
+        parallel_for(work, num_boards)
+        return excess, carried, None, None, None
 
 
 class _StraightThrough(Function):
