@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,7 @@ from tests.export.lc0_reader import read_chunk
 from tests.export.made import played, searched
 from tests.fuzz.target import Read, Target, of_file
 from tests.selfplay.playing import LoudBackend, server_of
-from vecchess.config import GameConfig, TreeConfig
+from vecchess.config import GameConfig, OptimiserConfig, TreeConfig
 from vecchess.errors import DataError
 from vecchess.export.lc0_export import to_chunk
 from vecchess.export.recorded_game import recorded_games
@@ -44,6 +45,7 @@ from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import read_state
 from vecchess.train.data.shard_block import ShardBlock
+from vecchess.train.step.schedule import Schedule
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
 ZIP_WORDS = (b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"\x93NUMPY\1\0", b"\x93NUMPY\2\0")
@@ -207,9 +209,10 @@ def checkpoint() -> bytes:
 def values() -> dict[str, Any]:
     counts = dict.fromkeys(("steps", "samples", "iteration", "iteration_step", "positions"), 3)
     flags = dict.fromkeys(("folded", "has_begun", "candidate_waits"), True)
-    source = {"history": [[[0, 2, 90]]], "reference_shards": 0}
+    source = {"history": [[90, 1]], "reference_shards": 0}
+    schedule = asdict(Schedule.of_run(OptimiserConfig(), 3))
     more = {"rates": [0.5], "scaler": {"scale": 2.0}, "matches": [{"elo": 1.5}], "source": source}
-    return counts | flags | more
+    return counts | flags | more | {"done": 1.5, "skipped": 0, "schedule": schedule}
 
 
 @contextmanager
