@@ -11,6 +11,8 @@ import pytest
 from tests.selfplay.playing import LoudBackend, play, server_of
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
+from vecchess.errors import FileMissing
+from vecchess.runtime import retried_read
 from vecchess.selfplay.games.finished_games import FinishedGames, ended_and_waiting
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, join_saved, read_cuts
@@ -131,3 +133,25 @@ def test_seats_that_begin_anew_play_games_that_are_new(tmp_path: Path) -> None:
     anew = SEATING.new_games(SEATING.segments(GENERATIONS, GENERATIONS + 1))
     assert not played & set(anew.tolist())
     assert (anew % SEATING.seats).tolist() == list(range(SEATING.seats))
+
+
+def test_a_cut_that_cannot_be_read_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Games that are lost would change the training; games that are out of reach must not."""
+    monkeypatch.setattr(retried_read, "PAUSES_S", ())
+    _, waiting = training(tmp_path, TREES["none"], rows=12, movers=1, parts=1)[0]
+    path, lines = tmp_path / "cut.npz", list[str]()
+    data = waiting.to_bytes()
+    files, segments = [(path, hashlib.sha256(data).hexdigest())], SEATING.share(1, 0, 1)
+    with pytest.raises(FileMissing, match="an empty file in its place would begin new games"):
+        read_cuts(files, SEATING, segments, "net 1", lines.append)
+    for damaged in (b"", data[:-1]):
+        path.write_bytes(damaged)
+        assert read_cuts(files, SEATING, segments, "net 1", lines.append) is None
+    assert len(lines) == 2
+    path.write_bytes(data)
+    saved = read_cuts(files, SEATING, segments, "net 1", lines.append)
+    assert saved is not None
+    assert saved.num_games == SEATING.seats
+    assert len(lines) == 2

@@ -231,13 +231,16 @@ def read_cuts(
     """The unfinished games with which the seats of ``segments``, of one generation, go on.
 
     files: those with the games as the generation before left them, and their sha256. net: sha256 of
-    the network that plays on. What cannot be read is reported, and left out; None where nothing is
-    left.
+    the network that plays on. A damaged file is reported, and left out: its seats begin new games;
+    None where nothing is left. Raises FileUnreadable, since a training would go on differently.
     """
     parts = list[SavedGames]()
     for path, sha256 in files:
         try:
             saved = retried(lambda path=path, sha=sha256: read_saved(path, None, sha))  # type: ignore[misc]
+        except FileUnreadable as error:
+            more = "an empty file in its place would begin new games instead"
+            raise type(error)(f"{error}; {more}") from None
         except DataError as error:
             report_line(f"unfinished games are left out: {error}")
         else:

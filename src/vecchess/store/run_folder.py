@@ -86,8 +86,8 @@ class RunFolder:
 
     @property
     def has_games(self) -> bool:
-        """Whether there is a manifest."""
-        return (self.games / MANIFEST_NAME).is_file()
+        """Whether there is a manifest. Raises FileUnreadable where that cannot be seen now."""
+        return MANIFEST_NAME in retried(lambda: list_folder(self.games))
 
     @property
     def run_id(self) -> str:

@@ -49,6 +49,14 @@ def _planes(config: NetConfig, count: int = 9) -> torch.Tensor:
     )  # fmt: skip
 
 
+def _module(config: NetConfig, folded: bool) -> SpikingNet:
+    """A network in training, with float or with integer weights."""
+    if folded:
+        return from_integers(new_network(config, 5, _calibration(config))).train()
+    torch.manual_seed(2)
+    return SpikingNet(config).train()
+
+
 def _gradients(module: SpikingNet, planes: torch.Tensor) -> dict[str, torch.Tensor]:
     """Of a loss that reads every output: both heads at every step, rates and membranes."""
     module.zero_grad()
@@ -73,12 +81,7 @@ def _assert_close(found: dict[str, torch.Tensor], expected: dict[str, torch.Tens
 @EVERY_KIND
 @pytest.mark.parametrize("folded", [True, False])
 def test_kernels_have_the_gradients_of_plain_torch(config: NetConfig, folded: bool) -> None:
-    if folded:
-        module = from_integers(new_network(config, 5, _calibration(config)))
-    else:
-        torch.manual_seed(2)
-        module = SpikingNet(config)
-    module.train()
+    module = _module(config, folded)
     found = _gradients(module, _planes(config))
     module.compiled = False
     expected = _gradients(module, _planes(config))
@@ -90,12 +93,7 @@ def test_kernels_have_the_gradients_of_plain_torch(config: NetConfig, folded: bo
 @EVERY_KIND
 @pytest.mark.parametrize("folded", [True, False])
 def test_policy_of_chosen_actions_is_that_of_all(config: NetConfig, folded: bool) -> None:
-    if folded:
-        module = from_integers(new_network(config, 5, _calibration(config)))
-    else:
-        torch.manual_seed(2)
-        module = SpikingNet(config)
-    module.train()
+    module = _module(config, folded)
     planes = _planes(config, 70)
     legal = torch.randint(NUM_ACTIONS, (70, 12))
     legal[:, 10:] = legal[:, :1]  # an action may be there twice
@@ -128,7 +126,7 @@ def test_kernels_know_every_surrogate(name: str) -> None:
 
 @EVERY_KIND
 def test_kernels_give_the_bits_of_plain_torch_at_every_number_of_steps(config: NetConfig) -> None:
-    module = from_integers(new_network(config, 5, _calibration(config))).train()
+    module = _module(config, folded=True)
     for steps in range(1, config.time_steps + 1):
         module.compiled = True
         ours = module(_planes(config), steps)

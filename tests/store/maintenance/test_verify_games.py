@@ -1,6 +1,8 @@
 """What verification finds, and what ``vecchess games`` makes of it."""
 
+import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,22 @@ def test_every_kind_of_fault(run: RunFolder, tmp_path: Path) -> None:
     assert verify(run.games, other.run_id).foreign == [
         file_of(run, index).name for index in (2, 3, 4)
     ]
+
+
+def test_games_that_a_training_left_unfinished(run: RunFolder) -> None:
+    sha256 = hashlib.sha256(b"good").hexdigest()
+    run.manifest().replace([replace(each, cut=sha256) for each in run.manifest().entries])
+    run.cuts.mkdir(exist_ok=True)
+    _removed, good, damaged, no_file = [run.cuts / each.file for each in run.manifest().entries]
+    good.write_bytes(b"good")
+    damaged.write_bytes(b"damaged")
+    no_file.mkdir()
+    found = verify(run.games, run.run_id)
+    assert found.damaged == [
+        f"{damaged}: its sha256 differs from the manifest's",
+        f"cannot read {no_file}: it is no regular file",
+    ]
+    assert (found.verdict, found.missing, found.unreadable) == ("damaged", [], [])
 
 
 def test_a_manifest_that_lists_a_game_twice(run: RunFolder) -> None:

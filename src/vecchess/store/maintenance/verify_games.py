@@ -1,7 +1,8 @@
 """Every recorded game of a folder against its manifest: ``vecchess games verify``.
 
-A shard that cannot be read now is not damaged: its content is unknown. Files that no manifest lists
-are no damage either: a run adopts what its workers could not report.
+The games that a training left unfinished are verified too. A file that cannot be read now is not
+damaged: its content is unknown. Files that no manifest lists are no damage either: a run adopts
+what its workers could not report.
 """
 
 import hashlib
@@ -9,13 +10,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vecchess.errors import DataError, FileUnreadable
+from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.store.id_set import IdSet, Range
 from vecchess.store.manifest import Manifest
 from vecchess.store.rewrite_journal import REWRITTEN_PREFIX, journal_names
+from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ForeignShard, parse_shard
 from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
@@ -72,6 +74,7 @@ def verify(
     try:
         manifest = Manifest(folder, must_exist)
         _verify_shards(manifest, run_id, on_shard, found)
+        _verify_cuts(manifest, found)
         _look_around(manifest, found)
     except FileUnreadable as error:
         found.unreadable.append(str(error))
@@ -126,6 +129,29 @@ def _is_good(
     except DataError as error:
         found.damaged.append(str(error))
     return False
+
+
+def _verify_cuts(manifest: Manifest, found: Verified) -> None:
+    """Verify the games that a training left unfinished.
+
+    A file that is not there is no fault: it is removed once no checkpoint needs it.
+    """
+    folder = manifest.folder.parent / CUTS
+    present = set(retried(lambda: list_folder(folder)))
+    for entry in manifest.entries:
+        path = folder / entry.file
+        if not entry.cut or entry.file not in present:
+            continue
+        try:
+            data = retried(lambda path=path: read_file(path))  # type: ignore[misc]
+            if hashlib.sha256(data).hexdigest() != entry.cut:
+                raise DataError(f"{path}: its sha256 differs from the manifest's")
+        except FileMissing:
+            pass
+        except FileUnreadable as error:
+            found.unreadable.append(str(error))
+        except DataError as error:
+            found.damaged.append(str(error))
 
 
 def _look_around(manifest: Manifest, found: Verified) -> None:
