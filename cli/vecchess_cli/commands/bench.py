@@ -101,6 +101,9 @@ def training(settings: dict[str, Any], json: Json = False) -> None:
 
     Example:  vecchess bench training --net tiny --batch-size 256 --json
     """
+    from vecchess.runtime.torch_environment import prepare_environment
+
+    prepare_environment()
     from vecchess.bench import training as library
 
     show_facts("training", library.run(build_from_flags(TrainingBench, settings)), json)

@@ -1,6 +1,5 @@
 """``vecchess train``: play, learn and publish in turns, or learn from recorded games."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 from vecchess.config import LossConfig, OptimiserConfig, TrainConfig, TreeConfig
 from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
 from vecchess.runtime.signals import stopped_text
+from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.option_panels import command_app
 from vecchess_cli.output import Json, print_json, print_lines, results
@@ -100,8 +100,7 @@ app = command_app(train, EXAMPLES)
 
 
 def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
-    # read when torch is imported: without it torch writes a page where a rank is lost
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    prepare_environment()
     from vecchess.config import load_config
     from vecchess.store.run_folder import RunFolder
     from vecchess.train.distributed.shared_settings import settings_before_joining

@@ -1,20 +1,21 @@
 """What all long-running commands share.
 
-devices        devices by --gpus, and each worker's share of cores and games
-signals        stop signals and exit codes
-freed_memory   freed memory stays in the process
-child_process  child processes that ignore signals or end with their parent
-child_stderr   the last lines that a child process wrote to stderr
-json_pipe      JSON messages between processes
-uci_client     UCI engines as processes
-plugin         objects of the user, by module:name
-retried_read   reads that are tried again while a file is out of reach
-atomic_write   files replaced whole, lines appended whole
-async_file     a file replaced by its newest value, in a thread
-file_lock      locks of files between processes
-write_retry    writes that are retried while the disk is full or a file locked
-reporting      lines for people, and durations
-progress       the display of long work
-gpu_stats      readings of GPUs
-prometheus     the status as metrics on a port
+devices            devices by --gpus, and each worker's share of cores and games
+signals            stop signals and exit codes
+torch_environment  variables that are read when torch is imported
+freed_memory       freed memory stays in the process
+child_process      child processes that ignore signals or end with their parent
+child_stderr       the last lines that a child process wrote to stderr
+json_pipe          JSON messages between processes
+uci_client         UCI engines as processes
+plugin             objects of the user, by module:name
+retried_read       reads that are tried again while a file is out of reach
+atomic_write       files replaced whole, lines appended whole
+async_file         a file replaced by its newest value, in a thread
+file_lock          locks of files between processes
+write_retry        writes that are retried while the disk is full or a file locked
+reporting          lines for people, and durations
+progress           the display of long work
+gpu_stats          readings of GPUs
+prometheus         the status as metrics on a port
 """

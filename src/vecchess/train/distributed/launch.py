@@ -27,6 +27,7 @@ from vecchess.runtime.child_process import (
 )
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import stop_signals
+from vecchess.runtime.torch_environment import prepare_environment
 from vecchess.train.distributed.collectives import require_backend
 from vecchess.train.distributed.environment import Cluster, RankInfo, device_of, local_ranks
 from vecchess.train.distributed.rank_store import open_store, port_of
@@ -55,7 +56,7 @@ def run_ranks(
     Raises ConfigError where ranks do not come together, RankLost where one is lost, or what
     ``target`` raises on any rank (see ``Ranks.sharing_errors``).
     """
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # for spawned ranks, as in the command
+    prepare_environment()  # for spawned ranks
     infos = local_ranks(devices, cluster or Cluster(), os.environ)
     store = None
     if len(infos) > 1:
