@@ -16,7 +16,9 @@ from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
 PARTS_PER_THREAD = 4
-"""Parts that boards are divided into, per thread: a delayed thread delays the others little."""
+"""Parts that many members are divided into, per thread: a delayed thread delays others little."""
+LEAST_PART = 4
+"""Fewer members are not worth a thread of their own."""
 
 
 class KernelThreads:
@@ -29,7 +31,7 @@ class KernelThreads:
         group: int | None = None,
         dense: bool | None = None,
     ) -> None:
-        """Groups of ``group`` members; ``dense`` as of ``KernelChoice``.
+        """``group`` members that must not be parted, None: any; ``dense`` as of ``KernelChoice``.
 
         Raises ``ConfigError`` for no threads, ``NetworkError`` for a network not proved exact.
         """
@@ -39,6 +41,7 @@ class KernelThreads:
         report.require_exact()
         self.sums: Sums = np.int16 if report.int16_sums else np.int32
         self.group = group or group_size(net.config)
+        self._least_part = group or LEAST_PART
         self.network: Network = cpu_network(net)
         self.choice = KernelChoice(net.config, self.sums, dense)
         self.kernel_ns = 0
@@ -83,7 +86,8 @@ class KernelThreads:
         self.network = cpu_network(net)
 
     def _parts(self, count: int) -> list[slice]:
-        """``count`` members in parts of whole groups."""
-        groups = -(-count // self.group)
-        size = self.group * max(1, -(-groups // (PARTS_PER_THREAD * len(self._scratches))))
+        """``count`` members in equal parts, as many for each thread."""
+        threads, least = len(self._scratches), self._least_part
+        rounds = min(-(-count // (self.group * threads)), PARTS_PER_THREAD)
+        size = least * max(1, -(-count // (least * rounds * threads)))
         return [slice(at, min(at + size, count)) for at in range(0, count, size)]
