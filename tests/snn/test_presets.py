@@ -79,15 +79,16 @@ def test_twin_has_the_same_tower() -> None:
 
 
 def test_the_history_of_recipes(tmp_path: Path) -> None:
-    assert [sizes_of("tiny", history).num_planes for history in (None, 1, 8)] == [25, 25, 109]
+    assert [sizes_of("tiny", history).num_planes for history in (None, 1, 8)] == [36, 36, 120]
+    assert [sizes_of("tiny", history, False).num_planes for history in (None, 8)] == [25, 109]
     file = tmp_path / "three.toml"
     file.write_text("blocks = 1\nchannels = 32\nhistory = 3\n")
     net = create_network(str(file), 0)
-    assert net.config.num_planes == 49
+    assert net.config.num_planes == 60
     assert check_bounds(net).exact
     assert create_network(str(file), 0, history=3).sha256 == net.sha256
-    stem = net.layers["stem"].weight.reshape(32, 9, 49)
-    assert stem[:, :, 25:].any()
+    stem = net.layers["stem"].weight.reshape(32, 9, 60)
+    assert stem[:, :, 36:].any()
 
 
 def test_recipes(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from vecchess.chess.planes import encode_planes, num_planes
-from vecchess.chess.sample import random_planes, random_positions
+from vecchess.chess.planes import num_planes
+from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.snn.create import create_sized, sizes_of
@@ -32,7 +32,7 @@ def config_of(**settings: Any) -> TrainConfig:
 def test_a_new_network_spikes_at_a_rate_from_the_first_game_on(sizes: Path) -> None:
     net = first_net(config_of(net=sizes)).eval()
     assert not net.folded
-    planes = torch.from_numpy(encode_planes(random_positions(64, 3)).view(np.int64))
+    planes = torch.from_numpy(random_planes(64, 3, num_planes(tactical=True)).view(np.int64))
     with torch.no_grad():
         rates = [float(rate) for rate in net(unpack_bitboards(planes)).rates]
     assert all(0.02 < rate < 0.3 for rate in rates), rates
@@ -43,19 +43,19 @@ def test_a_new_network_spikes_at_a_rate_from_the_first_game_on(sizes: Path) -> N
 def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) -> None:
     """From the setting, the file of sizes, or the network whose weights it takes."""
     four = first_net(config_of(net=sizes, history=4)).eval()
-    assert four.config.num_planes == 61
+    assert four.config.num_planes == 72
     with torch.no_grad():
-        planes = torch.from_numpy(random_planes(64, 3, num_planes(4)).view(np.int64))
+        planes = torch.from_numpy(random_planes(64, 3, num_planes(4, tactical=True)).view(np.int64))
         rates = [float(rate) for rate in four(unpack_bitboards(planes)).rates]
     assert all(0.02 < rate < 0.3 for rate in rates), rates
-    assert first_sizes(config_of(net="tiny", history=8)).num_planes == 109
+    assert first_sizes(config_of(net="tiny", history=8)).num_planes == 120
     two = tmp_path / "two.toml"
     two.write_text("blocks = 1\nchannels = 32\nhistory = 2\n")
-    assert first_sizes(config_of(net=two)).num_planes == 37
+    assert first_sizes(config_of(net=two)).num_planes == 48
     made = tmp_path / "made.safetensors"
     save_net(create_sized(sizes_of(str(two)), 7), made)
-    assert first_sizes(config_of(net=made)).num_planes == 37
-    assert first_sizes(config_of(net=sizes, init_from=made)).num_planes == 37
+    assert first_sizes(config_of(net=made)).num_planes == 48
+    assert first_sizes(config_of(net=sizes, init_from=made)).num_planes == 48
     for net in (two, made):
         with pytest.raises(ConfigError, match=f"{net}: .*sees a history of 2 positions, not 4"):
             first_sizes(config_of(net=net, history=4))
@@ -65,8 +65,9 @@ def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) ->
         config_of(net=sizes, history=9)
 
 
-def test_a_new_network_has_tactical_planes_where_asked_for(sizes: Path, tmp_path: Path) -> None:
-    assert first_sizes(config_of(net=sizes, history=2, tactical=True)).num_planes == 48
+def test_a_new_network_has_tactical_planes_unless_refused(sizes: Path, tmp_path: Path) -> None:
+    assert first_sizes(config_of(net=sizes, history=2)).num_planes == 48
+    assert first_sizes(config_of(net=sizes, history=2, tactical=False)).num_planes == 37
     assert first_sizes(config_of(net="tiny", tactical=False)).num_planes == 25
     tactical = tmp_path / "tactical.toml"
     tactical.write_text("blocks = 1\nchannels = 32\ntactical = true\n")

@@ -34,7 +34,7 @@ def new(
         typer.Option(
             "--tactical/--no-tactical",
             help="See tactical planes: attacks, pins, checks, men that hang.",
-            show_default="no, or as the file says",
+            show_default="yes, or as the file says",
         ),
     ] = None,
     json: Json = False,

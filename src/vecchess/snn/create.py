@@ -59,11 +59,11 @@ def sizes_of(name: str, history: int | None = None, tactical: bool | None = None
     """The sizes that a preset or a TOML file stands for, with vecchess's input planes.
 
     ``history``: number of positions in the input; ``tactical``: whether it has tactical planes.
-    Both are also keys of the file; 1 and False where neither gives them. Raises ConfigError for
+    Both are also keys of the file; 1 and True where neither gives them. Raises ConfigError for
     invalid sizes, and where an argument contradicts the file.
     """
     if Path(name).suffix != SIZES_SUFFIX:
-        return preset(name, num_planes(history or 1, bool(tactical)))
+        return preset(name, num_planes(history or 1, tactical is not False))
     file = Path(name)
     sizes = {"preset": file.stem} | read_toml(file)
     try:
@@ -82,7 +82,8 @@ class _InputSettings(BaseModel):
 def _sizes_in(sizes: dict[str, Any], history: int | None, tactical: bool | None) -> NetConfig:
     given = {name: sizes.pop(name, None) for name in _InputSettings.model_fields}
     own = build(_InputSettings, given)
-    planes = num_planes(own.history or history or 1, bool(own.tactical or tactical))
+    sees_tactics = own.tactical if own.tactical is not None else tactical is not False
+    planes = num_planes(own.history or history or 1, sees_tactics)
     config = build(NetConfig, {"num_planes": planes} | sizes)
     require_inputs(config, own.history, own.tactical)
     require_inputs(config, history, tactical)

@@ -196,7 +196,9 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     player, tree = open_with(text, 3, 12), TreeConfig(search="puct", sims=6)
     moves = choose_moves(player, boards.requests(boards.ongoing, boards.ongoing)).moves
     network = load_net(Path(net_of_three))
-    search = BatchSearch(tree, open_backend("cpu", network, 12), 12, num_planes=num_planes(3))
+    search = BatchSearch(
+        tree, open_backend("cpu", network, 12), 12, num_planes=num_planes(3, tactical=True)
+    )
     game = {"seed": 3, "numbers": boards.ongoing, "plies": boards.plies}
     known = search.run(boards.positions, boards.keys, boards.past, **game)
     assert moves_to_actions(moves).tolist() == known.action.tolist()
