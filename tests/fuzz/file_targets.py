@@ -44,7 +44,7 @@ from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
 from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import read_state
-from vecchess.train.data.shard_block import ShardBlock
+from vecchess.train.data.shard_block import SampleRules, ShardBlock
 from vecchess.train.step.schedule import Schedule
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
@@ -120,7 +120,7 @@ def use_shard(path: Path) -> None:
     read_numbers(path)
     records = read_shard(path)
     GameStats.of(records)
-    ShardBlock.of(records, 0.9)
+    ShardBlock.of(records, SampleRules(0.9))
     replay_positions(records, np.arange(len(records.action)))
     records.digest()
 

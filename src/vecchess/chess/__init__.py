@@ -5,7 +5,8 @@
 - ``make`` making a move
 - ``rules`` when a game is over; histories of keys, for repetitions
 - ``history`` the last positions of a game, for networks with history planes
-- ``planes``, ``tactics`` input planes of the network; piece values
+- ``planes``, ``tactics`` input planes of the network
+- ``material`` piece values, and the balance of men
 - ``action`` AlphaZero's action code, to moves and back
 - ``game_cursor`` recorded games, played through ply by ply
 - ``fen``, ``pgn``, ``uci_moves`` notations, through python-chess

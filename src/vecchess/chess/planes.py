@@ -40,6 +40,7 @@ from vecchess.chess.history import (
     earlier_position,
     no_past,
 )
+from vecchess.chess.material import MEN
 from vecchess.chess.movegen import in_check
 from vecchess.chess.position import (
     CASTLING,
@@ -65,9 +66,6 @@ NUM_PLANES = 25
 EARLIER_PLANES = 12
 """Of each position before it."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)
-MEN = (1, 3, 3, 5, 9, 0)
-"""Piece values in pawns: pawn, knight, bishop, rook, queen, king."""
-
 MATERIAL_WEIGHTS = np.zeros(NUM_PLANES, np.int32)
 """``int32[P]``: own men above 0, theirs below, planes of other things 0; mover's view."""
 MATERIAL_WEIGHTS[:6] = MEN

@@ -48,6 +48,9 @@ class LossConfig(Settings):
     td_lambda: Annotated[float, Field(ge=0, le=1)] = 0.99
     """Lambda of what followed: 1 takes the game's result, 0 the next recorded value, TD(lambda)
     (alphazero, supervised)."""
+    capped_lead: Annotated[int, Field(ge=0, le=100)] = 3
+    """Pawns by which a side must be ahead when a game reaches ``max_plies``, for it to teach a
+    win; 0: it teaches a draw, as it is recorded."""
     entropy_bonus: Annotated[float, Field(ge=0, le=10)] = 0.01
     """Weight of the policy's entropy (ppo, reinforce)."""
     clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
@@ -105,7 +108,7 @@ class TrainConfig(PlayConfig):
     its file of sizes, 1 for a preset."""
     tactical: Annotated[bool | None, OnResume.FIXED] = None
     """A new network sees tactical planes: attacks, pins, checks, men that hang. Without it as its
-    file of sizes says; a preset sees none."""
+    file of sizes says, and it does where that says nothing."""
     init_from: Annotated[Path | None, OnResume.FIXED] = None
     """Network file whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 6

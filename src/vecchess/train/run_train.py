@@ -42,6 +42,7 @@ from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
 from vecchess.train.data.samples import SharedBuffers
+from vecchess.train.data.shard_block import SampleRules
 from vecchess.train.dataset_source import (
     DatasetSource,
     check_data,
@@ -176,12 +177,11 @@ def _open_trainer(
     loader = LoaderPool(
         data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
         buffers,
-        trace=config.trace,
+        SampleRules(config.trace, config.loss.capped_lead, config.is_on_policy),
         pin_memory=ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,
         report_line=reporter.report_line,
         reference=None if is_supervised else data,
-        newest_only=config.is_on_policy,
     )
     stack.enter_context(loader)
     matches = TrainingMatches(config, run, ranks, devices[0], stop)

@@ -2,17 +2,21 @@
 
 from dataclasses import replace
 
+import chess
 import numpy as np
 import pytest
 
 from tests.train.games import advantages, games, searched
+from vecchess.chess.pgn import start_board, to_pgn
 from vecchess.chess.planes import num_planes
+from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.store.replay_positions import replay_positions
+from vecchess.store.replay_positions import replay_moves, replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.returns import has_evaluation, lambda_returns
+from vecchess.train.data.shard_block import SampleRules, ShardBlock, trainable_plies
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])
@@ -23,7 +27,7 @@ def records(request) -> GameRecords:
 @pytest.mark.parametrize("planes", [num_planes(1), num_planes(4, tactical=True), num_planes(8)])
 def test_samples_are_those_of_a_replay(records, planes: int) -> None:
     plies = np.random.default_rng(0).permutation(len(records.action))
-    rows = make_samples(records, plies, 0.7, planes)
+    rows = make_samples(records, plies, SampleRules(0.7), planes)
     every = replay_positions(records, np.arange(len(plies)), planes)
     assert np.array_equal(rows.planes, every.requests.planes[plies])
     assert np.array_equal(rows.legal, every.requests.legal[plies])
@@ -35,6 +39,31 @@ def test_samples_are_those_of_a_replay(records, planes: int) -> None:
     returned = lambda_returns(records, 0.7)
     assert np.allclose(rows.returned, returned[plies], atol=1e-6)
     assert np.allclose(rows.advantage, advantages(records, returned)[plies], atol=1e-6)
+
+
+@pytest.mark.parametrize("lead", [0, 1, 3])
+def test_games_at_the_cap_teach_a_win_of_who_is_ahead(records, lead: int) -> None:
+    worth = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
+    capped = replace(records, termination=records.termination.copy())
+    capped.termination[::3] = Termination.PLY_CAP
+    expected = []
+    for game in range(capped.num_games):
+        moves = replay_moves(capped).moves[slice(*capped.offsets[game : game + 2])]
+        board = to_pgn({}, start_board(capped.start[game], chess960=True), moves).end().board()
+        result = int(capped.result[game])
+        men = [(worth.get(man.piece_type, 0), man.color) for man in board.piece_map().values()]
+        balance = sum(value if colour else -value for value, colour in men)
+        if capped.termination[game] == Termination.PLY_CAP and abs(balance) >= lead > 0:
+            result = 1 if balance > 0 else -1
+        expected.append(result)
+    assert lead == 0 or {-1, 1} <= {*expected}
+    rules = SampleRules(trace=1.0, capped_lead=lead)
+    assert ShardBlock.of(capped, rules).result.tolist() == expected
+    taught = replace(capped, result=np.array(expected, np.int8))
+    plies = trainable_plies(records)
+    found, wanted = make_samples(capped, plies, rules), make_samples(taught, plies)
+    assert np.array_equal(found.outcome, wanted.outcome)
+    assert np.array_equal(found.returned, wanted.returned)
 
 
 def test_values_are_those_recorded(records) -> None:

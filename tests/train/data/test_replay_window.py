@@ -31,7 +31,7 @@ from vecchess.train.data.replay_window import (
     window_size,
 )
 from vecchess.train.data.samples import empty_samples
-from vecchess.train.data.shard_block import ShardBlock, newest_plies, trainable_plies
+from vecchess.train.data.shard_block import SampleRules, ShardBlock, newest_plies, trainable_plies
 
 SHARDS = 6
 POSITIONS = 10_000_000
@@ -230,7 +230,7 @@ def test_plies_that_the_last_network_played(records) -> None:
         if asked[ply]
     ]
     assert newest_plies(told).tolist() == wanted
-    assert ShardBlock.of(told, 0.9, newest_only=True).trainable.tolist() == wanted
+    assert ShardBlock.of(told, SampleRules(newest_only=True)).trainable.tolist() == wanted
 
 
 def test_unfinished_games_are_learnt_from_beside_the_others(records, tmp_path) -> None:
@@ -245,7 +245,7 @@ def test_unfinished_games_are_learnt_from_beside_the_others(records, tmp_path) -
     sha256 = hashlib.sha256(saved).hexdigest()
     run.manifest().append(replace(entry, segments=IdSet([(0, 4)]), cut=sha256))
     sources = [ManifestShards(run.games, unfinished) for unfinished in (True, False)]
-    both, alone = (ReplayWindow(source, newest_only=True) for source in sources)
+    both, alone = (ReplayWindow(source, SampleRules(newest_only=True)) for source in sources)
     for window in (both, alone):
         window.update(4, 0, 4)
     assert alone.num_positions == len(newest_plies(ended))
@@ -290,8 +290,9 @@ def test_bytes_of_a_position_in_a_block(monkeypatch: pytest.MonkeyPatch) -> None
         **vars(made) | columns | searches | {"offsets": np.arange(games + 1) * plies}
     )
     records.validate()
-    monkeypatch.setattr(shard_block, "_check", lambda records: None)  # made up: moves are illegal
-    block = shard_block.ShardBlock.of(records, 1.0)
+    no_leads = np.zeros(records.num_games, np.int64)
+    monkeypatch.setattr(shard_block, "_check", lambda _: no_leads)  # made up: moves are illegal
+    block = shard_block.ShardBlock.of(records, shard_block.SampleRules())
     assert len(block.trainable) == num
     num_bytes = sum(column.nbytes for column in vars(block).values())
     assert num_bytes / num * 10_000_000 < 1.3e9

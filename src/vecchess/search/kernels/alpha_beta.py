@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.bitboards.bits import load, load_u16, popcount
+from vecchess.chess.bitboards.bits import load, load_u16
 from vecchess.chess.make import make_move_into
+from vecchess.chess.material import balance_of
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
-from vecchess.chess.planes import MEN
 from vecchess.chess.position import (
     CASTLING,
     DIAGONAL,
@@ -41,7 +41,6 @@ _ALPHA, _BETA, _BEST, _COUNT, _CURSOR = range(5)
 _FRAME_FIELDS = 5
 _POSITION_BYTES = POSITION_WORDS * 8
 _MOVES_BYTES = MOVE_BUFFER * 2
-_PAWN, _KNIGHT, _BISHOP, _ROOK, _QUEEN = MEN[:5]
 _U = np.uint64
 _ZERO, _ONE = _U(0), _U(1)
 
@@ -103,7 +102,7 @@ def _score_moves(tables, boards, lists, frames, depth, scores, index):  # type: 
         if packed & 0xFFFF == 0:
             _update(frames, level, MATE - level - 1 if packed >> 16 else 0, scores, index)
         elif level + 1 == depth:
-            _update(frames, level, -_balance(after), scores, index)
+            _update(frames, level, -balance_of(after), scores, index)
         else:
             level += 1
             _open(frames, level, packed & 0xFFFF, -beta, -alpha)
@@ -136,19 +135,3 @@ def _is_quiet(board: Any, move: Any) -> Any:
     targets = (occupied & ~load(board, OWN)) | (load(board, CASTLING) & RANK_6)
     takes = targets & _ONE << _U(move >> 6 & 63)
     return takes == _ZERO and move >> 12 == 0
-
-
-@inline
-def _balance(board: Any) -> Any:
-    """``int64``: own men less theirs, in pawns."""
-    own, pawns, knights = load(board, OWN), load(board, PAWNS), load(board, KNIGHTS)
-    diagonal, orthogonal = load(board, DIAGONAL), load(board, ORTHOGONAL)
-    balance = _PAWN * _surplus(pawns, own) + _KNIGHT * _surplus(knights, own)
-    balance += _BISHOP * _surplus(diagonal & ~orthogonal, own)
-    balance += _ROOK * _surplus(orthogonal & ~diagonal, own)
-    return balance + _QUEEN * _surplus(diagonal & orthogonal, own)
-
-
-@inline
-def _surplus(men: Any, own: Any) -> Any:
-    return np.int64(popcount(men & own)) - np.int64(popcount(men & ~own))

@@ -1,6 +1,7 @@
 """Builds batches: the work of a loader process, its requests and its replies."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import collate
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
 from vecchess.train.data.samples import SharedBuffers, row_bytes, samples_in
+from vecchess.train.data.shard_block import SampleRules
 
 
 class BatchReply(NamedTuple):
@@ -35,17 +37,16 @@ class BatchBuilder:
     def __init__(
         self,
         source: ShardSource,
-        trace: float,
+        rules: SampleRules,
         num_planes: int,
         reference: GivenShards | None = None,
-        newest_only: bool = False,
     ) -> None:
-        """Nothing is read before the first request. ``trace``: lambda of the returns.
-        ``newest_only``: see ``ShardBlock.of``; not of the reference games."""
+        """Nothing is read before the first request. All plies of the reference games count."""
         self._num_planes = num_planes
         self._notes: list[str] = []
-        self._window = ReplayWindow(source, trace, self._notes.append, newest_only)
-        self._reference = ReplayWindow(reference or GivenShards([]), trace, self._notes.append)
+        self._window = ReplayWindow(source, rules, self._notes.append)
+        of_all = replace(rules, newest_only=False)
+        self._reference = ReplayWindow(reference or GivenShards([]), of_all, self._notes.append)
 
     def build(self, spec: BatchSpec, buffer: NDArray[np.uint8]) -> BatchReply:
         """Fill the first rows of ``buffer``: uint8[..]. A VecchessError goes into the reply."""

@@ -35,6 +35,8 @@ from vecchess.train.data.shard_block import (
     HAS_TARGET,
     HAS_VALUE,
     NUM_GAMES_PLACE,
+    PLAIN_RULES,
+    SampleRules,
     ShardBlock,
     address_table,
 )
@@ -68,15 +70,18 @@ def collate(
 
 
 def make_samples(
-    records: GameRecords, plies: NDArray[np.int64], trace: float = 1.0, planes: int = NUM_PLANES
+    records: GameRecords,
+    plies: NDArray[np.int64],
+    rules: SampleRules = PLAIN_RULES,
+    planes: int = NUM_PLANES,
 ) -> Samples[NDArray[Any]]:
     """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
 
-    ``trace`` is the lambda of ``returned``, ``planes`` the number of input planes.
+    ``planes`` is the number of input planes.
     Raises DataError where a recorded move is illegal or a target does not fit its position, in any
     game of ``records``.
     """
-    block = ShardBlock.of(records, trace)
+    block = ShardBlock.of(records, rules)
     rows = empty_samples(len(plies), planes)
     blocks = np.zeros(len(plies), np.int64)
     collate(address_table([block]), blocks, np.asarray(plies, np.int64), rows)

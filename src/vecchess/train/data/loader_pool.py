@@ -35,6 +35,7 @@ from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, serve_re
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards, ShardSource
 from vecchess.train.data.samples import Samples, SharedBuffers, row_bytes, samples_in
+from vecchess.train.data.shard_block import PLAIN_RULES, SampleRules
 
 STALL_TIMEOUT_S = 60.0
 
@@ -46,18 +47,17 @@ class LoaderPool:
         self,
         source: ShardSource,
         buffers: SharedBuffers,
-        trace: float = 1.0,
+        rules: SampleRules = PLAIN_RULES,
         pin_memory: bool = False,
         stall_timeout_s: float = STALL_TIMEOUT_S,
         report_line: ReportLine = print,
         reference: GivenShards | None = None,
-        newest_only: bool = False,
     ) -> None:
         """Processes start with the first batch; without any, this process builds the batches.
 
-        trace: lambda of the returns. pin_memory: batches lie in pinned memory, for a GPU.
+        pin_memory: batches lie in pinned memory, for a GPU.
         report_line: gets a line for each shard that cannot be read. reference: games that specs may
-        mix in. newest_only: see ``ShardBlock.of``.
+        mix in.
 
         stall_timeout_s: a process that takes no CPU time for so long, and does not wait for a CPU
         either, while its batch is due is lost (decision 79). Reading, checking and compiling take
@@ -69,7 +69,7 @@ class LoaderPool:
         self._said: set[str] = set()
         self._pin_memory = pin_memory
         self._stall_timeout_s = stall_timeout_s
-        self._builder = BatchBuilder(source, trace, buffers.num_planes, reference, newest_only)
+        self._builder = BatchBuilder(source, rules, buffers.num_planes, reference)
         self._processes: list[LoaderProcess] = []
         self._due: deque[tuple[LoaderProcess, BatchSpec, int]] = deque()
         """Requests without a reply, in order: the process, the batch, its buffer's number."""

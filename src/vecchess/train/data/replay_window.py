@@ -21,7 +21,7 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import ShardFile, read_shard
 from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.sources import find_shards
-from vecchess.train.data.shard_block import ShardBlock, address_table
+from vecchess.train.data.shard_block import PLAIN_RULES, SampleRules, ShardBlock, address_table
 
 
 class ShardPart(NamedTuple):
@@ -114,14 +114,12 @@ class ReplayWindow:
     def __init__(
         self,
         source: ShardSource,
-        trace: float = 1.0,
+        rules: SampleRules = PLAIN_RULES,
         report_line: ReportLine = print,
-        newest_only: bool = False,
     ) -> None:
-        """An empty window. ``trace``: lambda of the returns. Bad shards are reported.
-        ``newest_only``: see ``ShardBlock.of``."""
+        """An empty window. Bad shards are reported."""
         self._source = source
-        self._trace, self._newest_only = trace, newest_only
+        self._rules = rules
         self._report_line = report_line
         self._held = (0, 0)
         self._kept: dict[ShardPart, ShardBlock | None] = {}
@@ -183,7 +181,7 @@ class ReplayWindow:
     def _read(self, part: ShardPart) -> ShardBlock | None:
         """The games of a part; None where its shard is bad, which is reported."""
         try:
-            return ShardBlock.of(part.read(), self._trace, self._newest_only)
+            return ShardBlock.of(part.read(), self._rules)
         except FileUnreadable:
             raise
         except DataError as error:

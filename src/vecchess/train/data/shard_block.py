@@ -1,7 +1,7 @@
 """The games of one shard in memory: checked, with returns, in few bytes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import action_to_move, write_actions
 from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.bits import load
 from vecchess.chess.game_cursor import begin_game, cursor_memory, cursor_of
 from vecchess.chess.make import make_move
+from vecchess.chess.material import balance_of
 from vecchess.chess.movegen import generate_moves
+from vecchess.chess.position import COLOUR_SHIFT, COUNTERS
 from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.jit import kernel
@@ -30,6 +33,23 @@ from vecchess.train.data.returns import has_evaluation, lambda_returns
 HAS_VALUE, HAS_POLICY, HAS_TARGET = 1, 2, 4
 """Bits of ``facts``."""
 _GOOD, _ILLEGAL, _MISFIT = range(3)
+
+
+@dataclass(frozen=True)
+class SampleRules:
+    """What recorded games teach."""
+
+    trace: float = 1.0
+    """Lambda of the returns, see ``returns.py``."""
+    capped_lead: int = 0
+    """Pawns by which a side must be ahead where a game ended at its cap of plies, for the game to
+    teach a win; 0: it teaches a draw."""
+    newest_only: bool = False
+    """Learn what the last network of each game played, for on-policy objectives."""
+
+
+PLAIN_RULES = SampleRules()
+"""Games teach their results."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +83,16 @@ class ShardBlock:
     trainable: NDArray[np.int32]
 
     @classmethod
-    def of(cls, records: GameRecords, trace: float, newest_only: bool = False) -> "ShardBlock":
-        """The block of ``records``, checked; ``trace`` is the lambda of the returns.
+    def of(cls, records: GameRecords, rules: SampleRules) -> "ShardBlock":
+        """The block of ``records``, checked.
 
-        ``newest_only``: learn what the last network of each game played, for on-policy objectives.
         Raises DataError where a recorded move is illegal or a target does not fit.
         """
         if max(len(records.target_action), len(records.action)) >= 2**31:
             raise DataError("a shard of more than 2**31 plies or moves in targets is too large")
-        _check(records)
+        leads = _check(records)
+        records = replace(records, result=taught_results(records, leads, rules.capped_lead))
+        chosen = newest_plies if rules.newest_only else trainable_plies
         counts = np.diff(records.target_offsets)
         offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
         same = ("numbers", "start", "result", "action", "win", "draw", "prob", "steps")
@@ -81,9 +102,9 @@ class ShardBlock:
         return cls(
             offsets=records.offsets.astype(np.int32),
             facts=_facts(records, counts > 0),
-            returned=np.ascontiguousarray(lambda_returns(records, trace)[:, ::2]),
+            returned=np.ascontiguousarray(lambda_returns(records, rules.trace)[:, ::2]),
             target_offsets=offsets.astype(np.int32),
-            trainable=(newest_plies if newest_only else trainable_plies)(records).astype(np.int32),
+            trainable=chosen(records).astype(np.int32),
             **columns,
         )
 
@@ -143,8 +164,26 @@ def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.ui
     return facts
 
 
-def _check(records: GameRecords) -> None:
-    """Replay all games; raises DataError at the first illegal move or wrong target."""
+def taught_results(
+    records: GameRecords, leads: NDArray[np.int64], capped_lead: int
+) -> NDArray[np.int8]:
+    """int8[G]: the result that each game teaches, White's view.
+
+    It is the game's, except at the cap of plies, where ``leads`` decide: int64[G], White's men in
+    the last position less Black's, in pawns. See ``SampleRules.capped_lead``.
+    """
+    is_won = (np.abs(leads) >= capped_lead) & (capped_lead > 0)
+    is_called = is_won & (records.termination == Termination.PLY_CAP)
+    results: NDArray[np.int8] = np.where(is_called, np.sign(leads), records.result).astype(np.int8)
+    return results
+
+
+def _check(records: GameRecords) -> NDArray[np.int64]:
+    """Replay all games, and return White's lead at the end of each, in pawns: int64[G].
+
+    Raises DataError at the first illegal move or wrong target.
+    """
+    leads = np.zeros(records.num_games, np.int64)
     fault = np.zeros(2, np.int64)
     _find_fault(
         lookup.address(),
@@ -155,17 +194,19 @@ def _check(records: GameRecords) -> None:
         cursor_memory(),
         (np.empty(MAX_MOVES, np.uint16), np.empty(NUM_ACTIONS, np.uint16)),
         fault,
+        leads,
     )
     verdict, ply = int(fault[0]), int(fault[1])
     if verdict == _MISFIT:
         raise target_error(records, ply)
     if verdict == _ILLEGAL:
         raise illegal_move_error(records, ply)
+    return leads
 
 
 @kernel
-def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, fault):  # type: ignore[no-untyped-def]
-    """Write the verdict and the ply of the first fault into ``fault``: int64[2]."""
+def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, fault, leads):  # type: ignore[no-untyped-def]
+    """Write the verdict and the ply of the first fault into ``fault``: int64[2], and ``leads``."""
     target_offsets, target_actions, target_probs = targets
     cursor = cursor_of(memory)
     position, _, _, moves = cursor
@@ -190,4 +231,6 @@ def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, faul
                 return
             move = action_to_move(tables, position, actions[ply])
             make_move(tables, position, move)
+        is_black = load(position, COUNTERS) >> np.uint64(COLOUR_SHIFT)
+        leads[game] = -balance_of(position) if is_black else balance_of(position)
     fault[0] = _GOOD
