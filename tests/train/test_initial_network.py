@@ -59,7 +59,7 @@ def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) ->
     for net in (two, made):
         with pytest.raises(ConfigError, match=f"{net}: .*sees a history of 2 positions, not 4"):
             first_sizes(config_of(net=net, history=4))
-    with pytest.raises(ConfigError, match=r"sees a history of 2 positions, .* ask for .* 3 pos"):
+    with pytest.raises(ConfigError, match=r"sees a history of 2 positions .* ask for .* 3 pos"):
         first_sizes(config_of(net=sizes, history=3, init_from=made))
     with pytest.raises(ConfigError, match="history"):
         config_of(net=sizes, history=9)
