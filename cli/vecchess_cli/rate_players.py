@@ -9,7 +9,8 @@ from vecchess.config import MatchConfig, load_config
 from vecchess.errors import ConfigError
 from vecchess.evaluate import rating_plot
 from vecchess.evaluate.checkpoint_ratings import RatingHistory, rate_history
-from vecchess.evaluate.checkpoints import list_checkpoints
+from vecchess.evaluate.checkpoints import Checkpoint, list_checkpoints
+from vecchess.evaluate.cost_curve import choose_by_cost, costs_of, with_costs
 from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.ladder import list_opponents, simple_ladder, whole_ladder
@@ -39,9 +40,10 @@ def rate_players(flags: dict[str, Any], stop: StopSignals) -> int:
         rungs = list_opponents(against, lambda: whole_ladder(note))
         play: Any = partial(evaluate, rated, rungs, config, ResultCache.of_user(recall))
     else:
-        found, rungs = list_checkpoints(run, flags["every"]), list_opponents(against, simple_ladder)
+        found, rungs = _checkpoints(run, flags), list_opponents(against, simple_ladder)
         cache = ResultCache.of_run(run / "eval" / "pairs", recall)
-        play = partial(rate_history, run, found, query, rungs, config, cache)
+        is_by_cost = flags["by_cost"] is not None
+        play = partial(rate_history, run, found, query, rungs, config, cache, is_by_cost=is_by_cost)
         _name_files(flags)
     start = monotonic()
     stop.set_action(OnSignal.RAISE)  # until a match begins
@@ -50,13 +52,22 @@ def rate_players(flags: dict[str, Any], stop: StopSignals) -> int:
     return _show(report, flags, config, stop.reason, monotonic() - start)
 
 
+def _checkpoints(run: Path, flags: dict[str, Any]) -> list[Checkpoint]:
+    """The networks of the run that are rated, each with its cost as far as it is known."""
+    found = with_costs(list_checkpoints(run, flags["every"]), costs_of(run))
+    num = flags["by_cost"]
+    return found if num is None else choose_by_cost(run, found, num)
+
+
 def _check(flags: dict[str, Any]) -> None:
     """Raise ConfigError for options that do not go together, or files that cannot be written."""
     net, run = flags["net"], flags["history"]
     if (net is None) == (run is None):
         raise ConfigError("give a NET, or a run with --history RUN" + ", not both" * bool(net))
-    if run is None and (flags["plot"] is not None or flags["every"] != 1):
-        raise ConfigError("--plot and --every belong to --history RUN")
+    if run is None and (flags["plot"] or flags["by_cost"] or flags["every"] != 1):
+        raise ConfigError("--plot, --every and --by-cost belong to --history RUN")
+    if flags["by_cost"] and flags["every"] != 1:
+        raise ConfigError("give --every or --by-cost, not both")
     if flags["with_policy"] and (flags["search"] is None or run is not None):
         raise ConfigError("--with-policy belongs to a NET with --search")
     for file in (flags["out"], flags["plot"]):
@@ -67,11 +78,12 @@ def _name_files(flags: dict[str, Any]) -> None:
     """Set the files of a run's report and picture where none are given; no picture where matplotlib
     is missing, a ConfigError where --plot was given."""
     folder: Path = flags["history"] / "eval"
-    flags["out"] = flags["out"] or folder / "history.json"
+    name = "history" if flags["by_cost"] is None else "cost"
+    flags["out"] = flags["out"] or folder / f"{name}.json"
     if flags["plot"] is not None:
         rating_plot.require_plots()
     elif rating_plot.can_plot():
-        flags["plot"] = folder / "history.png"
+        flags["plot"] = folder / f"{name}.png"
     else:
         note(rating_plot.NO_MATPLOTLIB)
 

@@ -91,6 +91,27 @@ def test_a_training_is_told(tmp_path: Path) -> None:
     assert state_of(made.path) == before, "a view only reads"
 
 
+def test_strength_is_drawn_by_cost(tmp_path: Path) -> None:
+    runs = []
+    for name in "ab":
+        made = training_run(tmp_path / name)
+        made.measure("publish", 4, 90, net="x", sha256="ab", cost={"core_s": 7200, "wall_s": 60})
+        points = [
+            {"player": str(hours), "elo": 100 * hours, "cost": {"core-hours": hours}}
+            for hours in (0.05, 0.5, 2)
+        ]
+        odd = [{"elo": 1, "cost": 7}, {"elo": 2}, {"elo": 3, "cost": {"core-hours": -1}}]
+        (made.path / "eval").mkdir()
+        (made.path / "eval" / "cost.json").write_text(json.dumps({"curve": [*odd, *points]}))
+        runs.append(made.path)
+    assert "cost 2 core-hours in 0:01:00" in page(runs[0]).text
+    assert "Elo by cost" in page(runs[0]).text
+    assert "0.05 0.2 1 core-hours" in page(runs[0]).text
+    [chart] = [c for c in common_charts([RunView(run) for run in runs], "ab") if c.key == "cost"]
+    assert [curve.name for curve in chart.curves] == ["a", "b"]
+    assert chart.is_logarithmic
+
+
 def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
     found = page(training_run(tmp_path / "gumbel").path)
     assert all(reference.startswith("#") for reference in found.references)

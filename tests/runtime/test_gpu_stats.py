@@ -33,6 +33,7 @@ def driver(power_is_told: bool = True) -> ModuleType:
         nvmlDeviceGetUtilizationRates=lambda handle: SimpleNamespace(gpu=93),
         nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(used=2e9, total=8e9),
         nvmlDeviceGetPowerUsage=power,
+        nvmlDeviceGetTotalEnergyConsumption=lambda handle: 5_500,
         nvmlDeviceGetTemperature=lambda handle, sensor: 61,
         nvmlDeviceGetName=lambda handle: "H200",
     )
@@ -43,7 +44,7 @@ def test_what_a_gpu_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", driver())
     facts = {
         "name": "H200", "util": 0.93, "memory_mb": 2000.0, "memory_total_mb": 8000.0,
-        "power_w": 400.5, "temperature_c": 61.0,
+        "power_w": 400.5, "temperature_c": 61.0, "joules": 5.5,
     }  # fmt: skip
     assert GpuStats().read(["", "GPU-a", "GPU-unknown"]) == {"GPU-a": facts}
 

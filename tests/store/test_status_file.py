@@ -54,6 +54,14 @@ def test_it_is_written_while_the_run_goes_on(run: RunFolder) -> None:
     assert (last["load"], last["games"]) == ({}, 2)
 
 
+def test_the_cost_is_written_until_the_end(run: RunFolder) -> None:
+    spent = iter(range(10**6))
+    with StatusWriter(run, "train", lambda: {"core_s": next(spent)}) as status:
+        early = wait_for(run, "state", "starting")["cost"]["core_s"]
+        status.finish(SUMMARY)
+    assert told(run)["cost"]["core_s"] > early
+
+
 def test_nothing_is_known_at_first(run: RunFolder) -> None:
     with StatusWriter(run, "train") as status:
         first = wait_for(run, "state", "starting")
@@ -64,7 +72,7 @@ def test_nothing_is_known_at_first(run: RunFolder) -> None:
         "schema": 1, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,
         "iterations": 0, "games": 0, "target": 0, "positions": 0, "positions_target": 0,
         "eta_s": None, "load": {}, "workers": [], "learning": {}, "stats": {}, "restarts": 0,
-        "unwritten_games": 0, "notes": [],
+        "unwritten_games": 0, "cost": None, "notes": [],
     }  # fmt: skip
 
 

@@ -74,7 +74,9 @@ def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.Monkey
     [
         (["eval"], "give a NET, or a run with --history RUN"),
         (["eval", "tiny", "--history", "."], "not both"),
-        (["eval", "tiny", "--every", "2"], "--every belong to --history"),
+        (["eval", "tiny", "--every", "2"], "--every and --by-cost belong to --history"),
+        (["eval", "tiny", "--by-cost", "3"], "--by-cost belong to --history"),
+        (["eval", "--history", ".", "--by-cost", "3", "--every", "2"], "not both"),
         (["eval", "tiny", "--with-policy"], "--with-policy belongs to a NET with --search"),
         (["eval", "tiny", "--sims", "8"], "--sims needs a search"),
         (["eval", "tiny", "--games", "3"], "games: 3 cannot be played in pairs"),

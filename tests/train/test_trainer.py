@@ -81,6 +81,7 @@ def test_a_candidate_that_waited_is_judged_once(tmp_path: Path, admitted: bool) 
     assert [name for name in calls if name != "begin_iteration"] == [
         "set_state",
         "log_gate",
+        *(["share_cost"] if admitted else []),
         "log_evaluation",
     ]
 

@@ -27,6 +27,8 @@ Examples:
 
   vecchess eval --history runs/a --every 5   # a curve, in runs/a/eval/
 
+  vecchess eval --history runs/a --by-cost 5   # strength by core-hours or GPU-hours
+
   vecchess compare my.json other.json
 
 Ctrl-C rates the games played so far, exit code 130. Pairs that were played with the same settings
@@ -36,7 +38,7 @@ are not played again; --fresh plays them again. Settings of a match have a varia
 
 
 PANELS = {
-    "Used first": "search sims games against history every out fresh gpus config",
+    "Used first": "search sims games against history every by_cost out fresh gpus config",
     "Games": "seed openings random_plies chess960",
     "Networks": "with_policy backend threads",
     "Output and help": "plot quiet json",
@@ -71,16 +73,28 @@ def evaluate(
     every: Annotated[
         int, typer.Option(min=1, help="With --history: every N-th network.", metavar="N")
     ] = 1,
+    by_cost: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="With --history: N networks, evenly spaced in the logarithm of what they cost, "
+            "against the ladder alone.",
+            metavar="N",
+        ),
+    ] = None,
     config: Config = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Play pairs again that were played before.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the report, JSON.", show_default="RUN/eval/history.json"),
+        typer.Option(
+            help="Write the report, JSON.", show_default="RUN/eval/history.json, or cost.json"
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the history.", show_default="RUN/eval/history.png")
+        Path | None,
+        typer.Option(help="Draw the history.", show_default="RUN/eval/history.png, or cost.png"),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,

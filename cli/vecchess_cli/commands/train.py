@@ -7,6 +7,7 @@ import typer
 
 from vecchess.config import LossConfig, OptimiserConfig, TrainConfig, TreeConfig
 from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
+from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.signals import stopped_text
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
@@ -133,6 +134,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("iterations", f"{summary['iterations']} of {summary['target']}"),
         ("learnt from", f"{summary['samples']:,} samples, {summary['steps']:,} updates"),
         ("network", summary["net"]),
+        *([("cost", str(cost))] if (cost := Cost.from_dict(summary["cost"])) else []),
     ]
     for key in dict.fromkeys((m["player"], m["opponent"]) for m in summary["matches"]):
         played = [m for m in summary["matches"] if (m["player"], m["opponent"]) == key]

@@ -32,19 +32,32 @@ def show_history(console: "Console", history: "RatingHistory") -> None:
     """The curve, and the ladder it is measured by."""
     evaluation = history.evaluation
     rows = []
+    costs = [point.checkpoint.cost for point in history.curve]
+    unit = next((cost.unit for cost in reversed(costs) if cost), NOTHING)
     for number, point in enumerate(history.curve):
         rating, gain, samples = point.rating, point.gain, point.checkpoint.samples
+        cost = point.checkpoint.cost
         gains = [f"{gain.elo:+.0f}", _interval(gain.low, gain.high), f"{gain.los:.1%}"]
         rows.append(
             [
                 rating.first,
                 NOTHING if samples is None else f"{samples:,}",
+                *([NOTHING if cost is None else f"{cost.hours:.3g}"] if unit else []),
                 f"{rating.elo:.0f}",
                 _interval(rating.low, rating.high),
                 *(gains if number else [NOTHING] * 3),
             ]
         )
-    columns = ["network", "samples", "Elo", "95 %", "gain", "95 %", "LOS"]
+    columns = [
+        "network",
+        "samples",
+        *([unit] if unit else []),
+        "Elo",
+        "95 %",
+        "gain",
+        "95 %",
+        "LOS",
+    ]
     print_rows(console, NOTHING, columns, rows)
     own = {one.name for one in evaluation.rated}
     _show_ratings(console, evaluation, leave_out=own)

@@ -9,6 +9,7 @@ evaluation           the report: results, ratings, warnings; written and read as
 milestones           marks that a network passes while it learns
 ladder               the opponents, from random up to Stockfish
 checkpoints          the networks of a run, in order
+cost_curve           networks of a run by what they cost
 checkpoint_ratings   a run's networks rated on one scale: a curve
 rating_plot          the curve as a picture
 compare_evaluations  several reports joined into one rating

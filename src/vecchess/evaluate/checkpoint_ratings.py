@@ -11,6 +11,7 @@ from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoints import Checkpoint
+from vecchess.evaluate.cost_curve import run_digest
 from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pairing import Pairing
@@ -18,6 +19,7 @@ from vecchess.evaluate.participant import Participant, network_spelling
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.evaluate.run_eval import identify_all, play_pairings
 from vecchess.runtime.signals import StopSignals
+from vecchess.snn.integer.net_file import load_net
 
 DISTANCES = (1, 2, 4)
 """How far back the networks are that a network plays. Games grow with the number of networks, not
@@ -57,6 +59,8 @@ class RatingHistory:
     checkpoints: tuple[Checkpoint, ...]
     """Of the rated participants, in their order."""
     evaluation: EvaluationReport
+    is_by_cost: bool = False
+    """The networks were chosen by their cost, and did not play each other."""
 
     @property
     def curve(self) -> list[RatedCheckpoint]:
@@ -72,6 +76,11 @@ class RatingHistory:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of an evaluation, and the curve."""
         curve = [point.to_dict() for point in self.curve]
+        if self.is_by_cost:
+            digest = run_digest(self.run)
+            for point in curve:
+                net = load_net(Path(point["file"]))
+                point |= {"sha256": net.sha256, "run_digest": digest}
         return self.evaluation.to_dict() | {"run": str(self.run), "curve": curve}
 
 
@@ -84,8 +93,10 @@ def rate_history(
     cache: ResultCache,
     observer: EvalProgress,
     stop: StopSignals | None = None,
+    is_by_cost: bool = False,
 ) -> RatingHistory:
-    """Rate networks by games against those 1, 2 and 4 before them, and against ``against``.
+    """Rate networks by games against ``against``, and against those 1, 2 and 4 before them unless
+    ``is_by_cost``.
 
     query: search and simulations of the networks, None for what is not given. Networks that are
     the same to the bit count once. Raises what ``evaluate`` does.
@@ -96,18 +107,23 @@ def rate_history(
     own = [one for one in participants if one.spelling in by_spelling]
     if len(own) < 2:
         raise ConfigError(f"the networks of {run} are all the same: there is no history")
-    pairings = schedule(own, participants[len(own) :], config)
+    distances = () if is_by_cost else DISTANCES
+    pairings = schedule(own, participants[len(own) :], config, distances)
     played = play_pairings(pairings, config.seed, cache, observer, stop or StopSignals())
     kept = tuple(by_spelling[one.spelling] for one in own)
-    return RatingHistory(run, kept, EvaluationReport(tuple(participants), len(own), tuple(played)))
+    report = EvaluationReport(tuple(participants), len(own), tuple(played))
+    return RatingHistory(run, kept, report, is_by_cost)
 
 
 def schedule(
-    own: Sequence[Participant], rungs: Sequence[Participant], config: MatchConfig
+    own: Sequence[Participant],
+    rungs: Sequence[Participant],
+    config: MatchConfig,
+    distances: Sequence[int] = DISTANCES,
 ) -> list[Pairing]:
     """All pairings, each network after those before it: an early end leaves a shorter curve."""
     pairs = list(pairwise(rungs))
     for place, one in enumerate(own):
         pairs += [(one, rung) for rung in rungs]
-        pairs += [(own[place - back], one) for back in DISTANCES if back <= place]
+        pairs += [(own[place - back], one) for back in distances if back <= place]
     return [Pairing.of(one, other, config) for one, other in pairs]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import ConfigError
+from vecchess.runtime.cost_meter import Cost
 
 _NUMBERED = re.compile(r"-s(\d+)-d(\d+)$")
 """``train.publish`` names networks so: samples learnt, positions played."""
@@ -19,6 +20,8 @@ class Checkpoint:
     file: Path
     samples: int | None
     positions: int | None
+    cost: Cost | None = None
+    """Of the run, when it was published; None where that is not known."""
 
     @classmethod
     def of(cls, file: Path) -> "Checkpoint":
@@ -28,8 +31,11 @@ class Checkpoint:
         return cls(file, samples, positions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"file": str(self.file), "samples": self.samples, "positions": self.positions}
+        """Plain values for JSON; the cost where it is known."""
+        facts = {"file": str(self.file), "samples": self.samples, "positions": self.positions}
+        if self.cost is None:
+            return facts
+        return facts | {"cost": self.cost.to_dict() | {self.cost.unit: round(self.cost.hours, 6)}}
 
 
 def list_checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:

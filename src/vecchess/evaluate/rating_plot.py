@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.evaluate.checkpoint_ratings import RatedCheckpoint, RatingHistory
+from vecchess.runtime.cost_meter import Cost
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ def require_plots() -> None:
 
 
 def plot(history: RatingHistory, file: Path) -> None:
-    """Draw Elo by samples, with 95 % intervals, and the rungs of the ladder as lines.
+    """Draw Elo by samples or by cost, with 95 % intervals, and the rungs of the ladder as lines.
 
     The kind of picture follows from the name. Raises ConfigError where matplotlib is not installed
     or does not support the kind, DataError where writing fails.
@@ -36,8 +37,10 @@ def plot(history: RatingHistory, file: Path) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     points = history.curve
-    label, places = _places(points)
+    label, places = _costs(points) if history.is_by_cost else _places(points)
     _draw_curve(axes, points, places)
+    if history.is_by_cost:
+        axes.set_xscale("log")
     _draw_rungs(axes, history)
     axes.set(xlabel=label, ylabel=f"Elo above {history.evaluation.ratings.anchor}")
     axes.set_title(history.run.resolve().name)
@@ -56,6 +59,11 @@ def _places(points: list[RatedCheckpoint]) -> tuple[str, list[float]]:
     if any(count is None for count in samples):
         return "network", [float(number) for number in range(1, len(points) + 1)]
     return "samples", [float(count or 0) for count in samples]
+
+
+def _costs(points: list[RatedCheckpoint]) -> tuple[str, list[float]]:
+    costs = [point.checkpoint.cost or Cost() for point in points]
+    return costs[-1].unit, [cost.hours for cost in costs]
 
 
 def _draw_curve(axes: "Axes", points: list[RatedCheckpoint], places: list[float]) -> None:

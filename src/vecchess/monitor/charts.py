@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from math import ceil, floor, log10
 from statistics import median
 from typing import Any
 
-from vecchess.monitor.axis import bounds, ticks
+from vecchess.monitor.axis import bounds, format_figure, ticks
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Line
 from vecchess.monitor.status_reader import MOST as LARGEST
@@ -17,6 +18,7 @@ MOST = 400
 GAP = 3
 """A pause between two lines that is longer than this many usual ones counts as one usual one."""
 MINUTES = "minutes of play"
+UNITS = ("GPU-hours", "core-hours")
 LEARNING: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("loss", "loss", "", {"total": "loss", "policy": "loss_policy", "value": "loss_value"}),
     ("top1", "best move predicted", "share", {"top 1": "top1"}),
@@ -65,6 +67,8 @@ class Chart:
     unit: str
     """ "share" of 1, or "" for plain numbers."""
     curves: list[Curve]
+    is_logarithmic: bool = False
+    """Places on the horizontal axis are logarithms to base 10."""
 
     def x_bounds(self) -> tuple[float, float]:
         """First and last place on the horizontal axis; they differ."""
@@ -74,8 +78,14 @@ class Chart:
 
     def x_ticks(self, most: int) -> list[float]:
         """About ``most`` round places on the horizontal axis, whole where it counts something."""
+        if self.is_logarithmic:
+            return _decade_ticks(*self.x_bounds(), most)
         found = ticks(*self.x_bounds(), most)
         return [tick for tick in found if self.x == MINUTES or tick == round(tick)]
+
+    def x_figure(self, tick: float) -> str:
+        """What stands below a place on the horizontal axis."""
+        return f"{10**tick:.3g}" if self.is_logarithmic else format_figure(tick)
 
     def y_bounds(self) -> tuple[float, float]:
         """Round bounds of the vertical axis. Shares and rates begin at 0, or a ripple would look
@@ -106,6 +116,8 @@ def _strength(view: RunView, most: int) -> Iterable[Chart]:
     for line in view.series.lines("eval", most):
         name = f"{line.get('player', '')} against {line.get('opponent', '')}"
         matches.setdefault(name, []).append(line)
+    if curve := view.costs():
+        yield _by_cost(curve)
     scores = [
         _curve(name, lines, "iteration", _at("score"), _interval("score"))
         for name, lines in matches.items()
@@ -122,6 +134,28 @@ def _strength(view: RunView, most: int) -> Iterable[Chart]:
             for name, lines in matches.items()
         ]
         yield Chart("elo", "Elo difference", "iterations", "", _drawn(elos))
+
+
+def _by_cost(points: list[Line]) -> Chart:
+    """Elo by what a network cost, in the unit that the newest has."""
+    costs = [each if isinstance(each := point.get("cost"), dict) else {} for point in points]
+    unit = next((name for name in UNITS if is_number(costs[-1].get(name))), UNITS[-1])
+    lines = [
+        point | {"place": log10(cost[unit])}
+        for point, cost in zip(points, costs, strict=True)
+        if is_number(cost.get(unit)) and cost[unit] > 0
+    ]
+    rated = _curve("rated", lines, "place", _at("elo"), _interval("elo"))
+    return Chart("cost", "Elo by cost", unit, "", _drawn([rated]), is_logarithmic=True)
+
+
+def _decade_ticks(first: float, last: float, most: int) -> list[float]:
+    """Logarithms of 1, 2, 5, 10, 20 ... from ``first`` to ``last``, about ``most`` of them; both
+    ends where there are too few."""
+    decades = range(floor(first), ceil(last) + 1)
+    found = [decade + log10(digit) for decade in decades for digit in (1, 2, 5)]
+    inside = [tick for tick in found if first <= tick <= last]
+    return inside[:: -(-len(inside) // max(most, 1))] if len(inside) > 1 else [first, last]
 
 
 def _playing(view: RunView, most: int) -> Iterable[Chart]:

@@ -47,6 +47,8 @@ def find_machines(path: Path, known: list[MachineReader]) -> list[MachineReader]
 
 HISTORY = Path("eval") / "history.json"
 """Where ``vecchess eval --history`` leaves its report."""
+COSTS = Path("eval") / "cost.json"
+"""The same with ``--by-cost``."""
 
 
 class RunView:
@@ -62,6 +64,9 @@ class RunView:
         self._history: SmallFile[list[dict[str, Any]]] = SmallFile(
             path / HISTORY, _curve, [], MOST_REPORT_BYTES
         )
+        self._costs: SmallFile[list[dict[str, Any]]] = SmallFile(
+            path / COSTS, _curve, [], MOST_REPORT_BYTES
+        )
         self._machines: list[MachineReader] = []
         self.refresh()
 
@@ -72,6 +77,7 @@ class RunView:
         self._machines = find_machines(self.path, self._machines)
         changed = [machine.refresh() for machine in self._machines]
         changed += [self._config.refresh(), self._history.refresh(), self.series.refresh()]
+        changed.append(self._costs.refresh())
         statuses = [machine.status for machine in self._machines]
         self.status = run_status_of(
             self.path, statuses, self.config, self.stats, self._changed_unix()
@@ -130,6 +136,10 @@ class RunView:
         """The rated curve of ``vecchess eval --history``: "player", "samples", "elo", "elo_low",
         "elo_high", ... of each network, the first first; [] where there is none."""
         return self._history.value
+
+    def costs(self) -> list[dict[str, Any]]:
+        """The curve of ``vecchess eval --by-cost``, as ``elo``, each network with its "cost"."""
+        return self._costs.value
 
     def _shown(self) -> list[DecodedGame]:
         """Games that workers show: those in progress, and some that ended just now."""

@@ -1,13 +1,14 @@
 """Several runs side by side: facts in a table, curves in common charts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from vecchess.monitor.charts import Chart, Curve, charts
 from vecchess.monitor.run_view import RunView
 from vecchess.report.facts import differences, facts
 from vecchess.report.svg import NUM_COLOURS
 
-COMPARED = ("loss", "top1", "spikes", "score", "elo", "speed", "steps", "length", "results")
+COMPARED = ("loss", "top1", "spikes", "score", "elo", "cost", "speed", "steps", "length", "results")
 FIRST_CURVE = {"results": "draws"}
 """The curve to compare where it is not the first."""
 
@@ -42,7 +43,7 @@ def common_charts(views: Sequence[RunView], names: Sequence[str]) -> list[Chart]
                 found = Curve(name, curve.points, curve.bands)
                 wanted.setdefault((chart.key, what, chart.x), []).append((chart, found))
     return [
-        Chart(key, _title(group[0][0], what), group[0][0].x, group[0][0].unit, [c for _, c in part])
+        replace(group[0][0], title=_title(group[0][0], what), curves=[curve for _, curve in part])
         for (key, what, _), group in sorted(
             wanted.items(), key=lambda one: COMPARED.index(one[0][0])
         )

@@ -12,6 +12,7 @@ from vecchess.errors import NetworkError
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import FRESH_S, number
 from vecchess.monitor.timestamps import format_time, rounded_duration
+from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.reporting import as_clock
 from vecchess.snn.integer.net_file import load_net
 
@@ -27,6 +28,7 @@ def facts(view: RunView) -> list[Fact]:
         ("state", state_words(view)),
         ("began", _date(began_unix(view))),
         ("took", as_clock(seconds) if seconds else ""),
+        ("cost", _cost(view)),
         ("devices", _devices(now.devices) or str(view.config.get("gpus", ""))),
         ("machines", f"{now.machines:,}" if now.machines > 1 else ""),
         ("host", now.host),
@@ -70,6 +72,12 @@ def differences(config: dict[str, Any]) -> list[Fact]:
     usual = dict(_flat(_defaults(config)))
     given = list(_flat(config))
     return [(name, _words(value)) for name, value in given if value != usual.get(name)]
+
+
+def _cost(view: RunView) -> str:
+    """What a training had cost when its newest network was published."""
+    cost = Cost.from_dict((view.series.last("publish") or {}).get("cost"))
+    return "" if cost is None else str(cost)
 
 
 def _devices(devices: list[str]) -> str:

@@ -17,5 +17,6 @@ write_retry        writes that are retried while the disk is full or a file lock
 reporting          lines for people, and durations
 progress           the display of long work
 gpu_stats          readings of GPUs
+cost_meter         processor time, time of GPUs and energy that work takes
 prometheus         the status as metrics on a port
 """

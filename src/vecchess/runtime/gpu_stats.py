@@ -1,4 +1,4 @@
-"""Load, memory, power and temperature of GPUs, from NVIDIA's driver (NVML, by nvidia-ml-py).
+"""Load, memory, power, energy and temperature of GPUs, from the driver (NVML, by nvidia-ml-py).
 
 Decision 151.
 """
@@ -19,7 +19,9 @@ class GpuStats:
         self._handles: dict[str, Any] = {}
 
     def read(self, uuids: list[str]) -> dict[str, dict[str, Any]]:
-        """By UUID: name, util (0 to 1), memory_mb, memory_total_mb, power_w, temperature_c.
+        """By UUID: name, util (0 to 1), memory_mb, memory_total_mb, power_w, temperature_c, joules.
+
+        ``joules`` count from the start of the driver.
 
         Empty strings stand for processors. Values that a GPU lacks are left out, and so are GPUs
         without any, such as parts of one (MIG).
@@ -58,6 +60,8 @@ class GpuStats:
             with suppress(nvml.NVMLError):
                 celsius = nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
                 reading["temperature_c"] = float(celsius)
+            with suppress(nvml.NVMLError):
+                reading["joules"] = nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000
             if reading:
                 reading["name"] = nvml.nvmlDeviceGetName(handle)
         return reading

@@ -185,11 +185,13 @@ class TensorboardFile:
             raise path_write_error(self.path, error) from None
 
 
-def read_metrics(run_path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a run's log; raises DataError where one is damaged."""
+def read_metrics(run_path: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The whole lines of a run's log, of one ``kind`` alone where it is given; raises DataError
+    where one is damaged."""
     path = run_path / METRICS_FILE
+    head = _head(kind) if kind else b""
     try:
-        return [parse_json_object(line) for line in whole_lines(path)]
+        return [parse_json_object(line) for line in whole_lines(path) if line.startswith(head)]
     except ValueError as error:
         raise DataError(f"{path} is damaged: {error}") from None
 
@@ -198,10 +200,14 @@ def thinned(lines: list[bytes]) -> list[bytes]:
     """``lines`` without every second one of the older half of each kind that may be thinned out."""
     dropped: set[int] = set()
     for kind in THINNED:
-        head = f'{{"schema": {SCHEMA}, "kind": "{kind}"'.encode()
-        places = [place for place, line in enumerate(lines) if line.startswith(head)]
+        places = [place for place, line in enumerate(lines) if line.startswith(_head(kind))]
         dropped.update(places[1 : len(places) // 2 : 2])
     return [line for place, line in enumerate(lines) if place not in dropped]
+
+
+def _head(kind: str) -> bytes:
+    """How a line of a kind begins."""
+    return f'{{"schema": {SCHEMA}, "kind": "{kind}"'.encode()
 
 
 def is_plotted(count: int) -> bool:

@@ -14,6 +14,7 @@ import shutil
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Any, Literal, Self
@@ -28,6 +29,8 @@ SCHEMA = 1
 STATUS_FILE = "status.json"
 INTERVAL_S = 1.0
 NUM_NOTES = 20
+ReadCost = Callable[[], dict[str, Any] | None]
+"""Returns what the run has cost so far, plain values for JSON; None where that is not known."""
 State = Literal["starting", "playing", "learning", "evaluating", "done", "stopped", "failed"]
 
 
@@ -38,9 +41,14 @@ class StatusWriter:
     exception that leaves the ``with`` is written as the reason of the failure.
     """
 
-    def __init__(self, run: RunFolder, kind: Literal["selfplay", "train"]) -> None:
-        """Nothing is written yet."""
-        self._run = run
+    def __init__(
+        self,
+        run: RunFolder,
+        kind: Literal["selfplay", "train"],
+        read_cost: ReadCost = lambda: None,
+    ) -> None:
+        """Nothing is written yet. ``read_cost``: called by another thread."""
+        self._run, self._read_cost = run, read_cost
         self.log = RunLog(run.path)
         """Gets the beginning and the end of the run, and every note."""
         self._lock = Lock()
@@ -67,6 +75,7 @@ class StatusWriter:
             "stats": {},
             "restarts": 0,
             "unwritten_games": 0,
+            "cost": None,
             "disk_free_bytes": None,
         }
         self._ended = Event()
@@ -138,6 +147,7 @@ class StatusWriter:
                 return
 
     def _write(self, durably: bool) -> None:
+        self.update(cost=self._read_cost())
         data = (json.dumps(self.facts) + "\n").encode()
         write_atomically(self._run.path / STATUS_FILE, data, durably)
 

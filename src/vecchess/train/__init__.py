@@ -8,6 +8,7 @@ initial_network    the network that a run starts with
 publish            networks in the run's folder, and which is the newest
 training_matches   progress matches and the gate's
 shared_match       a match of which every rank plays a share
+run_cost           processor time, time of GPUs and energy that the run has cost
 train_reporter     printed lines, status, metrics, TensorBoard
 
 data               batches of samples from shards

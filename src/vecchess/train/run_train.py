@@ -56,6 +56,7 @@ from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import settings_from_rank0, shared_text
 from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
+from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
@@ -127,9 +128,10 @@ def train_rank(
     console = _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
-        status = stack.enter_context(_open_run(run, given, resume, ranks, console))
+        cost = RunCost.of_ranks(ranks, cost_before(run, not (resume and has_pins(run))))
+        status = stack.enter_context(_open_run(run, given, resume, ranks, console, cost))
         config = _with_kept_files(given, run)
-        reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status)
+        reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status, cost)
         trainer, source = _open_trainer(
             stack, config, run, ranks, stop, devices, buffers, reporter, console, quiet
         )
@@ -228,7 +230,12 @@ def _recorded_games(
 
 @contextmanager
 def _open_run(
-    run: RunFolder, config: TrainConfig, resume: bool, ranks: Ranks, console: Console
+    run: RunFolder,
+    config: TrainConfig,
+    resume: bool,
+    ranks: Ranks,
+    console: Console,
+    cost: RunCost,
 ) -> Iterator[StatusWriter | None]:
     """Create, lock and pin a machine's folder; yields its status, also served to Prometheus, on
     one rank of each machine. Raises ConfigError where machines have other files."""
@@ -237,7 +244,7 @@ def _open_run(
         if ranks.is_local_main:
             run.create()
             stack.enter_context(run.locked())
-            status = stack.enter_context(StatusWriter(run, "train"))
+            status = stack.enter_context(StatusWriter(run, "train", cost.facts))
             address = config.metrics_host, config.metrics_port
             stack.enter_context(metrics_endpoint(*address, lambda: status.facts))
             if not (resume and has_pins(run)):
@@ -342,6 +349,7 @@ def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
         "sha256": net.sha256,
         "folded": trainer.learner.net.folded,
         "matches": progress.matches,
+        "cost": trainer.reporter.cost.facts() if trainer.reporter.cost else None,
         "stopped_by": stop.reason,
         "exit_code": exit_code(stop.reason),
     }

@@ -14,7 +14,9 @@ from vecchess.runtime.reporting import as_clock
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.data.batch_spec import IterationPlan
+from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import PublishedNet
+from vecchess.train.run_cost import RunCost
 from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
 from vecchess.train.training_matches import OPPONENTS, player_name, player_queries
@@ -108,10 +110,16 @@ class TrainReporter:
     """
 
     def __init__(
-        self, config: TrainConfig, console: Console | None, quiet: bool, status: StatusWriter | None
+        self,
+        config: TrainConfig,
+        console: Console | None,
+        quiet: bool,
+        status: StatusWriter | None,
+        cost: RunCost | None = None,
     ) -> None:
-        """``console`` is None on ranks that print nothing, ``status`` on ranks without one."""
-        self.config, self.status = config, status
+        """``console`` is None on ranks that print nothing, ``status`` on ranks without one, and
+        ``cost`` where it is not measured."""
+        self.config, self.status, self.cost = config, status, cost
         self.log: MetricsLog | None = None
         """Where metrics go; None on ranks that write none."""
         console = console or Console(quiet=True)
@@ -194,9 +202,17 @@ class TrainReporter:
         if ratios:
             self._write("on_policy", ratios)
 
+    def share_cost(self, ranks: Ranks) -> None:
+        """Let machine 0 know what the run has cost on the others; all ranks call it."""
+        own = self.cost.session() if self.cost is not None and ranks.is_local_main else {}
+        _, *others = ranks.gather_object(own)
+        if self.cost is not None and ranks.is_main:
+            self.cost.set_others([each for each in others if each])
+
     def log_publish(self, net: PublishedNet) -> None:
-        """Log a network that was published."""
-        self._write("publish", {"net": net.name, "sha256": net.sha256})
+        """Log a network that was published, and what the run has cost so far."""
+        cost = None if self.cost is None else self.cost.facts()
+        self._write("publish", {"net": net.name, "sha256": net.sha256, "cost": cost})
 
     def log_evaluation(self, facts: dict[str, Any]) -> None:
         """Log and print the network's errors on held-out positions, if there are any."""

@@ -185,6 +185,7 @@ class Trainer:
             self.reporter.log_gate(verdict)
             if not verdict["admitted"]:
                 return True
+        self.reporter.share_cost(self.ranks)
         if self.ranks.is_local_main:
             samples, positions = self.learner.samples, self.progress.positions
             self.reporter.log_publish(publish(net, self.run, samples, positions))

@@ -77,7 +77,7 @@ def draw(plot: Plot, chart: Chart, width: int, height: int) -> Text:
     y_ticks = ticks(low, high, 4) if height >= TICK_ROWS * 2 else [low, high]
     x_ticks = chart.x_ticks(max(width // TICK_COLUMNS, 1))
     plot.yticks(y_ticks, [_figure(tick, chart.unit) for tick in y_ticks])
-    plot.xticks(x_ticks, [_figure(tick) for tick in x_ticks])
+    plot.xticks(x_ticks, [chart.x_figure(tick) for tick in x_ticks])
     for curve, color in zip(chart.curves, _colors(chart), strict=True):
         x, y = zip(*curve.points, strict=True)
         plot.plot(x, y, marker="braille", color=color)

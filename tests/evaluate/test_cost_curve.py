@@ -1,0 +1,90 @@
+"""Networks of a run by what they cost, and their strength against the ladder alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.evaluate.players import Onlooker, small_net
+from vecchess.config import MatchConfig
+from vecchess.errors import ConfigError
+from vecchess.evaluate.checkpoint_ratings import rate_history
+from vecchess.evaluate.checkpoints import Checkpoint, list_checkpoints
+from vecchess.evaluate.cost_curve import choose_by_cost, costs_of, run_digest, with_costs
+from vecchess.evaluate.result_cache import ResultCache
+from vecchess.runtime.cost_meter import Cost
+from vecchess.snn.integer.net_file import save_net
+from vecchess.store.metrics import MetricsLog
+from vecchess.store.run_folder import RunFolder
+
+RUN = Path("runs/a")
+
+
+def networks(*core_hours: float | None) -> list[Checkpoint]:
+    """The untrained network, then one for each cost."""
+    costs = [None if hours is None else Cost(core_s=3600 * hours) for hours in core_hours]
+    trained = [
+        Checkpoint(Path(f"s{number}"), number, 0, cost) for number, cost in enumerate(costs, 1)
+    ]
+    return [Checkpoint(Path("s0"), 0, 0, Cost(core_s=1.0)), *trained]
+
+
+@pytest.mark.parametrize(
+    ("hours", "num", "kept"),
+    [
+        ([0.001, 0.1, 0.32, 1, 3.1, 5, 10], 5, [2, 3, 4, 5, 7]),  # two decades below the newest
+        ([1, 1.9, 2, 4, 4.1], 3, [1, 3, 5]),  # all of a shorter run
+        ([1, 10], 5, [1, 2]),
+        ([None, 1, 2, 4], 2, [2, 4]),
+    ],
+)
+def test_networks_are_even_in_the_logarithm_of_their_cost(
+    hours: list[float | None], num: int, kept: list[int]
+) -> None:
+    assert [one.samples for one in choose_by_cost(RUN, networks(*hours), num)] == kept
+
+
+@pytest.mark.parametrize("hours", [[], [1], [None, None], [None, 3]])
+def test_a_run_without_costs_is_told_in_one_line(hours: list[float | None]) -> None:
+    with pytest.raises(ConfigError, match=r"runs/a has [01] trained networks whose cost is known"):
+        choose_by_cost(RUN, networks(*hours), 5)
+
+
+def made_run(path: Path) -> Path:
+    """Three networks, of which the run noted what the last two cost."""
+    run = RunFolder(path)
+    run.create()
+    run.config.write_text("iterations = 2\n")
+    log = MetricsLog(path)
+    for samples, cost in (0, None), (100, Cost(core_s=36)), (200, Cost(core_s=72)):
+        name = f"r-s{samples}-d5"
+        save_net(small_net(samples), run.nets / f"{name}.safetensors")
+        values = {"net": name, "cost": None if cost is None else cost.to_dict()}
+        log.write("publish", 0, 0, samples, values)
+    return path
+
+
+def test_costs_are_read_from_where_networks_were_published(tmp_path: Path) -> None:
+    assert costs_of(tmp_path) == {}
+    made_run(tmp_path)
+    assert costs_of(tmp_path) == {"r-s100-d5": Cost(core_s=36), "r-s200-d5": Cost(core_s=72)}
+
+
+def test_a_point_of_the_curve_names_its_network_and_its_run(tmp_path: Path) -> None:
+    found = with_costs(list_checkpoints(made_run(tmp_path)), costs_of(tmp_path))
+    chosen, cache = choose_by_cost(tmp_path, found, 5), ResultCache.of_run(tmp_path / "pairs")
+    config, observer = MatchConfig(games=2, max_plies=61), Onlooker()
+    history = rate_history(
+        tmp_path, chosen, (None, None), ["random"], config, cache, observer, is_by_cost=True
+    )
+    assert len(observer.begun) == 2, "networks play the ladder alone"
+    facts = json.loads(json.dumps(history.to_dict()))
+    assert [point["cost"]["core-hours"] for point in facts["curve"]] == [0.01, 0.02]
+    assert facts["curve"][0]["sha256"] == small_net(100).sha256
+    assert {point["run_digest"] for point in facts["curve"]} == {run_digest(tmp_path)}
+
+
+def test_the_digest_of_a_run_follows_its_settings(tmp_path: Path) -> None:
+    before = run_digest(made_run(tmp_path))
+    (tmp_path / "config.toml").write_text("iterations = 3\n")
+    assert run_digest(tmp_path) != before
