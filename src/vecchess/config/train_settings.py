@@ -33,8 +33,9 @@ OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
 class TrainGameConfig(GameConfig):
     """Settings of the games of training."""
 
-    max_plies: Annotated[int, Field(ge=1, le=8192)] = 256
-    """Games are drawn at this number of plies. Longer games of weak networks end in nothing."""
+    max_plies: Annotated[int, Field(ge=1, le=8192)] = 160
+    """Games are drawn at this number of plies; see ``capped_lead``. Longer games of weak networks
+    end in bare kings, shorter ones without a mate, and both teach less."""
 
 
 class LossConfig(Settings):
@@ -111,7 +112,7 @@ class TrainConfig(PlayConfig):
     file of sizes says, and it does where that says nothing."""
     init_from: Annotated[Path | None, OnResume.FIXED] = None
     """Network file whose weights the run starts with."""
-    iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 6
+    iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 10
     """Training iterations. Supervised learning reports once in each."""
     positions_per_iter: Annotated[int, Field(ge=1, le=1 << 40), OnResume.FIXED] = 19_200
     """Positions played in an iteration, on all machines together; an equal number by each seat."""
