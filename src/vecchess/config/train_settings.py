@@ -72,7 +72,7 @@ class LossConfig(Settings):
 class OptimiserConfig(Settings):
     """Settings of the optimiser, AdamW (Loshchilov & Hutter 2019)."""
 
-    lr: Annotated[float, Field(gt=0, le=10)] = 4e-3
+    lr: Annotated[float, Field(gt=0, le=10)] = 8e-3
     """Learning rate after the warm-up."""
     value_lr: Annotated[float, Field(ge=0, le=10)] = 0.0
     """Learning rate of the value head; 0: the same."""
