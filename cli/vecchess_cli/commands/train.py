@@ -57,7 +57,7 @@ PANELS = {
 }
 
 
-def _by_objective() -> dict[str, str]:
+def defaults_by_objective() -> dict[str, str]:
     """Setting -> its default in words, for those that depend on the objective."""
     words: dict[str, list[str]] = {}
     models = (TrainConfig, TreeConfig, TrainGameConfig, LossConfig, OptimiserConfig)
@@ -72,7 +72,7 @@ def _by_objective() -> dict[str, str]:
     }
 
 
-@settings_options(TrainConfig, PANELS, _by_objective())
+@settings_options(TrainConfig, PANELS, defaults_by_objective())
 def train(
     settings: dict[str, Any],
     run_dir: Annotated[

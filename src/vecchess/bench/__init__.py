@@ -4,6 +4,7 @@
 - ``throughput``, ``search`` whole self-play; searches of many positions
 - ``inference``, ``own_entrants``, ``batching_engines`` engines of a network on the same positions:
   opened, checked, and timed
+- ``training_plan``, ``training_speed`` what a training will cost, for ``vecchess plan``
 - ``training``, ``loading`` training steps, and batches from recorded games
 - ``paired_timing`` entrants timed in turns
 

@@ -40,12 +40,9 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
     """
     keep_to_cores(cores)
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
-        records = made_up_searches(_play(games, seed), seed)
-        num_shards = -(-games // SHARD_GAMES)
-        for index, chosen in enumerate(np.array_split(np.arange(games), num_shards)):
-            write_shard(Path(folder) / f"{index:06d}.npz", records.take(chosen))
-        source = GivenShards([Path(folder)])
-        spec = BatchSpec(num_shards, seed, 0, batch_size, mirror=True)
+        records = made_up_searches(play_games(games, seed), seed)
+        source = as_shards(records, Path(folder))
+        spec = BatchSpec(len(source), seed, 0, batch_size, mirror=True)
         with (
             LoaderPool(source, SharedBuffers(batch_size)) as here,
             LoaderPool(source, SharedBuffers(batch_size, num_workers=1)) as there,
@@ -86,7 +83,17 @@ def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
     )
 
 
-def _play(games: int, seed: int) -> GameRecords:
+def as_shards(records: GameRecords, folder: Path) -> GivenShards:
+    """The games in shards of 64, written to ``folder``."""
+    num_games = records.num_games
+    parts = np.array_split(np.arange(num_games), -(-num_games // SHARD_GAMES))
+    for index, chosen in enumerate(parts):
+        write_shard(folder / f"{index:06d}.npz", records.take(chosen))
+    return GivenShards([folder])
+
+
+def play_games(games: int, seed: int) -> GameRecords:
+    """Games of 120 plies, drawn from the same answer for every position."""
     settings = {"net": CONSTANT_NET, "seed": seed, "game": {"max_plies": MAX_PLIES}}
     return play_here(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 

@@ -70,6 +70,13 @@ class Cost:
         """The cost of this work and of ``other``, on another machine at the same time."""
         return self._sum(other, max(self.wall_s, other.wall_s))
 
+    def times(self, factor: float) -> "Cost":
+        """The cost of ``factor`` times as much work."""
+        values: dict[str, Any] = {
+            key: None if value is None else value * factor for key, value in vars(self).items()
+        }
+        return Cost(**values)
+
     def _sum(self, other: "Cost", wall_s: float) -> "Cost":
         return Cost(
             wall_s,

@@ -94,7 +94,9 @@ def train_run(
     place = local_ranks(devices, cluster, os.environ)[0]
     if flags is None:
         run = _machine_folder(folder, place.node)
-        _check(_with_kept_files(config, run) if resume else config, devices, place.world_size)
+        check_settings(
+            _with_kept_files(config, run) if resume else config, devices, place.world_size
+        )
     elif place.node == 0:
         raise ConfigError(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
@@ -122,7 +124,7 @@ def train_rank(
     run = _machine_folder(folder, ranks.node)
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
-        _check(config, devices, ranks.world_size)
+        check_settings(config, devices, ranks.world_size)
     planes = first_sizes(config).num_planes
     buffers = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, planes=planes)
     console = _console(ranks)
@@ -265,7 +267,7 @@ def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
     return pinned(run, config).model_copy(update={"data": data})
 
 
-def _check(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
+def check_settings(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
     """Raise ConfigError or NetworkError for settings that are wrong, before anything starts."""
     first_sizes(config)
     _require_even(config, num_ranks)

@@ -1,0 +1,126 @@
+"""``vecchess plan``: what it works out from speeds, and that it measures what a training does."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.commands import inside, last_json, start
+from vecchess.bench.training_plan import TrainingPlan
+from vecchess.bench.training_speed import FLOAT, FOLDED, LearningSpeed, Speed
+from vecchess.config import TrainConfig
+from vecchess.runtime.cost_meter import Cost
+from vecchess.runtime.devices import CPU
+
+PLAYING = Speed(100, Cost(wall_s=2, core_s=3))
+LEARNING = {FLOAT: Speed(1000, Cost(1, 1)), FOLDED: Speed(1000, Cost(0.5, 0.5))}
+QUICK = ["--gpus", "cpu", "--seconds", "0.1", "--batch-size", 32]
+PLAYED = ["--positions-per-iter", 320, "--seats", 8, "--sims", 2, "--iterations", 4]
+
+
+def plan(learning: dict[str, Speed] = LEARNING, recorded: int = 0, **settings: Any) -> TrainingPlan:
+    config = TrainConfig.model_validate(
+        {"iterations": 10, "positions_per_iter": 4000, "eval_every": 0} | settings
+    )
+    playing = None if recorded else PLAYING
+    return TrainingPlan(config, [CPU], playing, LearningSpeed(learning, recorded), 1000, 500)
+
+
+def test_a_run_costs_its_positions_and_its_samples_in_both_phases() -> None:
+    found = plan(fold_at=0.75, batch_size=1000, samples_per_position=2.0)
+    assert (found.positions, found.samples) == (40_000, 80_000)
+    costs = found.costs()
+    assert costs["playing"] == Cost(800, 1200)
+    assert costs["learning"] == Cost(60 + 10, 60 + 10)
+    assert costs["matches"] == Cost()
+    assert found.total == Cost(870, 1270)
+    assert json.dumps(found.to_dict())
+
+
+def test_one_phase_is_the_whole_run() -> None:
+    for phase in (FLOAT, FOLDED):
+        found = plan({phase: LEARNING[FLOAT]}, batch_size=1000, samples_per_position=2.0)
+        assert found.costs()["learning"] == Cost(80, 80)
+
+
+def test_fast_searches_teach_nothing() -> None:
+    whole, half = (
+        plan(batch_size=10),
+        plan(batch_size=10, tree={"search": "puct", "full_share": 0.5, "fast_sims": 4}),
+    )
+    assert half.positions == whole.positions
+    assert half.samples == pytest.approx(whole.samples / 2, rel=0.01)
+    assert half.disk_bytes()["games"] < whole.disk_bytes()["games"]
+
+
+def test_matches_grow_with_their_number() -> None:
+    few, many = (plan(eval_every=every).costs()["matches"] for every in (5, 1))
+    assert many.core_s == pytest.approx(few.core_s * 11 / 3)
+
+
+def test_recorded_games_are_read_and_not_played() -> None:
+    found = plan(recorded=5000, objective="supervised", data=("x",))
+    assert "playing" not in found.costs()
+    assert found.costs()["learning"].wall_s == pytest.approx(5000 * (0.9 + 0.1 / 2) / 1000)
+    assert found.disk_bytes()["games"] == 0
+
+
+def test_machines_side_by_side_take_the_same_time() -> None:
+    two = PLAYING.on(2)
+    assert (two.per_s, two.cost_of(200)) == (100, Cost(2, 6))
+
+
+def test_a_training_is_measured(tmp_path: Path) -> None:
+    facts = last_json(inside("plan", *QUICK, *PLAYED, "--json"))
+    assert facts["positions"] == 4 * 320
+    assert facts["samples"] == 4 * 15 * 32
+    assert facts["positions_per_s"] > 0
+    assert sorted(facts["samples_per_s"]) == ["float", "folded"]
+    assert 0 < facts["cost"]["playing"]["core_s"] < facts["cost"]["total"]["core_s"]
+
+
+@pytest.mark.slow
+def test_other_objectives_are_measured(tmp_path: Path) -> None:
+    options = [*QUICK, "--positions-per-iter", 320, "--seats", 8, "--loaders", 0]
+    facts = last_json(inside("plan", *options, "--objective", "ppo", "--json"))
+    assert list(facts["samples_per_s"]) == ["folded"]
+    run = tmp_path / "run"
+    assert inside("selfplay", "--games", 8, "--max-plies", 40, "--run-dir", run).returncode == 0
+    options = [*QUICK, "--objective", "supervised", "--data", run, "--iterations", 2]
+    done = inside("plan", *options)
+    assert done.returncode == 0, done.stderr
+    assert "playing" not in done.stdout
+    assert "2 iterations, 288 samples" in done.stdout  # 9 batches of 8 * 40 plies less 2 %
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    games = tmp_path / "games.pgn"
+    games.write_text('[Event "x"]\n\n1. e4 *\n')
+    for options, part in (
+        (["--net", "no-such-net"], "no-such-net"),
+        (["--batch-size", 33, "--gpus", "cpu:2"], "cannot be split over 2 ranks"),
+        (["--objective", "ppo", "--search", "puct"], "ppo learns from drawn moves"),
+        (["--objective", "supervised", "--data", games, "--gpus", "cpu"], "vecchess gather pgn"),
+        (["--nnodes", 2], "needs master_addr"),
+        (["--seconds", 0], "seconds"),
+    ):
+        done = inside("plan", *options)
+        assert done.returncode == 2, options
+        assert part in done.stderr.splitlines()[-1]
+        assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process: subprocess.Popen[str] = start("plan", "--gpus", "cpu", "--seconds", "600")
+    assert process.stderr is not None
+    while "playing" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert not list(tmp_path.glob("vecchess-plan-*"))
