@@ -30,7 +30,7 @@ NETWORK = {"game": {"max_plies": 8, "random_plies": 4}}
 
 def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
     digest, file = hashlib.sha256(), tmp_path / "net.safetensors"
-    save_net(create_network("tiny", 0), file)
+    save_net(create_network("tiny", 0, tactical=False), file)
     for settings in (DRAWN, GUMBEL, PUCT, NETWORK | {"net": str(file)}):
         config = SelfplayConfig.model_validate(settings | {"seed": 218})
         records = play_here(config, CPU, GAMES)
