@@ -41,6 +41,8 @@ def plot(history: RatingHistory, file: Path) -> None:
     _draw_curve(axes, points, places)
     if history.is_by_cost:
         axes.set_xscale("log")
+        axes.set_xticks(places, [f"{place:.3g}" for place in places])
+        axes.minorticks_off()
     _draw_rungs(axes, history)
     axes.set(xlabel=label, ylabel=f"Elo above {history.evaluation.ratings.anchor}")
     axes.set_title(history.run.resolve().name)
