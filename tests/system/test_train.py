@@ -19,6 +19,7 @@ from tests.system.training import PGN, QUICK, facts, gated, lines_of, little_opt
 from vecchess.chess.fen import from_fens
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
+from vecchess.train.publish import latest_net
 
 KILLS, ITERATIONS = 10, 20
 
@@ -219,8 +220,8 @@ def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> Non
     assert last_json(inside("train", *options))["iterations"] == 2
     ours, theirs = facts(run), facts(reference)
     losses = [[x["loss"] for x in lines if x["kind"] == "learn"] for lines in (ours, theirs)]
-    assert losses[0][0] == pytest.approx(losses[1][0], rel=1e-4)
-    assert losses[0] == pytest.approx(losses[1], rel=0.02)
+    assert losses[0] == losses[1]
+    assert latest_net(RunFolder(run)).sha256 == latest_net(RunFolder(reference)).sha256
     first = [games(folder).take(np.arange(8)).digest() for folder in (run, reference)]
     assert first[0] == first[1]
 
@@ -236,8 +237,8 @@ def test_a_run_goes_on_with_another_number_of_ranks(
     assert last_json(done)["iterations"] == 2
     assert games(run).numbers.tolist() == games(reference).numbers.tolist()
     ours, theirs = ([x["loss"] for x in facts(f) if x["kind"] == "learn"] for f in (run, reference))
-    assert len(ours) == len(theirs)
-    assert ours[0] == pytest.approx(theirs[0], rel=1e-4)
+    assert ours == theirs
+    assert latest_net(RunFolder(run)).sha256 == latest_net(RunFolder(reference)).sha256
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def test_skipped_updates_are_counted_and_named() -> None:
     learning = LearningDisplay(reporter, plan, 0, display)
     for step, loss in enumerate([1.0, None, 2.0, 3.0], start=1):
         means = {"skipped": 1.0} if loss is None else {"loss": loss, "skipped": 0.0}
-        learning.update(step, StepMetrics(means, [0.0, 0.0]))
+        learning.update(step, StepMetrics(means, [0.0, 0.0, 0.0]))
     assert lines == ["[1/6]  update 2 skipped: its gradient is not finite"]
     assert logged == [{"loss": 2.0, "skipped": 0.25}]
     assert learning.means["loss"] == 3.0

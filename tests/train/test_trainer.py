@@ -1,20 +1,38 @@
-"""The training loop with stubs for all that it calls: its order, and stops in between."""
+"""The training loop with stubs for what it calls: its order, stops in between, and ranks of
+different speed."""
 
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Barrier, Thread
+from time import sleep
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
-from vecchess.config import TrainConfig
+from tests.train.games import games, searched
+from tests.train.step.alone import Alone, Together
+from vecchess.config import OptimiserConfig, TrainConfig
 from vecchess.runtime.signals import StopSignals
+from vecchess.snn.create import create_sized
+from vecchess.snn.presets import NetConfig
+from vecchess.snn.torch_integer import from_integers
 from vecchess.store.run_folder import RunFolder
 from vecchess.train import trainer as trainers
-from vecchess.train.data.batch_spec import IterationPlan
+from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
+from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import Samples
+from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.distributed.ranks import Heartbeat
+from vecchess.train.step.batch_shares import UPDATES
 from vecchess.train.step.device_batcher import StepMetrics
+from vecchess.train.step.learner import Learner
 from vecchess.train.trainer import Trainer
+
+BATCH, SIZES = 64, NetConfig(num_planes=25, blocks=1, channels=32)
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +116,8 @@ def test_a_stop_leaves_the_candidate_to_the_next_start(tmp_path: Path) -> None:
 class StubLearner:
     """Notes the iterations done at each update, and when it was folded."""
 
+    shares = SimpleNamespace(share_of=lambda rank, spec: spec, note=lambda times: None)
+
     def __init__(self) -> None:
         self.net, self.steps = SimpleNamespace(folded=False), 0
         self.calls: list[float | str] = []
@@ -109,7 +129,10 @@ class StubLearner:
     def step(self, batch: object, done: float, rank_values: list[float]) -> StepMetrics:
         self.steps += 1
         self.calls.append(done)
-        return StepMetrics({"skipped": 0.0}, [0.0, 0.0])
+        return StepMetrics({"skipped": 0.0}, [0.0, 0.0, 0.0])
+
+    def seconds_a_part(self, batch: object, waited_s: float) -> float:
+        return waited_s
 
 
 def test_the_fold_comes_within_an_iteration_of_a_short_run(tmp_path: Path) -> None:
@@ -132,3 +155,59 @@ def test_the_fold_comes_within_an_iteration_of_a_short_run(tmp_path: Path) -> No
     for _ in range(2):
         assert trainer._prepare_and_learn(source)
     assert learner.calls == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, "fold", 1.75, 2.0]
+
+
+def positions(count: int) -> Samples[Tensor]:
+    """So many positions of made-up games."""
+    records = searched(games(6))
+    chosen = np.random.default_rng(1).choice(trainable_plies(records), count)
+    made = make_samples(records, chosen)
+    return made._replace(planes=made.planes.view(np.int64)).map(torch.from_numpy)
+
+
+def learnt_by(num_ranks: int, pause_s: float, folder: Path) -> list[tuple[Learner, list[int]]]:
+    """What each rank has learnt after updates of the same batch, and its rows in each of them; the
+    last rank pauses at every part."""
+    batch = positions(BATCH)
+    config = TrainConfig(batch_size=BATCH, micro_batch=16, optimiser=OptimiserConfig(warmup=0))
+    plan = IterationPlan(UPDATES + 2, lambda step: BatchSpec(1, 3, step, BATCH), 100)
+    barrier, table = Barrier(2), dict[int, list[Tensor]]()
+    found = []
+
+    def learn(rank: int) -> None:
+        ranks: Any = Alone() if num_ranks == 1 else Together(rank, barrier, table)
+        learner = Learner(config, from_integers(create_sized(SIZES, 3)), ranks)
+        if rank == num_ranks - 1:
+            compute = learner._backward
+            learner._backward = lambda *given: (sleep(pause_s), compute(*given))[1]  # type: ignore[method-assign]
+        rows: list[int] = []
+
+        def batches(specs: Any) -> Any:
+            for spec in specs:
+                rows.append(spec.rows)
+                yield batch.map(lambda column: column[spec.first_row :][: spec.rows])  # noqa: B023
+
+        loader: Any = SimpleNamespace(batches=batches)
+        display = nullcontext(SimpleNamespace(update=lambda *_: None))
+        reporter: Any = SimpleNamespace(note=print, display_learning=lambda *_: display)
+        rest: Any = (StopSignals(), learner, loader, reporter, CallLog())
+        assert Trainer(config, RunFolder(folder), ranks, *rest)._learn(plan)
+        found.append((learner, rows))
+
+    threads = [Thread(target=learn, args=(rank,)) for rank in range(num_ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return sorted(found, key=lambda each: each[0].ranks.rank)
+
+
+def test_a_slow_rank_gets_fewer_rows_and_all_learn_the_same(tmp_path: Path) -> None:
+    [(alone, every)] = learnt_by(1, 0.0, tmp_path)
+    pair = learnt_by(2, 0.1, tmp_path)
+    assert every == [BATCH] * (UPDATES + 2)
+    assert [rows[0] for _, rows in pair] == [32, 32]
+    assert [rows[-1] for _, rows in pair] == [48, 16]
+    for learner, _ in pair:
+        for mine, its in zip(learner.weights(), alone.weights(), strict=True):
+            assert torch.equal(mine, its)

@@ -78,17 +78,16 @@ class DatasetSource:
             self._spec(step, HOLDOUT_SEED, self._num_learnt, self.num_positions)
             for step in range(max(num, 1))
         ]
-        return learner.evaluate(self._loader.batches(specs))
+        parts = [learner.shares.share_of(self._ranks.rank, spec) for spec in specs]
+        return learner.evaluate(self._loader.batches(parts))
 
     def _spec(self, step: int, seed: int, first: int, end: int) -> BatchSpec:
-        config, rows = self._config, self._config.batch_size // self._ranks.world_size
+        config = self._config
         return BatchSpec(
             source_end=self._num_shards,
             seed=seed,
             step=step,
             batch_size=config.batch_size,
-            first_row=self._ranks.rank * rows,
-            num_rows=rows,
             in_epochs=True,
             mirror=config.mirror,
             first_position=first,

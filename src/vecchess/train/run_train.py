@@ -58,6 +58,7 @@ from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
+from vecchess.train.step.batch_shares import most_parts, num_parts, part_rows
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer, TrainingSource
@@ -126,7 +127,8 @@ def train_rank(
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
     planes = first_sizes(config).num_planes
-    buffers = SharedBuffers(config.batch_size // ranks.world_size, config.loaders, planes=planes)
+    most_rows = most_parts(config, ranks.world_size) * part_rows(config)
+    buffers = SharedBuffers(most_rows, config.loaders, planes=planes)
     console = _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
@@ -270,7 +272,7 @@ def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
 def check_settings(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
     """Raise ConfigError or NetworkError for settings that are wrong, before anything starts."""
     first_sizes(config)
-    _require_even(config, num_ranks)
+    _require_parts(config, num_ranks)
     if config.gate:
         Sprt.parse(config.gate)
     check_data(config.data)
@@ -316,11 +318,11 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
         trainer.reporter.report_line(f"all {done} iterations are done: --iterations asks for more")
 
 
-def _require_even(config: TrainConfig, num_ranks: int) -> None:
-    if config.batch_size % num_ranks:
+def _require_parts(config: TrainConfig, num_ranks: int) -> None:
+    if (found := num_parts(config)) < num_ranks:
         raise ConfigError(
-            f"--batch-size {config.batch_size} cannot be split over {num_ranks} ranks: "
-            f"choose a multiple of {num_ranks}"
+            f"--batch-size {config.batch_size} has {found} parts of {part_rows(config)} rows, too "
+            f"few for {num_ranks} ranks: choose a smaller --micro-batch or a larger batch"
         )
 
 

@@ -180,8 +180,6 @@ class SelfplaySource:
                 seed=seed,
                 step=step - steps_before if config.is_on_policy else step,
                 batch_size=config.batch_size,
-                first_row=self._ranks.rank * (config.batch_size // self._ranks.world_size),
-                num_rows=config.batch_size // self._ranks.world_size,
                 source_first=window[0],
                 source_end=window[1],
                 source_segments=num_segments,

@@ -56,7 +56,7 @@ class LearningDisplay:
 
     def update(self, step: int, metrics: StepMetrics) -> None:
         """Show and log that ``step`` updates are done, with the ``metrics`` of the last."""
-        waits = metrics.rank_sums[1:]
+        waits = metrics.rank_sums[1 : 1 + len(metrics.rank_sums) // 2]
         before = self.waits or [0.0] * len(waits)
         self.waits = [sum(pair) for pair in zip(before, waits, strict=True)]
         if metrics.means["skipped"]:
@@ -99,7 +99,10 @@ class LearningDisplay:
         )
         if len(self.waits) == 1:
             return text
-        lines = [f"  rank {r}: waits {w / self.seconds:.0%}" for r, w in enumerate(self.waits)]
+        lines = [
+            f"  rank {rank}: {rows:,} rows, waits {wait / self.seconds:.0%}"
+            for rank, (rows, wait) in enumerate(zip(self._reporter.rows, self.waits, strict=True))
+        ]
         return "\n".join([text, *lines])
 
 
@@ -131,6 +134,12 @@ class TrainReporter:
     def title(self) -> str:
         """The current iteration and the last."""
         return f"[{self._iteration}/{self.config.iterations}]"
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of a batch that each rank computes now."""
+        shares = self._learner.shares if self._learner else None
+        return [len(shares.rows(rank)) for rank in range(len(shares.parts))] if shares else []
 
     def report_line(self, line: str) -> None:
         """Print a line."""
@@ -195,6 +204,8 @@ class TrainReporter:
         if self._learner is not None:
             rates = self._learner.rates_by_layer()
             facts["spikes"] = {layer: round(rate, 6) for layer, rate in rates.items()}
+            if len(self.rows) > 1:
+                facts["rows"] = self.rows
         self._write("learn", facts)
 
     def log_ratios(self, ratios: dict[str, float]) -> None:

@@ -71,6 +71,7 @@ class Trainer:
         self.learner, self.loader = learner, loader
         self.reporter, self.matches = reporter, matches
         self.progress = TrainProgress()
+        self._part_s = 0.0
 
     @property
     def position(self) -> tuple[int, int]:
@@ -119,16 +120,22 @@ class Trainer:
         progress = self.progress
         before = self.learner.steps - progress.iteration_step
         left = range(progress.iteration_step, plan.num_steps)
-        batches = self.loader.batches(plan.spec(before + step) for step in left)
+        shares, rank = self.learner.shares, self.ranks.rank
+        batches = self.loader.batches(
+            shares.share_of(rank, plan.spec(before + step)) for step in left
+        )
         with self.reporter.display_learning(plan, progress.iteration_step) as display:
             while progress.iteration_step < plan.num_steps:
                 began = monotonic()
                 batch = next(batches)
-                rank_values = self._rank_values(monotonic() - began)
+                waited_s = monotonic() - began
+                rank_values = self._rank_values(waited_s)
                 if self._done(plan) >= self.config.fold_at * self.config.iterations:
                     self._fold()
                 progress.iteration_step += 1
                 metrics = self.learner.step(batch, self._done(plan), rank_values)
+                self._part_s = self.learner.seconds_a_part(batch, waited_s)
+                shares.note(metrics.rank_sums[1 + self.ranks.world_size :])
                 display.update(progress.iteration_step, metrics)
                 if metrics.rank_sums[0]:
                     self._agree_on_stop()
@@ -140,10 +147,12 @@ class Trainer:
         return self.progress.iteration + self.progress.iteration_step / plan.num_steps
 
     def _rank_values(self, waited_s: float) -> list[float]:
-        """Numbers that are summed over ranks with a step: stop flag, time each rank waited."""
-        waits = [0.0] * self.ranks.world_size
-        waits[self.ranks.rank] = waited_s
-        return [float(bool(self.stop.reason)), *waits]
+        """Numbers that are summed over ranks with a step: stop flag; time each rank waited, and
+        took for a part of the batch before."""
+        values = [0.0] * (2 * self.ranks.world_size)
+        values[self.ranks.rank] = waited_s
+        values[self.ranks.world_size + self.ranks.rank] = self._part_s
+        return [float(bool(self.stop.reason)), *values]
 
     def _agree_on_stop(self) -> bool:
         """Exchange stop requests with all ranks; returns whether any rank has one."""

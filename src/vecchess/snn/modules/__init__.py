@@ -8,5 +8,6 @@ lif_triton          LIF neurons in Triton
 convolution         3x3 convolutions
 sparse_convolution  layers with packed spikes as inputs
 ghost_norm          ghost batch norm
+exact_sums          sums whose bits do not depend on their order
 rate_coding         seeded rate coding of input planes
 """

@@ -3,7 +3,8 @@
 Hoffer et al. 2017, "Train longer, generalize better", algorithm 1. A group is ``group`` consecutive
 boards with all their time steps and squares, so the result of a batch does not depend on how it is
 split over ranks and micro-batches, as long as the parts are multiples of the group. Running
-statistics are sums until ``absorb`` is called, once per optimiser step, for the same reason.
+statistics are sums until ``absorb`` is called, once per optimiser step, for the same reason; what a
+group adds is rounded to a grid, so that the sums have the same bits in any order.
 
 Decisions 78 and 96.
 """
@@ -17,6 +18,7 @@ from torch.autograd import Function
 
 from vecchess.snn.kernels.ghost_norm_cpu import normalise_groups, normalise_groups_backward
 from vecchess.snn.kernels.parallel_for import by_board, distinct_steps, parallel_for
+from vecchess.snn.modules.exact_sums import on_grid
 
 GROUP = 32
 """Boards whose statistics normalise each other."""
@@ -41,8 +43,10 @@ class GhostNorm(nn.Module):
         self._seen: Tensor
         self.register_buffer("running_mean", torch.zeros(num_channels))
         self.register_buffer("running_var", torch.ones(num_channels))
+        self._noted: list[tuple[Tensor, Tensor, int]] = []
+        """Mean and variance [groups, C] and boards of forwards that are not in ``_seen`` yet."""
         # sums over boards of their group's mean and variance, and at the end the number of boards
-        self.register_buffer("_seen", torch.zeros(2 * num_channels + 1), persistent=False)
+        self.register_buffer("_seen", torch.zeros(2 * num_channels + 1).double(), persistent=False)
 
     def forward(self, currents: Tensor, compiled: bool, shortcut: Tensor | None = None) -> Tensor:
         """``compiled``: by numba kernels on the processor; equal but for rounding.
@@ -74,7 +78,7 @@ class GhostNorm(nn.Module):
         size = min(self.group, currents.shape[1])
         grouped = currents.unflatten(1, (-1, size)).flatten(2, -2)
         variance, mean = torch.var_mean(grouped, dim=(0, 2), correction=0)
-        self._note(mean.detach(), variance.detach(), currents.shape[1])
+        self._note(mean, variance, currents.shape[1])
         apart = (grouped - mean[:, None]) * self._inverse(variance)[:, None]
         normed: Tensor = apart * self.weight + self.bias
         return normed.view(currents.shape)
@@ -82,13 +86,9 @@ class GhostNorm(nn.Module):
     def _inverse(self, variance: Tensor) -> Tensor:
         return torch.rsqrt(variance + EPSILON)
 
-    @torch.no_grad()
     def _note(self, mean: Tensor, variance: Tensor, num_boards: int) -> None:
-        """Add statistics [groups, C] of ``num_boards`` boards to the sums, all in float32."""
-        sizes = _group_sizes(num_boards, self.group, mean)
-        with torch.autocast(mean.device.type, enabled=False):
-            sums = [sizes @ mean.float(), sizes @ variance.float(), sizes.sum()[None]]
-        self._seen += torch.cat(sums)
+        """Keep statistics [groups, C] of ``num_boards`` boards for the sums."""
+        self._noted.append((mean.detach(), variance.detach(), num_boards))
 
     @torch.no_grad()
     def absorb(self, momentum: float = MOMENTUM) -> None:
@@ -97,11 +97,17 @@ class GhostNorm(nn.Module):
         momentum: weight of the new statistics; 1 discards the old ones. It counts as 0 where no
         board was seen, computed on the device, so that the host does not wait for it.
         """
-        num_boards = self._seen[-1]
-        mean, variance = (self._seen[:-1] / num_boards.clamp(min=1)).chunk(2)
-        weight = (num_boards > 0) * momentum
+        sums = self.pending
+        num_boards = sums[-1]
+        mean, variance = (sums[:-1] / num_boards.clamp(min=1)).float().chunk(2)
+        weight = ((num_boards > 0) * momentum).float()
         self.running_mean.lerp_(mean, weight)
         self.running_var.lerp_(variance, weight)
+        self.forget()
+
+    def forget(self) -> None:
+        """Discard the statistics since ``absorb``."""
+        self._noted.clear()
         self._seen.zero_()
 
     @torch.no_grad()
@@ -111,8 +117,16 @@ class GhostNorm(nn.Module):
         return gain, self.bias - self.running_mean * gain
 
     @property
+    @torch.no_grad()
     def pending(self) -> Tensor:
-        """float32[2 C + 1]: sums for ``absorb``, to be added up over ranks in place."""
+        """float64[2 C + 1]: sums for ``absorb``, to be added up over ranks in place."""
+        if self._noted:
+            means, variances, counts = zip(*self._noted, strict=True)
+            sizes = torch.cat([_group_sizes(count, self.group, self._seen) for count in counts])
+            figures = torch.cat([torch.cat(means), torch.cat(variances)], dim=1).double()
+            terms = torch.cat([figures, torch.ones_like(figures[:, :1])], dim=1)
+            self._seen += on_grid(sizes[:, None] * terms).sum(0)
+            self._noted.clear()
         return self._seen
 
 
@@ -169,6 +183,6 @@ class _Normalise(Function):
 
 
 def _group_sizes(num_boards: int, group: int, like: Tensor) -> Tensor:
-    """float32[groups]: boards in each group of ``num_boards`` boards."""
+    """float64[groups]: boards in each group of ``num_boards`` boards."""
     firsts = torch.arange(0, num_boards, group, device=like.device)
-    return (num_boards - firsts).clamp(max=group).float()
+    return (num_boards - firsts).clamp(max=group).double()

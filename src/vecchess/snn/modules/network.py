@@ -111,7 +111,7 @@ class SpikingNet(nn.Module):
         """Move the running statistics towards those of the forwards since the last call.
 
         Called once per optimiser step, on every rank: ``sum_over_ranks`` gets the sums of this
-        rank, float32, and adds those of the other ranks in place. ``momentum``: weight of the new
+        rank, float64, and adds those of the other ranks in place. ``momentum``: weight of the new
         statistics.
         """
         norms = self._norms()
@@ -123,7 +123,7 @@ class SpikingNet(nn.Module):
     def forget_statistics(self) -> None:
         """Discard the statistics since ``absorb_statistics``: their step is repeated."""
         for norm in self._norms():
-            norm.pending.zero_()
+            norm.forget()
 
     def _norms(self) -> list[GhostNorm]:
         return [layer.norm for layer in self._every_layer() if layer.norm is not None]

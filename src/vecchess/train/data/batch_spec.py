@@ -102,7 +102,7 @@ class IterationPlan:
 
     num_steps: int
     spec: Callable[[int], BatchSpec]
-    """Maps an update's number within the run to the batch that this rank loads for it."""
+    """Maps an update's number within the run to its batch, the whole of it."""
     positions: int
     """Positions played, or read, since the run began, on all machines."""
     facts: dict[str, Any] = field(default_factory=dict)

@@ -6,6 +6,7 @@ done all work queued before, and then finds it idle. So a step reads all its num
 """
 
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import NamedTuple, Protocol
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from vecchess.config import TrainConfig
 from vecchess.shapes import MAX_MOVES
+from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.train.data.samples import Samples
 
 
@@ -27,15 +29,27 @@ class AllReducer(Protocol):
         """Replace each tensor by its sum over ranks."""
 
 
-def copy_batch(config: TrainConfig, ranks: AllReducer, samples: Samples[Tensor]) -> Samples[Tensor]:
-    """This rank's rows on its device, without move columns that no row uses; actions as int64.
+def copy_batch(
+    config: TrainConfig, ranks: AllReducer, samples: Samples[Tensor], rows: int
+) -> list[Samples[Tensor]]:
+    """This rank's rows on its device, in parts of ``rows``, each without move columns that none of
+    its rows uses; actions as int64.
 
     All ranks call it together. See ``normalise`` for the rest.
     """
-    width = min(int(samples.num_legal.max()), MAX_MOVES)
+    widths = [min(int(part.max()), MAX_MOVES) for part in samples.num_legal.split(rows)]
     batch = samples.map(lambda column: column.to(ranks.device, non_blocking=True))
-    legal, policy = batch.legal[:, :width].long(), batch.policy[:, :width]
-    return normalise(config, ranks, batch._replace(legal=legal, policy=policy))
+    parts = split_rows(normalise(config, ranks, batch), rows)
+    return [
+        part._replace(legal=part.legal[:, :width].long(), policy=part.policy[:, :width])
+        for part, width in zip(parts, widths, strict=True)
+    ]
+
+
+def split_rows(batch: Samples[Tensor], rows: int) -> list[Samples[Tensor]]:
+    """``batch`` in parts of ``rows``; the last one may have fewer."""
+    columns = (column.split(rows) for column in batch)
+    return [Samples(*part) for part in zip(*columns, strict=True)]
 
 
 def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) -> Samples[Tensor]:
@@ -43,13 +57,15 @@ def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) ->
 
     ``has_policy`` becomes float32: 0, or the size of the whole batch over its rows with a policy,
     so that sums over rows become means over these (decision 223). Advantages are those of rows with
-    a policy; for reinforce the result less the recorded value.
+    a policy; for reinforce the result less the recorded value. The bits do not depend on which
+    rank has which rows.
     """
     has_policy, advantage = batch.has_policy.double(), batch.advantage.double()
     if config.objective == "reinforce":
         advantage = batch.outcome.double() - (batch.value[:, 0] - batch.value[:, 2]).double()
-    advantage = advantage * has_policy
-    sums = torch.stack([has_policy.sum(), advantage.sum(), advantage.square().sum()])
+    advantage = on_grid(advantage * has_policy)
+    terms = torch.stack([has_policy, advantage, on_grid(advantage.square())])
+    sums = terms.sum(1)
     ranks.all_reduce_([sums])
     count = sums[0].clamp(min=1)
     mean, square = (sums[1:] / count).unbind()
@@ -58,6 +74,36 @@ def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) ->
         advantage=((advantage - mean) / deviation).float(),
         has_policy=(has_policy * (config.batch_size / count)).float(),
     )
+
+
+class Stopwatch:
+    """Measures work on a device, without waiting for it."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Not started."""
+        on_gpu = device.type == "cuda"
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * on_gpu)]
+        self._times = [0.0, 0.0]
+
+    def start(self) -> None:
+        """Work begins."""
+        self._mark(0)
+
+    def stop(self) -> None:
+        """All of it is queued."""
+        self._mark(1)
+
+    @property
+    def seconds(self) -> float:
+        """Time of the work; on a GPU to be read once something queued after it was read."""
+        if self._events:
+            return float(self._events[0].elapsed_time(self._events[1])) / 1e3
+        return self._times[1] - self._times[0]
+
+    def _mark(self, index: int) -> None:
+        if self._events:
+            self._events[index].record()
+        self._times[index] = perf_counter()
 
 
 class StepMetrics(NamedTuple):

@@ -1,8 +1,9 @@
 """The learner: updates of the weights from batches, on every rank in lockstep.
 
-A batch is split over the ranks; each rank works through its rows in micro-batches and accumulates
-gradients, which are summed over all ranks before one step of AdamW. Losses are sums over rows
-divided by the size of the whole batch, so the split changes only the order of float32 additions
+A batch is divided into parts, and the parts among the ranks by their speed. Each rank works through
+its parts one by one; gradients are summed exactly over all parts and ranks before one step of
+AdamW. So the weights have the same bits whoever computes a part (decision 229), as long as no
+device runs out of memory. Losses are sums over rows divided by the size of the whole batch
 (decision 87). An update whose gradient is not finite is skipped, on all ranks alike.
 """
 
@@ -18,24 +19,28 @@ from vecchess.config import TrainConfig
 from vecchess.errors import DeviceError
 from vecchess.rng import random_word
 from vecchess.runtime.freed_memory import keep_freed_memory
+from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples
+from vecchess.train.step.batch_shares import BatchShares, part_rows
 from vecchess.train.step.device_batcher import (
     AllReducer,
     StepMetrics,
+    Stopwatch,
     copy_batch,
     copy_numbers,
     flat_float64,
     read_numbers,
+    split_rows,
 )
+from vecchess.train.step.gradient_sum import GradientSum
 from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_outputs
 from vecchess.train.step.optimiser import make_optimiser
 from vecchess.train.step.schedule import Schedule
 from vecchess.train.step.weight_average import WeightAverage
 
-MICRO_BATCH = 256
 MOST_SKIPPED = 20
 """Updates skipped in a row that end a run; fp16 takes 16 to get from its first scale to 1."""
 DEAD_RATE, SATURATED_RATE = 0.002, 0.6
@@ -66,16 +71,20 @@ class Learner:
         self.average = WeightAverage(net, decay) if decay else None
         if ranks.device.type == "cpu":
             keep_freed_memory()
-        self.micro_batch = min(config.micro_batch or MICRO_BATCH, self.rows_per_rank)
+        self.shares = BatchShares(config, ranks.world_size)
+        self.micro_batch = part_rows(config)
+        """Rows computed at a time: a part, or less where memory is short."""
+        self._stopwatch = Stopwatch(ranks.device)
         self.rates: list[float] = []
         """Spike rate of each neuron layer in the last update."""
         is_fp16 = config.precision == "fp16" and ranks.device.type == "cuda"
         self.scaler = torch.amp.GradScaler(ranks.device.type, enabled=is_fp16)
 
-    @property
-    def rows_per_rank(self) -> int:
-        """Rows of a batch on each rank."""
-        return self.config.batch_size // self.ranks.world_size
+    def seconds_a_part(self, samples: Samples[Tensor], waited_s: float) -> float:
+        """Time a part that this rank has waited for ``samples``, the rows of the last update, and
+        computed their gradients."""
+        num_parts = -(-len(samples.planes) // part_rows(self.config))
+        return (waited_s + self._stopwatch.seconds) / num_parts
 
     @property
     def played(self) -> SpikingNet:
@@ -103,16 +112,16 @@ class Learner:
         self.schedule = self.schedule.warmed_up_again(self.config.optimiser, self.done)
 
     def step(self, samples: Samples[Tensor], done: float, rank_values: list[float]) -> StepMetrics:
-        """One update from this rank's rows; returns its metrics, over all ranks.
+        """One update from this rank's rows, whole parts; returns its metrics, over all ranks.
 
         ``done``: iterations done after it, the current one in part, for the learning rate.
         ``rank_values`` are summed over ranks into ``rank_sums``. Raises DeviceError where a single
         row does not fit into memory, or too many gradients in a row are not finite.
         """
-        batch = copy_batch(self.config, self.ranks, samples)
+        parts = copy_batch(self.config, self.ranks, samples, part_rows(self.config))
         self.net.train()
-        totals = self._compute_gradients(batch, rank_values)
-        metrics = self._metrics(totals | self._clip_gradients())
+        totals = self._compute_gradients(parts, rank_values)
+        metrics = self._metrics(totals)
         if metrics.means["skipped"]:
             self._skip()
         else:
@@ -133,35 +142,43 @@ class Learner:
             )
 
     def _compute_gradients(
-        self, batch: Samples[Tensor], rank_values: list[float]
+        self, parts: list[Samples[Tensor]], rank_values: list[float]
     ) -> dict[str, Tensor]:
-        """Gradients of the whole batch on every rank, and sums of the metrics over all ranks.
+        """Gradients of the whole batch on every rank, not longer than ``clip_norm``; sums of the
+        metrics over all ranks, and the norm that the gradient had.
 
         Out of memory the micro-batch is halved and the pass repeated.
         """
         while True:
             try:
-                sums = self._accumulate_gradients(batch)
-                return self._all_reduce(sums, rank_values)
+                self._stopwatch.start()
+                gradients, sums = self._accumulate_gradients(parts)
+                self._stopwatch.stop()
+                break
             except torch.OutOfMemoryError as error:
                 self.optimiser.zero_grad()
                 if self.micro_batch == 1:
                     raise DeviceError(f"out of memory for one sample: {error}", True) from None
                 self.micro_batch = max(1, self.micro_batch // 2)
                 torch.cuda.empty_cache()
+        totals = self._all_reduce(gradients, sums, rank_values)
+        return totals | self._clip_gradients(gradients)
 
-    def _accumulate_gradients(self, batch: Samples[Tensor]) -> dict[str, Tensor]:
-        """Gradients of this rank's rows, in ``grad``; sums of their metrics."""
+    def _accumulate_gradients(
+        self, parts: list[Samples[Tensor]]
+    ) -> tuple[GradientSum, dict[str, Tensor]]:
+        """The gradient of this rank's rows, and sums of their metrics, both exact."""
         self.optimiser.zero_grad()
         self.net.forget_statistics()
         num_steps, prices = self._draw_time_steps(), self._spike_prices()
+        gradients = GradientSum(self.net, self.scaler.scale(prices.new_ones(())))
         sums: dict[str, Tensor] = {}
-        for first in range(0, len(batch.planes), self.micro_batch):
-            part = slice(first, first + self.micro_batch)
-            rows = Samples(*(column[part] for column in batch))
-            for name, value in self._backward(rows, num_steps, prices).items():
-                sums[name] = sums.get(name, 0.0) + value
-        return sums
+        for part in parts:
+            for rows in split_rows(part, self.micro_batch):
+                for name, value in self._backward(rows, num_steps, prices).items():
+                    sums[name] = sums.get(name, 0.0) + on_grid(value)
+                gradients.add()
+        return gradients, sums
 
     def _backward(self, rows: Samples[Tensor], num_steps: int, prices: Tensor) -> dict[str, Tensor]:
         """Forward and backward pass of a micro-batch; sums of its metrics."""
@@ -195,21 +212,24 @@ class Learner:
         rates = copy_numbers(before, torch.float32, self.ranks.device)
         return price * (rates > loss.spike_target).float()
 
-    def _all_reduce(self, sums: dict[str, Tensor], rank_values: list[float]) -> dict[str, Tensor]:
+    def _all_reduce(
+        self, gradients: GradientSum, sums: dict[str, Tensor], rank_values: list[float]
+    ) -> dict[str, Tensor]:
         """Sum gradients and ``sums`` over ranks; returns the sums, flat and in float64."""
-        gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
         sums["rank_sums"] = copy_numbers(rank_values, torch.float64, self.ranks.device)
         totals = flat_float64(sums)
-        self.ranks.all_reduce_([*gradients, *totals.values()])
+        self.ranks.all_reduce_([gradients.units, *totals.values()])
         return totals
 
-    def _clip_gradients(self) -> dict[str, Tensor]:
-        """Shorten the gradient to ``clip_norm``; returns the norm it had."""
+    def _clip_gradients(self, gradients: GradientSum) -> dict[str, Tensor]:
+        """Give the parameters their gradient, shortened to ``clip_norm``; returns the norm it
+        had."""
+        gradients.write()
         self.scaler.unscale_(self.optimiser)
+        norm = gradients.norm()
         highest = self.config.optimiser.clip_norm or inf
-        return flat_float64(
-            {"norm": torch.nn.utils.clip_grad_norm_(self.net.parameters(), highest)}
-        )
+        torch.nn.utils.clip_grads_with_norm_(self.net.parameters(), highest, norm.float())
+        return flat_float64({"norm": norm})
 
     def _metrics(self, totals: dict[str, Tensor]) -> StepMetrics:
         """Means over the batch, read from the device; "skipped" alone for a bad gradient."""
@@ -265,12 +285,12 @@ class Learner:
         sums = torch.zeros(shape, dtype=kind, device=self.ranks.device)
         counts = torch.zeros(2, dtype=kind, device=self.ranks.device)
         for samples in batches:
-            batch = copy_batch(self.config, self.ranks, samples)
-            output = deployed(unpack_bitboards(batch.planes), legal=batch.legal)
-            outputs = step_outputs(deployed, output, batch.legal, batch.num_legal)
-            has_policy = (batch.has_policy > 0).double()
-            sums += _error_sums(outputs, batch, has_policy)
-            counts += torch.stack([has_policy.sum(), torch.ones_like(has_policy).sum()])
+            for part in copy_batch(self.config, self.ranks, samples, part_rows(self.config)):
+                output = deployed(unpack_bitboards(part.planes), legal=part.legal)
+                outputs = step_outputs(deployed, output, part.legal, part.num_legal)
+                has_policy = (part.has_policy > 0).double()
+                sums += on_grid(_error_sums(outputs, part, has_policy))
+                counts += torch.stack([has_policy.sum(), torch.ones_like(has_policy).sum()])
         self.ranks.all_reduce_([sums, counts])
         with_policy, rows = (int(count) for count in counts.tolist())
         cross_entropy, top1 = (sums[:2] / max(with_policy, 1)).tolist()

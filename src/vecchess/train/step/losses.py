@@ -56,7 +56,9 @@ def step_outputs(
     the softmax runs over the legal moves alone.
     """
     steps = torch.arange(1, len(output.wdl) + 1, device=legal.device)[:, None, None]
-    policy = output.policy.float() * (net.policy_gain / steps)
+    # one gain a row: torch sums a single gradient of many terms in an order that threads decide
+    gain = (net.policy_gain / steps).expand(-1, len(legal), 1)
+    policy = output.policy.float() * gain
     is_move = torch.arange(legal.shape[1], device=legal.device) < num_legal[:, None]
     policy = policy.masked_fill(~is_move, ILLEGAL)
     wdl = output.wdl.float() * (net.value_gain / steps)
