@@ -13,6 +13,7 @@ be tried without a GPU. Like a GPU it works while the host does something else:
 
 import re
 from collections.abc import Callable
+from multiprocessing import current_process
 from time import monotonic, sleep
 from typing import Annotated, Literal
 
@@ -31,6 +32,7 @@ from vecchess.snn.integer.integer_net import IntegerNet
 FAKE = "bench.fake_device:open_fake"
 """What ``--backend`` takes, with the folder above ``bench`` in PYTHONPATH."""
 MOST_SLOTS = 1 << 20
+SLOWER = 3.0
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 Curve = list[tuple[int, float]]
 
@@ -45,6 +47,8 @@ class FakeDevice(BaseModel):
     latency: str = "0s"
     """Time of a step by the number of occupied slots: "2ms+10us" is 2 ms and 10 us for each;
     "1:1ms,512:1ms,513:3ms" are points with straight lines between them."""
+    slow_worker: Annotated[int, Field(ge=-1)] = -1
+    """Number of a worker whose steps take three times as long; -1: none."""
     oom_above: Annotated[int, Field(ge=0)] = 0
     """Slots there is memory for; 0: any number."""
     oom_after: Annotated[int, Field(ge=0)] = 0
@@ -99,6 +103,8 @@ class FakeBackend:
         self._device = device
         self._clock, self._sleep = clock, sleep
         self._batches, self._seconds = zip(*parse_latency(device.latency), strict=True)
+        if current_process().name.endswith(f"worker-{device.slow_worker}"):
+            self._seconds = tuple(SLOWER * seconds for seconds in self._seconds)
         self._occupied = self._steps = self._answers = 0
         self._free_at = 0.0
         self._rows = np.zeros(inner.num_slots, np.int32)

@@ -133,7 +133,6 @@ def _shares(step: Any) -> dict[str, float]:
 
 def _make_step(net: str, batch: int, folded: bool) -> Any:
     """A function that makes one step of a learner of network ``net``."""
-    import numpy as np
     import torch
 
     from vecchess.bench.training import settled
@@ -144,27 +143,27 @@ def _make_step(net: str, batch: int, folded: bool) -> Any:
     from vecchess.train.step.learner import Learner
 
     sizes = sizes_of(net)
-    words = np.random.default_rng(0).integers(0, 1 << 64, (3, batch, sizes.num_planes), np.uint64)
-    planes = np.bitwise_and.reduce(words)
+    samples = positions(batch, sizes.num_planes)
     torch.manual_seed(0)
     module = SpikingNet(sizes)
     if folded:
-        settled(module, unpack_planes(planes))
+        settled(module, unpack_planes(samples.planes.numpy().view("u8")))
     known = {"objective": "alphazero", "batch_size": batch}
     learner = Learner(build(TrainConfig, known), module, _OnlyRank())
-    samples = _samples(planes.view("i8"))
     return lambda: learner.step(samples, 0.5, [0.0])
 
 
-def _samples(planes: Any) -> Any:
-    """B rows with random moves and targets."""
+def positions(num: int, num_planes: int) -> Any:
+    """B = ``num`` rows with random planes, moves and targets."""
     import numpy as np
     import torch
 
     from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
     from vecchess.train.data.samples import Samples
 
-    rng, num = np.random.default_rng(0), len(planes)
+    words = np.random.default_rng(0).integers(0, 1 << 64, (3, num, num_planes), np.uint64)
+    planes = np.bitwise_and.reduce(words).view("i8")
+    rng = np.random.default_rng(0)
     counts = rng.integers(MEAN_MOVES - SPREAD, MEAN_MOVES + SPREAD, num)
     legal = np.stack([rng.permutation(NUM_ACTIONS)[:MAX_MOVES] for _ in range(num)])
     policy = rng.random((num, MAX_MOVES)) * (np.arange(MAX_MOVES) < counts[:, None])

@@ -1,9 +1,13 @@
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.machine_limits import num_cores
-from vecchess.runtime.devices import CPU, parse_gpus, share_out
+from vecchess.runtime.devices import CPU, divide_by_speed, parse_gpus, share_out
 
 
 def labels(text: str, gpus: int = 8) -> list[str]:
@@ -49,3 +53,20 @@ def test_shares() -> None:
     assert many.games == 2 * many.slots
     chosen = share_out(config.model_copy(update={"slots": 5, "movers": 3}), [CPU], 100)
     assert (chosen.slots, chosen.games, chosen.movers) == (5, 10, 3)
+
+
+@given(
+    st.integers(0, 60), st.lists(st.sampled_from([0.5, 1, 1.5, 3, 100]), min_size=1, max_size=5),
+    st.integers(1, 40),
+)  # fmt: skip
+def test_work_is_divided_so_that_it_ends_as_early_as_possible(
+    more: int, seconds: list[float], most: int
+) -> None:
+    total = more + len(seconds)
+    counts = divide_by_speed(total, seconds, most)
+    assert sum(counts) == min(total, most * len(seconds))
+    assert 1 <= min(counts) <= max(counts) <= most
+    end = max(count * each for count, each in zip(counts, seconds, strict=True))
+    sooner = [min(max(1, math.ceil(end / each - 1e-9) - 1), most) for each in seconds]
+    is_least = any((count, each) == (1, end) for count, each in zip(counts, seconds, strict=True))
+    assert sum(sooner) < sum(counts) or is_least, "none can do with less than one piece"

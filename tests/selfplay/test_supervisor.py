@@ -21,6 +21,7 @@ from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ids
 from vecchess.snn.create import create_network
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.seating import Seating
 
 CONFIG = SelfplayConfig(
     slots=8, seed=3, shard_interval_s=0.05,
@@ -105,6 +106,35 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     assert digest_of(run, 100, 160) == play(fresh[1], 100, 160).digest()
     for server in fresh:
         server.close()
+
+
+def segments_by_worker(run: RunFolder, seating: Seating, generation: int) -> list[int]:
+    """How many segments of a generation each of two workers played."""
+    entries = run.manifest().entries_of(seating.segments(generation, generation + 1))
+    counts = [0, 0]
+    for entry in entries:
+        counts[int(entry.file.split("-")[1])] += len(entry.segments)
+    return counts
+
+
+def test_a_slow_worker_gets_fewer_seats(tmp_path: Path) -> None:
+    """And the games are those of one worker."""
+    seating, file, digests = Seating(seats=24, turns=12), saved(tmp_path, network(1)), []
+    for number, name in ((2, "mixed"), (1, "alone")):
+        run = RunFolder(tmp_path / name)
+        run.create()
+        backend = f"{FAKE}?latency=4ms&slow_worker={number - 1 or -1}"
+        config = CONFIG.model_copy(update={"backend": backend})
+        with Supervisor(config, run, [CPU] * number, Notes(), seating=seating) as supervisor:
+            for generation in range(3):
+                supervisor.play(file, seating.segments(generation, generation + 1))
+        digests.append(run.records().digest())
+        counts = [segments_by_worker(run, seating, generation) for generation in range(3)]
+        if number == 2:
+            assert counts[0] == [12, 12], "nothing is known of their speed"
+            assert counts[1][0] > 14 < counts[2][0]
+        assert [sum(each) for each in counts] == [24] * 3
+    assert digests[0] == digests[1]
 
 
 NUM_STOPPED = 120

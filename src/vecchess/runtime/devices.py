@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from vecchess.config import SelfplayConfig
@@ -132,3 +133,20 @@ def share_out(config: SelfplayConfig, devices: list[Device], num_games: int) -> 
     games = max(1, min(wanted, -(-num_games // len(devices))))
     movers = config.movers or (max(1, cores - 1) if on_gpu else 1)
     return Share(min(slots, games), games, min(movers, games), config.threads or cores)
+
+
+def divide_by_speed(total: int, seconds: Sequence[float], most: int) -> list[int]:
+    """Pieces of work for each worker, so that all are ready as early as possible.
+
+    total: equal pieces, at least one a worker; seconds: what each worker needs for one; most: what
+    a worker is given at most. The rest is given to none.
+    """
+    counts = [1] * len(seconds)
+    ready = [(2 * each, index) for index, each in enumerate(seconds) if most > 1]
+    heapify(ready)
+    for _ in range(min(total, most * len(seconds)) - len(seconds)):
+        _, index = heappop(ready)
+        counts[index] += 1
+        if counts[index] < most:
+            heappush(ready, ((counts[index] + 1) * seconds[index], index))
+    return counts

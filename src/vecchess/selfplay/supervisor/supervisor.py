@@ -15,12 +15,12 @@ from typing import Any, Protocol, Self
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.config.settings import MOST_GAMES
-from vecchess.errors import VecchessError
-from vecchess.runtime.devices import Device
+from vecchess.errors import ConfigError, VecchessError
+from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
-from vecchess.selfplay.worker.memory_plan import fitting_share
+from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
@@ -242,8 +242,8 @@ class Supervisor:
         False where a stop was requested while kernels were compiled for that.
         """
         share = fitting_share(self.config, self.devices, self.ledger.num_open)
-        if self._seating is not None and not self.config.slots:  # half of the games wait for a slot
-            share = replace(share, slots=min(share.slots, -(-share.games // 2)))
+        if self._seating is not None:
+            share = self._room_for_seats(share)
         if not self.workers or share.games > self.assigner.share.games:
             self._drain()
             self.assigner.share = share
@@ -251,6 +251,21 @@ class Supervisor:
             with Precompiler(config, self._watcher.report_line) as precompiler:
                 return precompiler.finish(self._net, lambda: self._must_stop(heartbeat))
         return True
+
+    def _room_for_seats(self, share: Share) -> Share:
+        """``share`` for a training: half of the games wait for a slot, and a fast worker has room
+        for twice its even share, as far as memory allows."""
+        games, count = share.games, len(self.devices)
+        if not self.config.slots:
+            share = replace(share, slots=min(share.slots, -(-games // 2)))
+        if count == 1 or self.config.concurrent_games:
+            return share
+        larger = replace(share, games=min(2 * games, self.ledger.num_open))
+        try:
+            check_search(self.config.tree, larger, self.devices)
+        except ConfigError:
+            return share
+        return larger
 
     def _must_stop(self, heartbeat: Callable[[], str]) -> bool:
         self._call_heartbeat(heartbeat)

@@ -1,11 +1,15 @@
 """Assigns open games, or segments of a training, to workers, records their shards, and replaces
-dead workers (decision 191)."""
+dead workers (decision 191).
+
+At first a worker gets as much as it plays in the time of the others, by its speed in the generation
+before; a worker that runs short gets more, as long as there is something left (decision 229).
+"""
 
 from collections import Counter
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
-from vecchess.runtime.devices import Device, Share, share_out
+from vecchess.runtime.devices import Device, Share, divide_by_speed, share_out
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
@@ -58,6 +62,8 @@ class WorkAssigner:
         self._report_line, self._log_event = report_line, log_event
         self._net = ""
         self._meters: dict[int, ThroughputMeter] = {}
+        self._seconds: dict[int, float] = {}
+        """Time a ply of each worker, over the last generations."""
         self._deaths: Counter[int] = Counter()
         self._unrecorded: list[tuple[int, ShardEntry]] = []
         """Shards that wait for room in the manifest, each with its worker."""
@@ -92,6 +98,9 @@ class WorkAssigner:
 
     def end_generation(self) -> None:
         """Let the workers rest: every game of the generation is recorded."""
+        for index, meter in self._meters.items():
+            if seconds := meter.seconds_a_ply:
+                self._seconds[index] = (seconds + self._seconds.get(index, seconds)) / 2
         self.pool.rest()
         self._survey_saved_games()
 
@@ -103,10 +112,14 @@ class WorkAssigner:
             else:
                 self._reap(worker, self.pool.reason_of_death(worker))
         needed = min(len(self._devices), self.ledger.num_open)
-        for index in range(needed):
+        seconds = [self._seconds.get(index, 0.0) for index in range(needed)]
+        if not all(seconds):
+            seconds = [1.0] * needed
+        most = 2 * self.share.games
+        for index, count in enumerate(divide_by_speed(self.ledger.num_open, seconds, most)):
             if index not in self.pool.workers:
                 self.pool.start(index, self._net, self.share)
-            self._assign_share(index, needed - index)
+            self._assign(index, count)
 
     def poll(self) -> None:
         """One round: handle messages, record shards, replace dead workers."""

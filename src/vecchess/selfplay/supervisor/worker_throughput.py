@@ -121,6 +121,7 @@ class ThroughputMeter:
         self._first: tuple[float, Message] | None = None
         self._games_before = self._plies_before = 0
         self._recent: Throughput | None = None
+        self._worked_until = 0.0
 
     def begin_generation(self) -> None:
         """Count from now on: what was done before belongs to an earlier generation."""
@@ -141,10 +142,18 @@ class ThroughputMeter:
         """Moves made since the beginning, as last reported."""
         return int(self.last["plies"]) - self._plies_before if self._readings else 0
 
+    @property
+    def seconds_a_ply(self) -> float:
+        """Time a move from the beginning to the last one; 0 where none was made."""
+        plies = int(self.last["plies"] - self._first[1]["plies"]) if self._first else 0
+        return (self._worked_until - self._first[0]) / plies if self._first and plies else 0.0
+
     def read(self, message: Message) -> None:
         """Note a ``stats`` message. Its own time counts: several may be read at once."""
         reading = (float(message["time_s"]), message)
         self._first = self._first or reading
+        if message["plies"] > self.last.get("plies", 0):
+            self._worked_until = reading[0]
         self._readings.append(reading)
         self._recent = None
         while len(self._readings) > 2 and reading[0] - self._readings[1][0] >= WINDOW_S:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from statistics import median
 
 from vecchess.config import TrainConfig
+from vecchess.runtime.devices import divide_by_speed
 from vecchess.train.data.batch_spec import BatchSpec
 
 LEAST_ROWS, MOST_ROWS, USUAL_PARTS = 128, 256, 8
@@ -70,13 +71,5 @@ class BatchShares:
             self._times = []
 
     def _divide(self, times: list[float]) -> None:
-        """One part to each rank, then each to the rank that would be ready with it first."""
-        self.parts = [1] * len(times)
         most = most_parts(self._config, len(times))
-        for _ in range(num_parts(self._config) - len(times)):
-            ready = [
-                ((count + 1) * time, rank)
-                for rank, (count, time) in enumerate(zip(self.parts, times, strict=True))
-                if count < most
-            ]
-            self.parts[min(ready)[1]] += 1
+        self.parts = divide_by_speed(num_parts(self._config), times, most)
