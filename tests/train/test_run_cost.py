@@ -58,6 +58,19 @@ def test_machine_0_learns_of_the_others_before_it_publishes() -> None:
     assert cost.total() == Cost(10, 8)
 
 
+def test_a_machine_counts_its_own_ranks_and_their_gpus() -> None:
+    class FourRanks(Ranks):
+        def gather_object(self, value: dict[str, Any]) -> list[dict[str, Any]]:
+            other = {"node": 0, "pid": 2**22 + 1, "gpu": "GPU-"}  # its driver tells no UUID
+            return [value, other, other, {"node": 1, "pid": 2**22 + 2, "gpu": "GPU-b"}]
+
+    ranks = FourRanks(RankInfo(world_size=4, num_nodes=2), torch.device("cpu"))
+    cost = RunCost.of_ranks(ranks, Cost()).total()
+    assert cost is not None
+    assert cost.gpu_s == 2 * cost.wall_s
+    assert cost.gpu_joules is None
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "{}", '{"cost": null}', '{"cost": 3}', '{"cost": {"core_s": -1}}']
 )

@@ -34,8 +34,8 @@ class RunCost:
         uuid = gpu_uuid() if ranks.device.type == "cuda" else ""
         facts = {"node": ranks.node, "pid": os.getpid(), "gpu": uuid}
         here = [each for each in ranks.gather_object(facts) if each["node"] == ranks.node]
-        gpus = {each["gpu"] for each in here if each["gpu"]}
-        return cls(CostMeter([each["pid"] for each in here], len(gpus), sorted(gpus)), before)
+        gpus = [each["gpu"] for each in here if each["gpu"]]
+        return cls(CostMeter([each["pid"] for each in here], len(gpus), sorted({*gpus})), before)
 
     def session(self) -> dict[str, Any]:
         """This machine's cost since the start of its processes, as ``add_others`` takes it."""
