@@ -20,7 +20,7 @@ from vecchess.config.bench_settings import TrainingBench
 from vecchess.machine_limits import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.create import sizes_of, twin_sizes
-from vecchess.snn.modules.ghost_norm import GROUP
+from vecchess.snn.modules.fused_layer import GROUP
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import unpack_planes

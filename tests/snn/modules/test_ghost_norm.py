@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from vecchess.snn.modules.ghost_norm import EPSILON, MOMENTUM, GhostNorm
+from vecchess.snn.modules.fused_layer import EPSILON
+from vecchess.snn.modules.ghost_norm import MOMENTUM, GhostNorm
 
 BOTH_WAYS = pytest.mark.parametrize("compiled", [True, False])
 

@@ -17,9 +17,10 @@ from vecchess.snn.initialise import new_network
 from vecchess.snn.kernels import triton_support
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules import neuron_dispatch as firing
+from vecchess.snn.modules.fused_layer import lif_compiled
 from vecchess.snn.modules.lif_triton import lif_triton
 from vecchess.snn.modules.network import NetOutput, SpikingNet
-from vecchess.snn.modules.neuron import LifFunction, LifOutput, lif, lif_compiled
+from vecchess.snn.modules.neuron import LifFunction, LifOutput, lif
 from vecchess.snn.modules.neuron_dispatch import fastest_lif
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers, unpack_planes

@@ -142,19 +142,60 @@ def test_kernels_give_the_bits_of_plain_torch_at_every_number_of_steps(config: N
             assert torch.allclose(torch.stack(found.rates), torch.stack(plain.rates))
 
 
-def test_number_of_threads_changes_nothing() -> None:
+def _head_gradients(
+    module: SpikingNet, planes: torch.Tensor
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """The policy, and gradients of a sum over boards that reads both heads."""
+    module.zero_grad()
+    output = module(planes)
+    (output.policy.square().sum() + output.wdl.square().sum()).backward()
+    found = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+    return output.policy.detach(), found
+
+
+@pytest.mark.parametrize("config", [CONFIG, PLAIN])
+@pytest.mark.parametrize("folded", [True, False])
+def test_number_of_threads_changes_nothing_in_layers(config: NetConfig, folded: bool) -> None:
     before = torch.get_num_threads()
-    torch.manual_seed(2)
-    module = SpikingNet(CONFIG).train()
+    module = _module(config, folded)
     results = []
     try:
         for threads in (1, 3):
             torch.set_num_threads(threads)
-            with torch.no_grad():
-                results.append(module(_planes(CONFIG, 70)).policy)
+            policy, gradients = _head_gradients(module, _planes(config, 70))
+            layers = ("layers.block0_first.weight", "layers.conv1.weight")
+            results.append([policy, *(gradients[name] for name in layers if name in gradients)])
     finally:
         torch.set_num_threads(before)
-    assert torch.equal(*results)
+    assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
+    assert len(results[0]) == 2
+
+
+@pytest.mark.parametrize("folded", [True, False])
+def test_gradients_of_a_batch_are_those_of_its_groups(folded: bool) -> None:
+    module, planes = _module(CONFIG, folded), _planes(CONFIG, 70)
+    policy, whole = _head_gradients(module, planes)
+    parts = [_head_gradients(module, part) for part in planes.split(32)]
+    assert torch.equal(policy, torch.cat([part[0] for part in parts], dim=1))
+    sums = {name: sum(part[1][name] for part in parts) for name in whole}
+    _assert_close(whole, sums)  # type: ignore[arg-type]
+
+
+def test_unfolded_network_in_evaluation_is_that_of_plain_torch() -> None:
+    module = _module(CONFIG, folded=False)
+    module(_planes(CONFIG))
+    module.absorb_statistics(lambda sums: None, momentum=1.0)
+    module.eval()
+    found = _gradients(module, _planes(CONFIG))
+    module.compiled = False
+    _assert_close(found, _gradients(module, _planes(CONFIG)))
+
+
+def test_gradients_are_asked_for_once() -> None:
+    loss = _module(CONFIG, folded=True)(_planes(CONFIG)).policy.sum()
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="computed already"):
+        loss.backward()
 
 
 def test_saturated_and_silent_layers_are_summed_right() -> None:

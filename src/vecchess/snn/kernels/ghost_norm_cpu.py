@@ -1,39 +1,40 @@
-"""Ghost batch norm on the processor: a group of boards at a time, while it is in the cache.
+"""Ghost batch norm on the processor: of a group of boards, while it is in the cache.
 
-A group is some consecutive boards with all their T steps and 64 squares: ``values[:, group]`` of
-float32[T, B, N], N = 64 * C, channels last. Sums are kept for each square and channel in float32
-and added up over squares in float64; so inner loops are N long, and the processor's vectors full.
+A group is some consecutive boards with all their steps and 64 squares: ``values[:, first:last]`` of
+float32[S, B, N], N = 64 * C, channels last. Rows are float32[R]: a stretch of R / C squares, so
+that inner loops are long, the processor's vectors full, and the rows in its first cache. Sums are
+kept for each place of a row in float32, and added up over squares and boards in float64.
 """
 
 from typing import Any
 
 import numpy as np
 
-from vecchess.jit import inline, kernel
+from vecchess.jit import inline
 
 _ZERO = np.float32(0)
 
 
 @inline
-def _fill(row: Any, value: Any) -> None:
+def fill(row: Any, value: Any) -> None:
+    """``value`` in every place of ``row``."""
     for i in range(row.shape[0]):
         row[i] = value
 
 
 @inline
-def _over_squares(row: Any, total: Any) -> None:
-    """``row: float32[64 * C]`` summed over squares into ``total: float64[C]``."""
+def add_over_squares(row: Any, total: Any) -> None:
+    """``row`` summed over squares is added to ``total: float64[C]``, and is 0 then."""
     channels = total.shape[0]
-    for c in range(channels):
-        total[c] = 0.0
     for at in range(0, row.shape[0], channels):
         for c in range(channels):
             total[c] += row[at + c]
+    fill(row, _ZERO)
 
 
 @inline
 def _to_squares(channel: Any, row: Any) -> None:
-    """``channel: float64[C]`` for every square of ``row: float32[64 * C]``."""
+    """``channel: float64[C]`` for every square of ``row``."""
     channels = channel.shape[0]
     for at in range(0, row.shape[0], channels):
         for c in range(channels):
@@ -41,108 +42,115 @@ def _to_squares(channel: Any, row: Any) -> None:
 
 
 @inline
-def _moments(values: Any, first: Any, last: Any, rows: Any, mean: Any, variance: Any) -> None:
-    """Mean and variance of boards first..last of ``values: float32[T, B, N]``, float64[C] each.
+def begin_moments(board: Any, mean: Any, variance: Any, rows: Any) -> None:
+    """Start with the first ``board: float32[N]``: differences from its mean are added up, so that
+    their squares cancel little. rows: float32[3, R], the sums of differences and of their squares,
+    and that mean; mean, variance: float64[C]."""
+    channels = mean.shape[0]
+    mean[:], variance[:] = 0.0, 0.0
+    for at in range(0, board.shape[0], channels):
+        for c in range(channels):
+            mean[c] += board[at + c]
+    for c in range(channels):
+        mean[c] = mean[c] * channels / board.shape[0]
+    _to_squares(mean, rows[2])
+    mean[:] = 0.0
+    fill(rows[0], _ZERO)
+    fill(rows[1], _ZERO)
 
-    In one pass, of differences from the first board's mean, so that their squares cancel little.
-    """
-    size, channels = values.shape[2], mean.shape[0]
-    count = values.shape[0] * (last - first) * (size // channels)
+
+@inline
+def add_moments(board: Any, rows: Any) -> None:
+    """Add ``board: float32[N]``."""
     total, squares, centre = rows[0], rows[1], rows[2]
-    _over_squares(values[0, first], mean)
-    for c in range(channels):
-        mean[c] = mean[c] * channels / size
-    _to_squares(mean, centre)
-    _fill(total, _ZERO)
-    _fill(squares, _ZERO)
-    for t in range(values.shape[0]):
-        for b in range(first, last):
-            for i in range(size):
-                apart = values[t, b, i] - centre[i]
-                total[i] += apart
-                squares[i] += apart * apart
-    _over_squares(squares, variance)
-    _over_squares(total, mean)
-    for c in range(channels):
+    stretch = rows.shape[1]
+    for at in range(0, board.shape[0], stretch):
+        read = board[at : at + stretch]
+        for i in range(stretch):
+            apart = read[i] - centre[i]
+            total[i] += apart
+            squares[i] += apart * apart
+
+
+@inline
+def end_moments(count: Any, rows: Any, mean: Any, variance: Any) -> None:
+    """Mean and variance of ``count`` numbers a channel, from their sums."""
+    for c in range(mean.shape[0]):
         moved = mean[c] / count
-        mean[c] = centre[c] + moved
+        mean[c] = rows[2, c] + moved
         variance[c] = max(variance[c] / count - moved * moved, 0.0)
 
 
-@kernel
-def normalise_groups(  # type: ignore[no-untyped-def]
-    values, shortcut, gain, bias, eps, group, begin, end, rows, mean, variance, out
-):
-    """Groups begin..end of ``group`` boards each (the last may have fewer).
+@inline
+def write_affine(gain: Any, bias: Any, mean: Any, variance: Any, eps: Any, rows: Any) -> None:
+    """``rows: float32[3, R]``, such that (value - rows[0]) * rows[1] + rows[2] is normalised.
 
-    values, out: float32[T, B, N]; shortcut: float32[T, B, N], added to the result, or [1, B, N] for
-    the same at every step, or [0, B, N] for none; gain, bias: float64[C]; rows: float32[groups, 3,
-    N], to work in; mean, variance: float64[groups, C], written.
+    mean, variance, gain, bias: float64[C], or [0] where values stay as they are.
     """
-    num_steps, num_boards, size = values.shape
     channels = gain.shape[0]
-    for g in range(begin, end):
-        first, last = g * group, min((g + 1) * group, num_boards)
-        _moments(values, first, last, rows[g], mean[g], variance[g])
-        start, scale, centre = rows[g, 0], rows[g, 1], rows[g, 2]
-        _to_squares(mean[g], centre)
-        for at in range(0, size, channels):
-            for c in range(channels):
-                start[at + c] = bias[c]
-                scale[at + c] = gain[c] / np.sqrt(variance[g, c] + eps)
-        for t in range(num_steps):
-            s = min(t, shortcut.shape[0] - 1)
-            for b in range(first, last):
-                if s < 0:
-                    for i in range(size):
-                        out[t, b, i] = (values[t, b, i] - centre[i]) * scale[i] + start[i]
-                else:
-                    for i in range(size):
-                        normed = (values[t, b, i] - centre[i]) * scale[i] + start[i]
-                        out[t, b, i] = normed + shortcut[s, b, i]
-
-
-@kernel
-def normalise_groups_backward(  # type: ignore[no-untyped-def]
-    values, upstream, gain, mean, inverse, group, begin, end, rows, of_gain, of_bias, out
-):
-    """Gradients through ``normalise_groups``, its statistics included.
-
-    values, upstream, out: float32[T, B, N]; gain: float64[C]; mean, inverse (1 / spread):
-    float64[groups, C]; rows: float32[groups, 3, N], to work in; of_gain, of_bias:
-    float64[groups, C], written.
-
-        out = gain / spread * (upstream - its mean - normed * mean of (upstream * normed))
-    """
-    num_steps, num_boards, size = values.shape
-    channels = gain.shape[0]
-    for g in range(begin, end):
-        first, last = g * group, min((g + 1) * group, num_boards)
-        count = num_steps * (last - first) * (size // channels)
-        plain, tilted, centre = rows[g, 0], rows[g, 1], rows[g, 2]
-        _fill(plain, _ZERO)
-        _fill(tilted, _ZERO)
-        _to_squares(mean[g], centre)
-        for t in range(num_steps):
-            for b in range(first, last):
-                for i in range(size):
-                    gradient = upstream[t, b, i]
-                    plain[i] += gradient
-                    tilted[i] += gradient * (values[t, b, i] - centre[i])
-        _over_squares(plain, of_bias[g])
-        _over_squares(tilted, of_gain[g])
+    if channels == 0:
+        fill(rows[0], _ZERO)
+        fill(rows[1], np.float32(1))
+        fill(rows[2], _ZERO)
+        return
+    _to_squares(mean, rows[0])
+    _to_squares(bias, rows[2])
+    for at in range(0, rows.shape[1], channels):
         for c in range(channels):
-            of_gain[g, c] *= inverse[g, c]
-        # out = upstream * centre + values * tilted + plain, the factors gathered
-        for at in range(0, size, channels):
-            for c in range(channels):
-                factor = gain[c] * inverse[g, c]
-                slant = -factor * inverse[g, c] * of_gain[g, c] / count
-                centre[at + c] = factor
-                tilted[at + c] = slant
-                plain[at + c] = -factor * of_bias[g, c] / count - slant * mean[g, c]
-        for t in range(num_steps):
-            for b in range(first, last):
-                for i in range(size):
-                    steep = values[t, b, i] * tilted[i] + plain[i]
-                    out[t, b, i] = upstream[t, b, i] * centre[i] + steep
+            rows[1, at + c] = gain[c] / np.sqrt(variance[c] + eps)
+
+
+@inline
+def normalise(values: Any, affine: Any, shortcut: Any, out: Any) -> None:
+    """A row, normalised by ``affine: float32[3, R]``; ``shortcut`` is added, if not empty."""
+    centre, scale, start = affine[0], affine[1], affine[2]
+    if shortcut.shape[0] == 0:
+        for i in range(out.shape[0]):
+            out[i] = (values[i] - centre[i]) * scale[i] + start[i]
+    else:
+        for i in range(out.shape[0]):
+            normed = (values[i] - centre[i]) * scale[i] + start[i]
+            out[i] = normed + shortcut[i]
+
+
+@inline
+def add_tilted(gradient: Any, values: Any, centre: Any, tilted: Any) -> None:
+    """Add a row of gradient * (value - centre)."""
+    for i in range(tilted.shape[0]):
+        tilted[i] += gradient[i] * (values[i] - centre[i])
+
+
+@inline
+def write_slants(
+    gain: Any, mean: Any, variance: Any, eps: Any, of_gain: Any, of_bias: Any, count: Any, rows: Any
+) -> None:
+    """``rows: float32[3, R]``, such that gradient * rows[0] + value * rows[1] + rows[2] is the
+    gradient of a value, its share in the statistics of ``count`` values included:
+
+        gain / spread * (gradient - its mean - normed * mean of (gradient * normed))
+
+    of_gain: float64[C], the sums of gradient * (value - mean), made those of gradient * normed;
+    of_bias: float64[C], the sums of gradients.
+    """
+    channels = gain.shape[0]
+    for c in range(channels):
+        of_gain[c] /= np.sqrt(variance[c] + eps)
+    for at in range(0, rows.shape[1], channels):
+        for c in range(channels):
+            inverse = 1 / np.sqrt(variance[c] + eps)
+            factor = gain[c] * inverse
+            slant = -factor * inverse * of_gain[c] / count
+            rows[0, at + c] = factor
+            rows[1, at + c] = slant
+            rows[2, at + c] = -factor * of_bias[c] / count - slant * mean[c]
+
+
+@inline
+def finish(values: Any, slants: Any, gradient: Any) -> None:
+    """The gradient float32[N] of a board's values in place of that of the normed ones."""
+    factor, slant, start = slants[0], slants[1], slants[2]
+    stretch = slants.shape[1]
+    for at in range(0, values.shape[0], stretch):
+        read, target = values[at : at + stretch], gradient[at : at + stretch]
+        for i in range(stretch):
+            target[i] = target[i] * factor[i] + (read[i] * slant[i] + start[i])

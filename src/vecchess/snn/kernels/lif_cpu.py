@@ -1,8 +1,7 @@
-"""The neuron of ``modules/neuron.py`` over all time steps of a board at once, on the processor.
+"""The neuron of ``modules/neuron.py`` on the processor: rows of neurons, float32[R], in the cache.
 
-A torch operator walks over all neurons of all boards and allocates its result; a step of a leaky
-neuron takes about ten of them, and their gradients again as many. Here the membranes of one board
-stay in the first-level cache for all T steps. Same operations in the same order: the same bits.
+A row is a stretch of a board's squares, short enough that all that a neuron needs stays in the
+first cache for all T steps. Same operations in the same order as in torch: the same bits.
 """
 
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from vecchess.jit import inline, kernel
+from vecchess.chess.bitboards.bits import popcount
+from vecchess.jit import inline
 from vecchess.llvm import F32, I32, call, constant, instruction, load
 from vecchess.snn.kernels.surrogate import write_derivatives
 
@@ -31,72 +31,67 @@ def _mask(builder: Any, values: Any, at: Any) -> Any:
 
 
 @inline
-def _pack(excess: Any, bits: Any, masks: Any) -> None:
-    """Spikes of a board and step, ``excess: float32[64 * C]``, as bitboards and as masks."""
-    channels = bits.shape[0]
-    for c in range(channels):
-        bits[c] = np.uint64(0)
-    for square in range(64):
-        place = np.uint64(square)
-        for c in range(channels):
-            bits[c] |= np.uint64(excess[square * channels + c] > _ZERO) << place
-    for word in range(masks.shape[0]):
-        masks[word] = _mask(excess, word * 32)
+def copy_row(source: Any, target: Any) -> None:
+    """``target[:] = source``."""
+    for i in range(target.shape[0]):
+        target[i] = source[i]
 
 
-@kernel
-def lif_boards(  # type: ignore[no-untyped-def]
-    currents, before, scale, begin, end, excess, after, counts, bits, masks
-):
-    """LIF over T steps of boards begin..end.
+@inline
+def add_row(source: Any, target: Any) -> None:
+    """``target[:] += source``."""
+    for i in range(target.shape[0]):
+        target[i] += source[i]
 
-    currents: float32[T, B, N], or [1, B, N] for the same at every step; before, after:
-    float32[B, N] membranes; scale: float32, 2^(F - 1); excess: float32[T, B, N], the charge above
-    the threshold, a spike where it is above 0; counts: int64[B], spikes of a board; bits, masks:
-    [T * B, ...] the spikes as ``sparse_sums`` reads them, or [0, 0] where they are not needed.
-    """
-    num_steps, num_boards, size = excess.shape
+
+@inline
+def charge(current: Any, scale: Any, membrane: Any, excess: Any) -> None:
+    """A time step; excess: the charge above the threshold, written, a spike where it is above 0."""
     unit = _HALF / scale
-    for b in range(begin, end):
-        count = np.int64(0)
-        for i in range(size):
-            after[b, i] = before[b, i]
-        for t in range(num_steps):
-            s = min(t, currents.shape[0] - 1)
-            for i in range(size):
-                membrane = after[b, i]
-                limit = _TWO if membrane > _ONE else _ONE
-                charged = _floor(membrane * scale) * unit + currents[s, b, i]
-                above = charged - limit
-                excess[t, b, i] = above
-                after[b, i] = charged - (_ONE if above > _ZERO else _ZERO)
-                count += np.int64(above > _ZERO)
-            if bits.shape[0] > 0:
-                _pack(excess[t, b], bits[t * num_boards + b], masks[t * num_boards + b])
-        counts[b] = count
+    for i in range(excess.shape[0]):
+        before = membrane[i]
+        limit = _TWO if before > _ONE else _ONE
+        charged = _floor(before * scale) * unit + current[i]
+        above = charged - limit
+        excess[i] = above
+        membrane[i] = charged - (_ONE if above > _ZERO else _ZERO)
 
 
-@kernel
-def lif_boards_backward(  # type: ignore[no-untyped-def]
-    upstream, share, number, slope, begin, end, row, excess, carried
-):
-    """Gradients of the currents of boards begin..end, back through time; the reset is detached.
+@inline
+def pack(excess: Any, masks: Any) -> Any:
+    """The spikes, a bit each, into ``masks: uint32[R / 32]``; returns their number."""
+    count = np.int64(0)
+    for word in range(masks.shape[0]):
+        mask = _mask(excess, word * 32)
+        masks[word] = mask
+        count += np.int64(popcount(np.uint64(mask)))
+    return count
 
-    upstream: float32[T, B, N]; share: float32, what every spike gets besides ``upstream``; number,
-    slope: the surrogate; row: float32[N], to work in; excess: float32[T, B, N], replaced by the
-    gradients; carried: float32[B, N], in the gradient of the membranes after the last step, out of
-    those before the first, or one row to work in where there is no such gradient.
+
+@inline
+def write_spikes(excess: Any, spikes: Any) -> None:
+    """The spikes as 0 or 1."""
+    for i in range(spikes.shape[0]):
+        spikes[i] = _ONE if excess[i] > _ZERO else _ZERO
+
+
+@inline
+def discharge(
+    excess: Any, upstream: Any, share: Any, surrogate: Any, row: Any, carried: Any
+) -> None:
+    """Back through a time step: the reset is detached.
+
+    excess is replaced by the gradient of the current; upstream: of the spikes, may be empty, and
+    share: what each of them gets besides; surrogate: its number and slope; carried: the gradient of
+    the membrane after the step, replaced by that of the one before it; row: to work in.
     """
-    num_steps, num_boards, size = excess.shape
-    for b in range(begin, end):
-        board = b
-        if carried.shape[0] < num_boards:
-            board = 0
-            carried[0, :] = _ZERO
-        for step in range(num_steps):
-            t = num_steps - 1 - step
-            write_derivatives(number, slope, excess[t, b], row)
-            for i in range(size):
-                gradient = (upstream[t, b, i] + share) * row[i] + carried[board, i]
-                excess[t, b, i] = gradient
-                carried[board, i] = gradient * _HALF
+    number, slope = surrogate
+    write_derivatives(number, slope, excess, row)
+    if upstream.shape[0] > 0:
+        for i in range(row.shape[0]):
+            excess[i] = (upstream[i] + share) * row[i] + carried[i]
+    else:
+        for i in range(row.shape[0]):
+            excess[i] = share * row[i] + carried[i]
+    for i in range(row.shape[0]):
+        carried[i] = excess[i] * _HALF

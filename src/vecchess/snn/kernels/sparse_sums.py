@@ -25,7 +25,7 @@ from numba import types
 
 from vecchess.chess.bitboards.bits import tz
 from vecchess.jit import cpu_has, inline, kernel
-from vecchess.llvm import I1, I64, LANES, Loop, instruction, load, store
+from vecchess.llvm import I1, I64, LANES, Loop, constant, instruction, load, splat, store, vector
 
 TILE = 32
 """The fewest outputs that are summed at a time; O is a multiple of it."""
@@ -176,6 +176,29 @@ def sum_boards(  # type: ignore[no-untyped-def]
             else:
                 for o in range(0, outputs, 32):
                     _sum_32(sums[n], at + o, bias, o, weight, bases, rows, ends)
+
+
+@instruction(types.void, None, types.int64, types.int64, None, types.int64)
+def _turn(builder, masks, at, stride, bits, place) -> None:  # type: ignore[no-untyped-def]
+    """``masks[at + square * stride]``, 32 channels each -> ``bits[place : place + 32]``."""
+    loop = Loop(
+        builder, I64(0), lambda i: builder.icmp_signed("<", i, I64(64)), [constant(I64, 0, 32)]
+    )
+    index = builder.add(at, builder.mul(loop.index, stride))
+    lanes = builder.bitcast(builder.load(builder.gep(masks, [index])), vector(I1, 32))
+    (before,) = loop.carried
+    added = builder.or_(before, splat(builder, builder.shl(I64(1), loop.index), 32))
+    turned = loop.close(builder.add(loop.index, I64(1)), [builder.select(lanes, added, before)])
+    store(builder, turned[0], bits, place)
+
+
+@kernel
+def turn_masks(masks, begin, end, bits):  # type: ignore[no-untyped-def]
+    """``masks: uint32[n, 64 * I / 32]`` -> ``bits: uint64[n, I]``, of begin..end."""
+    words = bits.shape[1] // 32
+    for n in range(begin, end):
+        for word in range(words):
+            _turn(masks[n], word, words, bits[n], word * 32)
 
 
 @kernel

@@ -2,11 +2,12 @@
 
 network             the module: planes to policy and win/draw/loss
 layers              weights of a layer: float with ghost norm, or folded and quantised
-neuron              LIF neurons and quantisation, in torch and compiled
+neuron              LIF neurons and quantisation, in torch
+fused_layer         sums, norm, shortcut and neurons in one pass on the processor
 neuron_dispatch     the fastest neurons for a device
 lif_triton          LIF neurons in Triton
 convolution         3x3 convolutions
-sparse_convolution  layers with packed spikes as inputs
+sparse_convolution  the heads, with packed spikes as inputs
 ghost_norm          ghost batch norm
 exact_sums          sums whose bits do not depend on their order
 rate_coding         seeded rate coding of input planes

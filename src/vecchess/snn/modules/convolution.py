@@ -77,22 +77,43 @@ class _ConvolvePlanes(Function):
 def convolve_back(upstream: Tensor, weight: Tensor) -> Tensor:
     """The gradient [..., 8, 8, I] of the inputs of ``convolve``, given that of its sums: float32 on
     the processor, contiguous; O is a multiple of 32."""
-    num_inputs = weight.shape[1] // NUM_TAPS
-    boards = upstream.detach().view(-1, 64 * len(weight))
-    by_tap = weight.detach().unflatten(1, (NUM_TAPS, -1)).transpose(0, 1)
-    by_tap = functional.pad(by_tap, (0, -num_inputs % LANES))
-    transformed = torch.from_numpy(KERNEL[:, ::-1].astype("f4")) @ by_tap.flatten(1)
-    turned = transformed.view(PLACES, *by_tap.shape[1:])
-    gradient = torch.empty(*upstream.shape[:-1], turned.shape[2])
-    read, out = (boards.numpy(), turned.numpy()), gradient.view(len(boards), -1).numpy()
+    boards, kernel = upstream.detach().view(-1, 64 * len(weight)), transformed(weight)
+    gradient = torch.empty(*upstream.shape[:-1], kernel.shape[2])
+    read, out = (boards.numpy(), kernel), gradient.view(len(boards), -1).numpy()
 
     def work(begin: int, end: int) -> None:
-        sizes = (TILES * channels + GAP for channels in turned.shape[1:])
-        blocks = (np.zeros((PLACES, size), np.float32) for size in sizes)
-        convolve_boards(*read, begin, end, *blocks, out)
+        convolve_boards(*read, begin, end, *winograd_blocks(kernel), out)
 
     parallel_for(work, len(boards))
-    return gradient[..., :num_inputs]
+    return gradient[..., : weight.shape[1] // NUM_TAPS]
+
+
+def transformed(weight: Tensor) -> Any:
+    """float32[36, O, I] of ``weight: [O, 9 * I]``, as ``convolve_boards`` reads it for the gradient
+    of the inputs; I filled up to a multiple of 32."""
+    taps = weight.detach().unflatten(1, (NUM_TAPS, -1)).transpose(0, 1)
+    taps = functional.pad(taps, (0, -taps.shape[2] % LANES))
+    kernel = torch.from_numpy(KERNEL[:, ::-1].astype("f4")) @ taps.flatten(1)
+    return kernel.view(PLACES, *taps.shape[1:]).numpy()
+
+
+def winograd_blocks(kernel: Any) -> list[Any]:
+    """Two arrays for ``convolve_boards`` to work in."""
+    return [np.zeros((PLACES, TILES * size + GAP), np.float32) for size in kernel.shape[1:]]
+
+
+def by_tap(weight: Tensor, bias: Tensor | None, taps: int) -> tuple[Any, Any]:
+    """float32[taps * I * O] in the order tap, input, output of ``weight: [O, taps * I]``, and
+    float32[O], as ``sum_boards`` reads them."""
+    ordered = weight.detach().unflatten(1, (taps, -1)).permute(1, 2, 0).contiguous()
+    start = torch.zeros(len(weight)) if bias is None else bias.detach().contiguous()
+    return ordered.view(-1).numpy(), start.numpy()
+
+
+def by_input(sums: Tensor) -> Tensor:
+    """[O, taps * I] of sums of ``add_weight_gradients``, [O / GRADIENT_WIDTH, I, taps,
+    GRADIENT_WIDTH], taps from the last to the first."""
+    return sums.flip(2).permute(0, 3, 2, 1).reshape(sums.shape[0] * sums.shape[3], -1)
 
 
 def _convolve(boards: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
@@ -127,4 +148,4 @@ def weight_gradient(bits: Tensor, upstream: Tensor, reach: int) -> Tensor:
     read = bits.numpy().view("u8"), upstream.view(len(bits), -1).numpy(), reach, PART
     written = padded.numpy(), words, sums.numpy()
     parallel_for(lambda begin, end: add_weight_gradients(*read, begin, end, *written), num_parts)
-    return sums.sum(0).flip(2).permute(0, 3, 2, 1).reshape(num_outputs, -1)
+    return by_input(sums.sum(0))

@@ -9,23 +9,14 @@ group adds is rounded to a grid, so that the sums have the same bits in any orde
 Decisions 78 and 96.
 """
 
-from typing import Any, cast
-
-import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 
-from vecchess.snn.kernels.ghost_norm_cpu import normalise_groups, normalise_groups_backward
-from vecchess.snn.kernels.parallel_for import by_board, distinct_steps, parallel_for
 from vecchess.snn.modules.exact_sums import on_grid
+from vecchess.snn.modules.fused_layer import EPSILON, GROUP, normalise
 
-GROUP = 32
-"""Boards whose statistics normalise each other."""
 MOMENTUM = 0.1
 """Weight of the newest statistics."""
-EPSILON = 1e-5
-"""Added to the variance."""
 
 
 class GhostNorm(nn.Module):
@@ -54,11 +45,9 @@ class GhostNorm(nn.Module):
         ``shortcut``: shaped as ``currents``, added to the result.
         """
         if self.training and compiled and currents.device.type == "cpu":
-            normed, mean, variance = _Normalise.apply(  # type: ignore[no-untyped-call]
-                currents.float(), shortcut, self.weight, self.bias, self.group
-            )
-            self._note(mean, variance, currents.shape[1])
-            return cast(Tensor, normed)
+            fused = normalise(currents, shortcut, self.weight, self.bias, self.group)
+            self.note(fused.mean, fused.variance, currents.shape[1])
+            return fused.currents
         normed = self._normalise(currents)
         return normed if shortcut is None else shortcut + normed
 
@@ -78,7 +67,7 @@ class GhostNorm(nn.Module):
         size = min(self.group, currents.shape[1])
         grouped = currents.unflatten(1, (-1, size)).flatten(2, -2)
         variance, mean = torch.var_mean(grouped, dim=(0, 2), correction=0)
-        self._note(mean, variance, currents.shape[1])
+        self.note(mean, variance, currents.shape[1])
         apart = (grouped - mean[:, None]) * self._inverse(variance)[:, None]
         normed: Tensor = apart * self.weight + self.bias
         return normed.view(currents.shape)
@@ -86,7 +75,7 @@ class GhostNorm(nn.Module):
     def _inverse(self, variance: Tensor) -> Tensor:
         return torch.rsqrt(variance + EPSILON)
 
-    def _note(self, mean: Tensor, variance: Tensor, num_boards: int) -> None:
+    def note(self, mean: Tensor, variance: Tensor, num_boards: int) -> None:
         """Keep statistics [groups, C] of ``num_boards`` boards for the sums."""
         self._noted.append((mean.detach(), variance.detach(), num_boards))
 
@@ -128,58 +117,6 @@ class GhostNorm(nn.Module):
             self._seen += on_grid(sizes[:, None] * terms).sum(0)
             self._noted.clear()
         return self._seen
-
-
-class _Normalise(Function):
-    """Currents [T, B, ..., C], shortcut, weight and bias [C] -> normed and added; mean and variance
-    [groups, C]."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        currents: Tensor,
-        shortcut: Tensor | None,
-        weight: Tensor,
-        bias: Tensor,
-        group: int,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        currents = currents.contiguous()
-        normed = torch.empty_like(currents)
-        num_groups, channels = -(-currents.shape[1] // group), len(weight)
-        mean, variance = np.empty((2, num_groups, channels))
-        values, out = by_board(currents), by_board(normed)
-        rows = np.empty((num_groups, 3, values.shape[2]), np.float32)
-        added = values[:0] if shortcut is None else by_board(distinct_steps(shortcut.float()))
-        affine = weight.detach().double().numpy(), bias.detach().double().numpy()
-        read = values, added, *affine
-        shape, written = (EPSILON, group), (rows, mean, variance, out)
-        parallel_for(
-            lambda begin, end: normalise_groups(*read, *shape, begin, end, *written), num_groups
-        )
-        statistics = torch.from_numpy(mean), torch.from_numpy(variance)
-        ctx.save_for_backward(currents, weight, *statistics)
-        ctx.group = group
-        ctx.mark_non_differentiable(*statistics)
-        return normed, *statistics
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        currents, weight, mean, variance = ctx.saved_tensors
-        upstream = gradients[0].contiguous()
-        out = torch.empty_like(currents)
-        of_gain, of_bias = np.empty((2, *mean.shape))
-        values = by_board(currents)
-        rows = np.empty((len(mean), 3, values.shape[2]), np.float32)
-        statistics = mean.numpy(), torch.rsqrt(variance + EPSILON).numpy()
-        read = values, by_board(upstream), weight.detach().double().numpy(), *statistics
-        written = rows, of_gain, of_bias, by_board(out)
-        parallel_for(
-            lambda begin, end: normalise_groups_backward(*read, ctx.group, begin, end, *written),
-            len(mean),
-        )
-        gain, bias = (torch.from_numpy(part.sum(0)).float() for part in (of_gain, of_bias))
-        of_shortcut = upstream if ctx.needs_input_grad[1] else None
-        return out, of_shortcut, gain, bias, None
 
 
 def _group_sizes(num_boards: int, group: int, like: Tensor) -> Tensor:

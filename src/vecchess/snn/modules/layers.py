@@ -8,9 +8,10 @@ from torch.nn import functional
 
 from vecchess.snn.integer.bounds import INT16_LIMIT
 from vecchess.snn.modules.convolution import convolve, convolve_planes, gathered
+from vecchess.snn.modules.fused_layer import FusedJob, fuse
 from vecchess.snn.modules.ghost_norm import GhostNorm
-from vecchess.snn.modules.neuron import Spikes, floor_on_grid, quantise
-from vecchess.snn.modules.sparse_convolution import convolve_spikes, linear_spikes
+from vecchess.snn.modules.neuron import LifOutput, Spikes, floor_on_grid, quantise
+from vecchess.snn.modules.sparse_convolution import linear_spikes
 from vecchess.snn.presets import WEIGHT_LIMIT
 
 BIAS_LIMIT = 2.0**24
@@ -74,10 +75,24 @@ class SynapseLayer(nn.Module):
         sums = self._sums(inputs, *self.current_weights(), compiled)
         return self.normalise(sums, compiled, shortcut)
 
-    def forward_packed(self, spikes: Spikes, shortcut: Tensor | None) -> Tensor:
-        """``forward`` for packed spikes."""
-        sums = linear_spikes if self.spec.taps == 1 else convolve_spikes
-        return self.normalise(sums(spikes, *self.current_weights()), True, shortcut)
+    def forward_packed(self, spikes: Spikes) -> Tensor:
+        """``forward`` for packed spikes, of a linear map."""
+        return self.normalise(linear_spikes(spikes, *self.current_weights()), True, None)
+
+    def fire(
+        self, spikes: Spikes, shortcut: Tensor | None, before: Tensor, job: FusedJob
+    ) -> tuple[Tensor, LifOutput]:
+        """``forward`` of a 3x3 convolution for packed spikes, on the processor, and what neurons
+        with membranes ``before`` make of its currents; those are kept where there is a shortcut."""
+        weights, norm = self.current_weights(), self.norm
+        job = job._replace(keeps_currents=shortcut is not None)
+        if norm is None:
+            fused = fuse(spikes, weights, shortcut, None, before, job)
+        else:
+            job = job._replace(group=norm.group)
+            fused = fuse(spikes, weights, shortcut, (norm.weight, norm.bias), before, job)
+            norm.note(fused.mean, fused.variance, before.shape[0])
+        return fused.currents, fused.fired
 
     def current_weights(self) -> tuple[Tensor, Tensor | None]:
         """Weight [O, K] and bias [O] to compute with; no bias where a norm follows."""

@@ -144,7 +144,8 @@ class SpikingNet(nn.Module):
         """``num_steps`` (T by default) steps from rest; ``legal`` as for ``advance``."""
         steps = self.config.time_steps if num_steps is None else num_steps
         current = self.input_current(planes)
-        return self.advance(current, self.resting_membranes(current.shape[-4]), steps, legal)
+        resting = [one.expand(current.shape[-4], -1, -1, -1) for one in self.resting_membranes(1)]
+        return self.advance(current, resting, steps, legal)
 
     def input_current(self, planes: Tensor) -> Tensor:
         """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
@@ -175,53 +176,51 @@ class SpikingNet(nn.Module):
         legal: int64[B, L], actions whose policy is wanted; all of them where it is None.
         """
         lif_function = self.lif or (fastest_lif(input_current.device) if self.compiled else lif)
-        neurons = NeuronLayers(self.config, membranes, self.surrogate, lif_function)
-        if self.config.is_rate_coded:
-            per_step = input_current[:num_steps]
-        else:
-            per_step = input_current.expand(num_steps, *input_current.shape)
-        buffers = [per_step, per_step]
-        for index, layer in enumerate(self._hidden):
-            source, target = index % 2, 1 - index % 2
-            spikes = neurons.forward(buffers[source], packed=True)
-            shortcut = buffers[target] if layer.adds else None
-            buffers[target] = self._layer_current(layer.name, spikes, shortcut)
-        last = buffers[len(self._hidden) % 2]
-        heads = self._pooled_heads if self.config.kind == "plain" else self._heads
-        policy, wdl = heads(last, neurons, legal)
+        fuses = self.folded or self.training
+        neurons = NeuronLayers(self.config, membranes, self.surrogate, lif_function, fuses)
+        stream = input_current[:num_steps] if self.config.is_rate_coded else input_current[None]
+        spikes = neurons.fire(stream, num_steps)
+        is_plain = self.config.kind == "plain"
+        for layer in self._hidden:
+            packed = not (is_plain and layer == self._hidden[-1])
+            shortcut = stream if layer.adds else None
+            given = self.layer(layer.name), spikes, shortcut
+            current, spikes = neurons.fire_behind(*given, self.compiled, packed)
+            stream = current if layer.adds else stream
+        heads = self._pooled_heads if is_plain else self._heads
+        policy, wdl = heads(spikes, neurons, legal)
         return NetOutput(policy, wdl.cumsum(0), neurons.after, neurons.rates)
 
     def _pooled_heads(
-        self, current: Tensor, neurons: NeuronLayers, legal: Tensor | None
+        self, spikes: Spikes, neurons: NeuronLayers, legal: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """As ``_heads``, of the mean over the board."""
-        pooled = neurons.forward(current, packed=False).values.mean((2, 3))
+        pooled = spikes.values.mean((2, 3))
         policy = _select(self._currents("policy", pooled), legal)
         return policy.cumsum(0), self._currents("value.outcome", pooled)
 
     def _heads(
-        self, current: Tensor, neurons: NeuronLayers, legal: Tensor | None
+        self, spikes: Spikes, neurons: NeuronLayers, legal: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Policy [T, B, 4672 or L] added up, and currents of win/draw/loss [T, B, 3] at each step.
 
         On the processor the sums of moves that are not legal are never made.
         """
-        spikes = neurons.forward(current, packed=True)
-        if spikes.bits is not None and legal is not None:
+        if spikes.masks is not None and legal is not None:
             weight, bias = self.layer("policy").current_weights()
             assert bias is not None
-            policy = read_moves(spikes, weight, bias, legal)
+            policy, spikes = read_moves(spikes, weight, bias, legal)
         else:
             policy = self._layer_current("policy", spikes)
             policy = _select(policy.permute(0, 1, 4, 2, 3).flatten(2), legal).cumsum(0)
         squeezed = self._layer_current("value.squeeze", spikes)
-        fired = neurons.forward(squeezed, packed=False).values
+        fired = neurons.fire(squeezed, len(squeezed), packed=False).values
         return policy, self._currents("value.outcome", fired.flatten(2))
 
-    def _layer_current(self, name: str, spikes: Spikes, shortcut: Tensor | None = None) -> Tensor:
-        if spikes.bits is None:
-            return self._currents(name, spikes.values, shortcut)
-        return self.layer(name).forward_packed(spikes, shortcut)
+    def _layer_current(self, name: str, spikes: Spikes) -> Tensor:
+        if spikes.masks is None:
+            return self._currents(name, spikes.values)
+        return self.layer(name).forward_packed(spikes)
 
 
 def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
-from vecchess.snn.modules.neuron import LifFunction, Spikes, clipped_relu, lif, lif_compiled
+from vecchess.snn.modules.fused_layer import GROUP, FusedJob, fire, lif_compiled
+from vecchess.snn.modules.layers import SynapseLayer
+from vecchess.snn.modules.neuron import LifFunction, LifOutput, Spikes, clipped_relu, lif
 from vecchess.snn.presets import NetConfig
 
 
@@ -45,25 +47,61 @@ class NeuronLayers:
         membranes: list[Tensor],
         surrogate: Surrogate,
         lif_function: LifFunction,
+        fuses: bool,
     ) -> None:
+        """``fuses``: on the processor, with the layer before them, and packed spikes."""
         self._config = config
         self._before = membranes
         self._surrogate = surrogate
         self._lif = lif_function
+        self._fuses = fuses and lif_function is lif_compiled and config.neuron == "lif"
         self.after: list[Tensor] = []
         self.rates: list[Tensor] = []
 
-    def forward(self, current: Tensor, packed: bool) -> Spikes:
-        """Spikes (or the twin's activations) of the next layer, shaped as ``current``.
+    def fire(self, current: Tensor, num_steps: int, packed: bool = True) -> Spikes:
+        """Spikes (or the twin's activations) [T, B, ...] of the next layer.
 
-        packed: in the form that the processor's kernels read, where those are used.
+        current: [T, B, ...], or [1, B, ...], the same at every step; packed: in the form that the
+        processor's kernels read, where those are used.
         """
+        if self._fuses:
+            return self._noted(fire(current, self._next, self._job(num_steps, packed)))
+        current = current.expand(num_steps, *current.shape[1:])
         if self._config.neuron == "relu":
             activations = clipped_relu(current)
             self.rates.append((activations > 0).float().mean())
             return Spikes(activations)
-        before = self._before[len(self.after)]
-        fired = self._lif(current, before, self._config.grid_bits, self._surrogate, packed)
+        given = self._config.grid_bits, self._surrogate, False
+        return self._noted(self._lif(current, self._next, *given))
+
+    def fire_behind(
+        self,
+        layer: SynapseLayer,
+        spikes: Spikes,
+        shortcut: Tensor | None,
+        compiled: bool,
+        packed: bool = True,
+    ) -> tuple[Tensor, Spikes]:
+        """Currents of ``layer``, with ``shortcut`` if there is one, and spikes of the neurons that
+        get them. Currents may be empty where there is no shortcut; compiled: see ``layer``."""
+        num_steps = len(spikes.values)
+        if spikes.masks is None:
+            current = layer(spikes.values, compiled, shortcut)
+            return current, self.fire(current, num_steps, packed)
+        job = self._job(num_steps, packed)
+        current, fired = layer.fire(spikes, shortcut, self._next, job)
+        return current, self._noted(fired)
+
+    def _job(self, num_steps: int, packed: bool) -> FusedJob:
+        neuron = self._config.grid_bits, self._surrogate
+        return FusedJob(num_steps, GROUP, *neuron, packed)
+
+    @property
+    def _next(self) -> Tensor:
+        """The membranes of the next layer."""
+        return self._before[len(self.after)]
+
+    def _noted(self, fired: LifOutput) -> Spikes:
         self.after.append(fired.membrane)
         self.rates.append(fired.rate)
         return fired.spikes

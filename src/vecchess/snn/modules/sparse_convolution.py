@@ -14,94 +14,94 @@ from torch.nn import functional
 
 from vecchess.snn.kernels.move_sums import sum_moves, sum_moves_backward
 from vecchess.snn.kernels.parallel_for import parallel_for
-from vecchess.snn.kernels.sparse_sums import TILE, sum_boards
-from vecchess.snn.modules.convolution import convolve_back, weight_gradient
+from vecchess.snn.kernels.sparse_sums import TILE, sum_boards, turn_masks
+from vecchess.snn.modules.convolution import by_tap, weight_gradient
 from vecchess.snn.modules.neuron import Spikes
 
 PART = 32
 """Boards whose gradients of the policy head are summed first, whatever the number of threads."""
 
 
-def convolve_spikes(spikes: Spikes, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Packed [T, B, 8, 8, I], weight [O, 9 * I], bias [O] -> [T, B, 8, 8, O]."""
-    return _Layer.apply(*spikes, weight, bias, 1)  # type: ignore[no-untyped-call, no-any-return]
-
-
 def linear_spikes(spikes: Spikes, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Packed [T, B, 8, 8, I], weight [O, I], bias [O] -> [T, B, 8, 8, O]; any O."""
-    outputs, missing = len(weight), -len(weight) % TILE
-    weight = functional.pad(weight, (0, 0, 0, missing))
-    bias = None if bias is None else functional.pad(bias, (0, missing))
-    sums = _Layer.apply(*spikes, weight, bias, 0)  # type: ignore[no-untyped-call]
-    return sums[..., :outputs]  # type: ignore[no-any-return]
+    return _Linear.apply(*spikes, weight, bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def read_moves(spikes: Spikes, weight: Tensor, bias: Tensor, legal: Tensor) -> Tensor:
+def read_moves(
+    spikes: Spikes, weight: Tensor, bias: Tensor, legal: Tensor
+) -> tuple[Tensor, Spikes]:
     """Packed [T, B, 8, 8, I], weight [moves, I], bias [moves], legal: int64[B, L] ->
 
-    policy [T, B, L] of the actions in ``legal``, added up over time.
+    policy [T, B, L] of the actions in ``legal``, added up over time; and the spikes, for who else
+    reads them: gradients of the policy are added to theirs.
     """
-    return _ReadMoves.apply(*spikes, weight, bias, legal)  # type: ignore[no-untyped-call, no-any-return]
+    policy, values = _ReadMoves.apply(*spikes, weight, bias, legal)  # type: ignore[no-untyped-call]
+    return policy, Spikes(values, spikes.masks)
 
 
-class _Layer(Function):
-    """3x3 (reach 1) or 1x1 (reach 0), spikes in, currents out."""
+class _Linear(Function):
+    """Spikes of a square in, currents of this square out."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        values: Tensor,
-        bits: Tensor,
-        masks: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        reach: int,
+        ctx: Any, values: Tensor, masks: Tensor, weight: Tensor, bias: Tensor | None
     ) -> Tensor:
-        ctx.save_for_backward(bits, weight)
-        ctx.reach = reach
-        return _sums(masks, weight, bias, reach).view(*values.shape[:-1], len(weight))
+        ctx.save_for_backward(masks, weight)
+        missing = -len(weight) % TILE
+        padded = functional.pad(weight, (0, 0, 0, missing))
+        padded_bias = None if bias is None else functional.pad(bias, (0, missing))
+        sums = torch.empty(*values.shape[:-1], len(padded))
+        out, channels = sums.view(-1, 64 * len(padded)).numpy(), weight.shape[1]
+        read = _words(masks), *by_tap(padded, padded_bias, 1), channels, 0
+
+        def work(begin: int, end: int) -> None:
+            rows, starts = np.empty(64 * channels, np.int32), np.empty(74, np.int64)
+            sum_boards(*read, begin, end, rows, starts, out)
+
+        parallel_for(work, len(out))
+        return sums[..., : len(weight)]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        bits, weight = ctx.saved_tensors
-        upstream = gradients[0].contiguous()
-        of_bias = upstream.flatten(0, -2).sum(0) if ctx.needs_input_grad[4] else None
-        of_weight = weight_gradient(bits, upstream, ctx.reach)
-        of_values = convolve_back(upstream, weight) if ctx.reach else upstream @ weight
-        return of_values, None, None, of_weight, of_bias, None
+        masks, weight = ctx.saved_tensors
+        upstream, outputs = gradients[0], len(weight)
+        of_bias = upstream.flatten(0, -2).sum(0) if ctx.needs_input_grad[3] else None
+        bits = torch.empty(len(upstream) * upstream.shape[1], weight.shape[1], dtype=torch.int64)
+        turn_masks(_words(masks), 0, len(bits), bits.numpy().view("u8"))
+        padded = functional.pad(upstream, (0, -outputs % TILE))
+        of_weight = weight_gradient(bits, padded, 0)[:outputs]
+        return upstream @ weight, None, of_weight, of_bias
 
 
 class _ReadMoves(Function):
-    """Spikes in, accumulators of the legal moves out."""
+    """Spikes in, accumulators of the legal moves out, and the spikes."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        values: Tensor,
-        bits: Tensor,
-        masks: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        legal: Tensor,
-    ) -> Tensor:
+        ctx: Any, values: Tensor, masks: Tensor, weight: Tensor, bias: Tensor, legal: Tensor
+    ) -> tuple[Tensor, Tensor]:
         policy = torch.empty(len(values), *legal.shape)
         head = weight.detach().contiguous().numpy(), bias.detach().numpy()
-        read = masks.numpy().view("u4"), *head, legal.contiguous().numpy()
+        read = _words(masks), *head, legal.contiguous().numpy()
         parallel_for(lambda begin, end: sum_moves(*read, begin, end, policy.numpy()), len(legal))
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(masks, weight, legal)
-        return policy
+        return policy, values.view_as(values)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         masks, weight, legal = ctx.saved_tensors
-        upstream = gradients[0].contiguous()
+        upstream, of_values = gradients
+        if upstream is None:
+            return of_values, None, None, None, None
         num_parts, num_moves = -(-len(legal) // PART), len(weight)
         of_weight = torch.zeros(num_parts, *weight.shape)
         of_bias = torch.zeros(num_parts, num_moves)
-        of_values = torch.zeros(*upstream.shape[:2], 8, 8, weight.shape[1])
-        boards = of_values.view(len(masks), 64, -1)
-        head = masks.numpy().view("u4"), weight.detach().contiguous().numpy()
-        read = *head, legal.contiguous().numpy(), upstream.numpy(), PART
+        if of_values is None:
+            of_values = torch.zeros(*upstream.shape[:2], 8, 8, weight.shape[1])
+        boards = of_values.view(-1, 64, weight.shape[1])
+        head = _words(masks), weight.detach().contiguous().numpy()
+        read = *head, legal.contiguous().numpy(), upstream.contiguous().numpy(), PART
         written = of_weight.numpy(), of_bias.numpy(), boards.numpy()
 
         def work(begin: int, end: int) -> None:
@@ -109,21 +109,9 @@ class _ReadMoves(Function):
             sum_moves_backward(*read, begin, end, row, *written)
 
         parallel_for(work, num_parts)
-        return of_values, None, None, of_weight.sum(0), of_bias.sum(0), None
+        return of_values, None, of_weight.sum(0), of_bias.sum(0), None
 
 
-def _sums(masks: Tensor, weight: Tensor, bias: Tensor | None, reach: int) -> Tensor:
-    """float32[n, 64 * O] of ``masks: int32[n, 64 * I / 32]``."""
-    num_outputs, taps = len(weight), (2 * reach + 1) ** 2
-    channels = weight.shape[1] // taps
-    by_tap = weight.detach().unflatten(1, (taps, -1)).permute(1, 2, 0).contiguous()
-    start = torch.zeros(num_outputs) if bias is None else bias.detach()
-    sums = torch.empty(len(masks), 64 * num_outputs)
-    read = masks.numpy().view("u4"), by_tap.view(-1).numpy(), start.numpy(), channels, reach
-
-    def work(begin: int, end: int) -> None:
-        rows, starts = np.empty(64 * channels, np.int32), np.empty(74, np.int64)
-        sum_boards(*read, begin, end, rows, starts, sums.numpy())
-
-    parallel_for(work, len(masks))
-    return sums
+def _words(masks: Tensor) -> Any:
+    """uint32[n, 64 * I / 32] of ``masks: int32[T, B, 64 * I / 32]``."""
+    return masks.flatten(0, 1).numpy().view("u4")
