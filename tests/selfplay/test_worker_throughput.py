@@ -47,3 +47,15 @@ def test_the_recent_load_is_that_of_the_last_seconds() -> None:
     assert meter.games_per_s == meter.recent().games_per_s == 10.0
     assert meter.overall().games_per_s == pytest.approx(90 / 19)
     assert WINDOW_S < 9
+
+
+def test_the_speed_is_that_of_the_time_with_moves() -> None:
+    """Not of the time before the first ones, nor of that after the last."""
+    meter = ThroughputMeter()
+    for time_s, plies in [(0, 0), (10, 0), (20, 5), (21, 5), (30, 25), (90, 25)]:
+        meter.read(stats(float(time_s), 0) | {"plies": plies})
+    assert meter.seconds_a_ply == (30 - 20) / (25 - 5)
+    meter.begin_generation()
+    assert meter.seconds_a_ply == 0.0
+    meter.read(stats(100.0, 0) | {"plies": 30})
+    assert meter.seconds_a_ply == 0.0, "moves were made until then, it is not known since when"

@@ -131,8 +131,8 @@ class TrainConfig(PlayConfig):
     batch_size: Annotated[int, Field(ge=1, le=1 << 20)] = 256
     """Samples of an update, on all ranks together."""
     micro_batch: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """Samples computed at a time on one rank; 0: 256. Gradients are added up; halved where memory
-    is short."""
+    """Samples computed at a time; 0: an eighth of a batch, from 128 to 256, or a quarter of a small
+    one. Ranks share a batch in parts of so many, by their speed. Halved where memory is short."""
     samples_per_position: Annotated[float, Field(gt=0, le=1000)] = 1.5
     """Samples used for each new position. Below 1, PPO and REINFORCE leave some out: the same
     number of samples from more games, which differ more."""

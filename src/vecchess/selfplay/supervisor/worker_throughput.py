@@ -121,7 +121,8 @@ class ThroughputMeter:
         self._first: tuple[float, Message] | None = None
         self._games_before = self._plies_before = 0
         self._recent: Throughput | None = None
-        self._worked_until = 0.0
+        self._worked: list[tuple[float, int]] = []
+        """Time and plies of the first and the newest reading with new plies."""
 
     def begin_generation(self) -> None:
         """Count from now on: what was done before belongs to an earlier generation."""
@@ -129,6 +130,7 @@ class ThroughputMeter:
             self._first = (monotonic(), self.last)
             self._readings = deque([self._first])
             self._recent = None
+            self._worked = []
             self._games_before = int(self.last["games"])
             self._plies_before = int(self.last["plies"])
 
@@ -144,16 +146,18 @@ class ThroughputMeter:
 
     @property
     def seconds_a_ply(self) -> float:
-        """Time a move from the beginning to the last one; 0 where none was made."""
-        plies = int(self.last["plies"] - self._first[1]["plies"]) if self._first else 0
-        return (self._worked_until - self._first[0]) / plies if self._first and plies else 0.0
+        """Time a move between the first and the last ones; 0 where that is not known."""
+        if len(self._worked) < 2:
+            return 0.0
+        (since, before), (until, plies) = self._worked
+        return (until - since) / (plies - before)
 
     def read(self, message: Message) -> None:
         """Note a ``stats`` message. Its own time counts: several may be read at once."""
         reading = (float(message["time_s"]), message)
         self._first = self._first or reading
         if message["plies"] > self.last.get("plies", 0):
-            self._worked_until = reading[0]
+            self._worked = [*self._worked[:1], (reading[0], int(message["plies"]))]
         self._readings.append(reading)
         self._recent = None
         while len(self._readings) > 2 and reading[0] - self._readings[1][0] >= WINDOW_S:
