@@ -24,6 +24,8 @@ from typing import IO, Any
 HERE = Path(__file__).resolve()
 WARM_UP = 3
 """Steps before the timing, which compile kernels and allocate memory."""
+NUM_PLANES = 36
+"""Input planes, the same in every tree."""
 MEAN_MOVES, SPREAD = 30, 10
 """Legal moves of the positions: evenly between the mean less and plus the spread."""
 
@@ -137,12 +139,12 @@ def _make_step(net: str, batch: int, folded: bool) -> Any:
 
     from vecchess.bench.training import settled
     from vecchess.config import TrainConfig, build
-    from vecchess.snn.create import sizes_of
     from vecchess.snn.modules.network import SpikingNet
+    from vecchess.snn.presets import preset
     from vecchess.snn.torch_integer import unpack_planes
     from vecchess.train.step.learner import Learner
 
-    sizes = sizes_of(net)
+    sizes = preset(net, NUM_PLANES)
     samples = positions(batch, sizes.num_planes)
     torch.manual_seed(0)
     module = SpikingNet(sizes)
