@@ -45,7 +45,7 @@ SCHEMA = 1
 BATCH, PART = 64, 4
 UPDATES_BEFORE, UPDATES = 18, 8
 """Updates until shares are decided, and updates that are timed."""
-SEATS, TURNS, SLOTS, LATENCY_MS = 96, 50, 16, 40
+SEATS, TURNS, SLOTS, LATENCY_MS = 64, 150, 16, 40
 GENERATIONS = 3
 """Generations that are played; the last one is timed."""
 

@@ -127,7 +127,8 @@ def train_rank(
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
     planes = first_sizes(config).num_planes
-    most_rows = most_parts(config, ranks.world_size) * part_rows(config)
+    size = ranks.world_size
+    most_rows = most_parts(config, size) * part_rows(config, size)
     buffers = SharedBuffers(most_rows, config.loaders, planes=planes)
     console = _console(ranks)
     with ExitStack() as stack:
@@ -319,10 +320,10 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
 
 
 def _require_parts(config: TrainConfig, num_ranks: int) -> None:
-    if (found := num_parts(config)) < num_ranks:
+    if (found := num_parts(config, num_ranks)) < num_ranks:
         raise ConfigError(
-            f"--batch-size {config.batch_size} has {found} parts of {part_rows(config)} rows, too "
-            f"few for {num_ranks} ranks: choose a smaller --micro-batch or a larger batch"
+            f"--batch-size {config.batch_size} has {found} parts of {part_rows(config, num_ranks)} "
+            f"rows, too few for {num_ranks} ranks: choose a smaller --micro-batch or a larger batch"
         )
 
 

@@ -4,7 +4,13 @@ import pytest
 
 from vecchess.config import TrainConfig
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.step.batch_shares import UPDATES, BatchShares, most_parts, part_rows
+from vecchess.train.step.batch_shares import (
+    UPDATES,
+    BatchShares,
+    most_parts,
+    num_parts,
+    part_rows,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,8 +25,16 @@ from vecchess.train.step.batch_shares import UPDATES, BatchShares, most_parts, p
         ({"batch_size": 16, "micro_batch": 512}, 16),
     ],
 )
-def test_parts_do_not_depend_on_the_ranks(settings: dict[str, int], rows: int) -> None:
-    assert part_rows(TrainConfig(**settings)) == rows  # type: ignore[arg-type]
+def test_parts_do_not_depend_on_few_ranks(settings: dict[str, int], rows: int) -> None:
+    config = TrainConfig(**settings)  # type: ignore[arg-type]
+    assert [part_rows(config, num_ranks) for num_ranks in (1, 2)] == [rows, rows]
+
+
+@pytest.mark.parametrize("num_ranks", [3, 8, 100, 256])
+def test_many_ranks_have_smaller_parts(num_ranks: int) -> None:
+    config = TrainConfig(batch_size=256)
+    assert num_parts(config, num_ranks) >= num_ranks
+    assert min(BatchShares(config, num_ranks).parts) >= 1
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 3, 4])
@@ -31,7 +45,7 @@ def test_every_row_is_computed_once(num_ranks: int) -> None:
     found = [shares.share_of(rank, spec) for rank in range(num_ranks)]
     rows = [row for one in found for row in range(one.first_row, one.first_row + one.rows)]
     assert rows == list(range(250))
-    assert [one.first_row % part_rows(config) for one in found] == [0] * num_ranks
+    assert [one.first_row % part_rows(config, num_ranks) for one in found] == [0] * num_ranks
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The rows of a batch that each rank computes: as many as it does in the time of the others.
 
-A batch is divided into parts, which do not depend on the ranks; a rank gets whole parts that lie
-side by side. The gradient of a part has the same bits on every rank and sums over parts are exact,
-so shares, and the times that they follow, decide nothing of what is learnt (decision 229).
+A batch is divided into parts that do not depend on the ranks, unless these are many; a rank gets
+whole parts that lie side by side. The gradient of a part has the same bits on every rank and sums
+over parts are exact, so shares, and the times that they follow, decide nothing of what is learnt
+(decision 229).
 """
 
 from dataclasses import replace
@@ -20,23 +21,29 @@ UPDATES = 16
 """Shares are decided anew after so many updates, by the median of each rank's times."""
 
 
-def part_rows(config: TrainConfig) -> int:
-    """Rows of a part; the last one may have fewer."""
+def part_rows(config: TrainConfig, num_ranks: int) -> int:
+    """Rows of a part; the last one may have fewer.
+
+    They depend on the ranks only where these are more than the usual parts.
+    """
     size = config.batch_size
+    if config.micro_batch:
+        return min(config.micro_batch, size)
     usual = min(max(-(-size // USUAL_PARTS), LEAST_ROWS), MOST_ROWS)
     if size < MOST_ROWS:
         usual = -(-size // SMALL_PARTS)
-    return min(config.micro_batch or usual, size)
+    return min(usual, max(size // num_ranks, 1))
 
 
-def num_parts(config: TrainConfig) -> int:
+def num_parts(config: TrainConfig, num_ranks: int) -> int:
     """Parts of a batch: the most ranks that can share it."""
-    return -(-config.batch_size // part_rows(config))
+    return -(-config.batch_size // part_rows(config, num_ranks))
 
 
 def most_parts(config: TrainConfig, num_ranks: int) -> int:
     """Parts that a rank gets at most: twice its even share, for which there is memory."""
-    return min(num_parts(config), 2 * -(-num_parts(config) // num_ranks))
+    found = num_parts(config, num_ranks)
+    return min(found, 2 * -(-found // num_ranks))
 
 
 class BatchShares:
@@ -52,7 +59,7 @@ class BatchShares:
 
     def rows(self, rank: int) -> range:
         """The rows of a batch that ``rank`` computes."""
-        size, first = part_rows(self._config), sum(self.parts[:rank])
+        size, first = part_rows(self._config, len(self.parts)), sum(self.parts[:rank])
         ends = (first * size, (first + self.parts[rank]) * size)
         return range(*(min(end, self._config.batch_size) for end in ends))
 
@@ -72,4 +79,4 @@ class BatchShares:
 
     def _divide(self, times: list[float]) -> None:
         most = most_parts(self._config, len(times))
-        self.parts = divide_by_speed(num_parts(self._config), times, most)
+        self.parts = divide_by_speed(num_parts(self._config, len(times)), times, most)

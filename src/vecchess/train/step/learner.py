@@ -72,7 +72,8 @@ class Learner:
         if ranks.device.type == "cpu":
             keep_freed_memory()
         self.shares = BatchShares(config, ranks.world_size)
-        self.micro_batch = part_rows(config)
+        self._part_rows = part_rows(config, ranks.world_size)
+        self.micro_batch = self._part_rows
         """Rows computed at a time: a part, or less where memory is short."""
         self._stopwatch = Stopwatch(ranks.device)
         self.rates: list[float] = []
@@ -83,7 +84,7 @@ class Learner:
     def seconds_a_part(self, samples: Samples[Tensor], waited_s: float) -> float:
         """Time a part that this rank has waited for ``samples``, the rows of the last update, and
         computed their gradients."""
-        num_parts = -(-len(samples.planes) // part_rows(self.config))
+        num_parts = -(-len(samples.planes) // self._part_rows)
         return (waited_s + self._stopwatch.seconds) / num_parts
 
     @property
@@ -118,7 +119,7 @@ class Learner:
         ``rank_values`` are summed over ranks into ``rank_sums``. Raises DeviceError where a single
         row does not fit into memory, or too many gradients in a row are not finite.
         """
-        parts = copy_batch(self.config, self.ranks, samples, part_rows(self.config))
+        parts = copy_batch(self.config, self.ranks, samples, self._part_rows)
         self.net.train()
         totals = self._compute_gradients(parts, rank_values)
         metrics = self._metrics(totals)
@@ -285,7 +286,7 @@ class Learner:
         sums = torch.zeros(shape, dtype=kind, device=self.ranks.device)
         counts = torch.zeros(2, dtype=kind, device=self.ranks.device)
         for samples in batches:
-            for part in copy_batch(self.config, self.ranks, samples, part_rows(self.config)):
+            for part in copy_batch(self.config, self.ranks, samples, self._part_rows):
                 output = deployed(unpack_bitboards(part.planes), legal=part.legal)
                 outputs = step_outputs(deployed, output, part.legal, part.num_legal)
                 has_policy = (part.has_policy > 0).double()
