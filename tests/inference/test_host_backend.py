@@ -258,6 +258,13 @@ def test_question_without_moves_is_refused(backend: Backend) -> None:
         backend.admit(_ints(0), requests, _ints(1))
 
 
+def test_question_with_other_planes_is_refused(backend: Backend) -> None:
+    """Kernels would read beyond its rows."""
+    requests = random_requests(2, 1, num_planes(tactical=True))
+    with pytest.raises(ValueError, match="have 36 planes, the network sees 25"):
+        backend.admit(_ints(0), requests, _ints(1))
+
+
 def test_stored_rule_is_taken_unless_another_is_given() -> None:
     net = replace(_net(), exit_rule=ExitRule.never().to_metadata())
     rows = list(range(NUM_ROWS))

@@ -59,8 +59,9 @@ def _ways(net: IntegerNet, rule: ExitRule) -> Iterator[Backend]:
 )
 def test_the_same_accumulators_everywhere(name: str, count: int) -> None:
     net, rule = _net(name), ExitRule()
+    planes = net.config.num_planes
     shuffled = np.random.default_rng(1).permutation(count)
     reference = open_backend("reference", net, 128, rule)
-    expected = _answers(reference, random_requests(count, 7), np.arange(count))
+    expected = _answers(reference, random_requests(count, 7, planes), np.arange(count))
     for backend in _ways(net, rule):
-        assert same(_answers(backend, random_requests(count, 7), shuffled), expected)
+        assert same(_answers(backend, random_requests(count, 7, planes), shuffled), expected)

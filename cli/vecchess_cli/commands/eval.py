@@ -38,8 +38,8 @@ are not played again; --fresh plays them again. Settings of a match have a varia
 
 
 PANELS = {
-    "Used first": "search sims games against history every by_cost out fresh gpus config",
-    "Games": "seed openings random_plies chess960",
+    "Used first": "search sims games against history every by_cost out gpus config",
+    "Games": "seed openings random_plies chess960 fresh",
     "Networks": "with_policy backend threads",
     "Output and help": "plot quiet json",
 }

@@ -43,7 +43,7 @@ class Backend(Protocol):
         The answer goes into the same row: the backend may write policy, wdl and steps of a row
         from now on until its slot is settled, and the question does not change meanwhile. All
         occupied slots belong to the same ``requests``. Raises ``ValueError`` for a slot that is
-        not free and a row without legal moves.
+        not free, a row without legal moves, and other planes than the network's.
         """
         ...
 

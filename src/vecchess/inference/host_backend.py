@@ -42,7 +42,7 @@ class HostBackend(ABC):
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""
         require_free(self._state[slots] != FREE, slots)
-        require_moves(requests.num_legal[rows])
+        require_questions(requests, rows, self._config.num_planes)
         self._requests = requests
         requests.policy[rows] = 0
         requests.wdl[rows] = 0
@@ -109,8 +109,12 @@ def require_free(occupied: NDArray[np.bool_], slots: NDArray[np.int32]) -> None:
         raise ValueError("admitted to a slot that is not free")
 
 
-def require_moves(num_legal: NDArray[np.uint8]) -> None:
-    """Raise ``ValueError`` for a question without legal moves, or with too many."""
+def require_questions(requests: Requests, rows: NDArray[np.int32], num_planes: int) -> None:
+    """Raise ``ValueError`` for a question without legal moves, or with too many, or with other
+    planes than the network sees."""
+    if (found := requests.planes.shape[1]) != num_planes:
+        raise ValueError(f"the questions have {found} planes, the network sees {num_planes}")
+    num_legal = requests.num_legal[rows]
     if (num_legal == 0).any() or (num_legal > MAX_MOVES).any():
         raise ValueError(f"a question needs 1 to {MAX_MOVES} legal moves")
 

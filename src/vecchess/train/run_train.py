@@ -58,7 +58,7 @@ from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
-from vecchess.train.step.batch_shares import most_parts, num_parts, part_rows
+from vecchess.train.step.batch_shares import most_rows, num_parts, part_rows
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer, TrainingSource
@@ -127,9 +127,8 @@ def train_rank(
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
     planes = first_sizes(config).num_planes
-    size = ranks.world_size
-    most_rows = most_parts(config, size) * part_rows(config, size)
-    buffers = SharedBuffers(most_rows, config.loaders, planes=planes)
+    rows = most_rows(config, ranks.world_size)
+    buffers = SharedBuffers(rows, config.loaders, planes=planes)
     console = _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings

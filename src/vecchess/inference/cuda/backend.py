@@ -26,7 +26,7 @@ from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.host_backend import require_free, require_moves, require_same_sizes
+from vecchess.inference.host_backend import require_free, require_questions, require_same_sizes
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
 from vecchess.snn.integer.bounds import check_bounds
@@ -77,7 +77,7 @@ class CudaBackend:
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""
         require_free(self._occupied[slots], slots)
-        require_moves(requests.num_legal[rows])
+        require_questions(requests, rows, self._config.num_planes)
         if len(slots) == 0:
             return
         self._buffer = (self._buffer + 1) % NUM_BUFFERS
