@@ -139,12 +139,12 @@ def _make_step(net: str, batch: int, folded: bool) -> Any:
 
     from vecchess.bench.training import settled
     from vecchess.config import TrainConfig, build
+    from vecchess.snn.create import sizes_of
     from vecchess.snn.modules.network import SpikingNet
-    from vecchess.snn.presets import preset
     from vecchess.snn.torch_integer import unpack_planes
     from vecchess.train.step.learner import Learner
 
-    sizes = preset(net, NUM_PLANES)
+    sizes = sizes_of(net).model_copy(update={"num_planes": NUM_PLANES})
     samples = positions(batch, sizes.num_planes)
     torch.manual_seed(0)
     module = SpikingNet(sizes)

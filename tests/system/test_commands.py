@@ -39,7 +39,7 @@ def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     """Made, played with and calibrated like any other."""
     file, run = tmp_path / "three.safetensors", tmp_path / "run"
     made = last_json(inside("net", "new", "tiny", "--history", 3, "--out", file, "--json"))
-    assert made["config"]["num_planes"] == 49
+    assert made["config"]["num_planes"] == 60
     options = ["--games", 4, "--max-plies", 20, "--search", "puct", "--sims", 6, "--gpus", "cpu"]
     done = inside("selfplay", "--net", file, *options, "--run-dir", run)
     assert done.returncode == 0, done.stderr

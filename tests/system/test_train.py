@@ -187,8 +187,8 @@ def test_a_network_that_sees_four_positions(tmp_path: Path, little: list[object]
     assert newest(halves) == newest(whole)
     assert games(halves).digest() == games(whole).digest()
     net = load_net(Path(summary["net"]))
-    assert net.config.num_planes == 61
-    assert net.layers["stem"].weight.reshape(32, 9, 61)[:, :, 25:].any()
+    assert net.config.num_planes == 72
+    assert net.layers["stem"].weight.reshape(32, 9, 72)[:, :, 36:].any()
     refused = vecchess("train", *QUICK, *little, "--history", 2, *again)
     assert (refused.returncode, "history = 4" in refused.stderr) == (2, True), refused.stderr
     found = vecchess("analyse", "--net", summary["net"], "--gpus", "cpu", "--sims", 20, "--json")
@@ -283,7 +283,7 @@ def test_a_moved_run_goes_on_with_the_files_it_has_kept(
     done = inside("train", "--run-dir", ".", "--resume", "--iterations", 2)
     assert done.returncode == 0, done.stderr
     assert (games(Path()).start == from_fens([fen])).all()
-    assert games(Path()).num_games == 16
+    assert {*range(16)} <= {*games(Path()).numbers.tolist()}
 
 
 @pytest.mark.slow
