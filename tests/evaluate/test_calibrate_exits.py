@@ -29,7 +29,7 @@ from vecchess.store.shard import write_shard
 
 @pytest.fixture(scope="module")
 def network() -> IntegerNet:
-    return create_network("tiny", 0)
+    return create_network("tiny", 0, tactical=False)
 
 
 @pytest.fixture(scope="module")
