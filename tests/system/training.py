@@ -13,7 +13,9 @@ QUICK = [
     "--batch-size", 64, "--sims", 4, "--max-plies", 24, "--eval-every", 0, "--loaders", 0,
 ]  # fmt: skip
 """Without loaders, processes that give the same batches and take seconds to import torch."""
-CLOCKS = ("time_unix", "seconds", "games_per_s", "loads", "net", "mean_time_steps", *LOAD_FACTS)
+CLOCKS = (
+    "time_unix", "seconds", "cost", "games_per_s", "loads", "net", "mean_time_steps", *LOAD_FACTS,
+)  # fmt: skip
 PGN = """[Event "?"]
 [Result "1-0"]
 

@@ -38,7 +38,7 @@ class RunCost:
         return cls(CostMeter([each["pid"] for each in here], len(gpus), sorted({*gpus})), before)
 
     def session(self) -> dict[str, Any]:
-        """This machine's cost since the start of its processes, as ``add_others`` takes it."""
+        """This machine's cost since the start of its processes, as ``set_others`` takes it."""
         return self._meter.read().to_dict()
 
     def set_others(self, sessions: list[dict[str, Any]]) -> None:

@@ -34,7 +34,9 @@ def test_parts_do_not_depend_on_few_ranks(settings: dict[str, int], rows: int) -
 def test_many_ranks_have_smaller_parts(num_ranks: int) -> None:
     config = TrainConfig(batch_size=256)
     assert num_parts(config, num_ranks) >= num_ranks
-    assert min(BatchShares(config, num_ranks).parts) >= 1
+    shares = BatchShares(config, num_ranks)
+    assert [row for rank in range(num_ranks) for row in shares.rows(rank)] == list(range(256))
+    assert all(map(shares.rows, range(num_ranks)))
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 3, 4])

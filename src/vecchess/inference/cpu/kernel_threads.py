@@ -21,6 +21,17 @@ LEAST_PART = 4
 """Fewer members are not worth a thread of their own."""
 
 
+def equal_parts(count: int, threads: int, group: int, least: int) -> list[slice]:
+    """``count`` members in equal parts, as many for each thread.
+
+    A part has about ``group`` members, more where that makes over PARTS_PER_THREAD for a thread,
+    and a multiple of ``least``, but for the last.
+    """
+    rounds = min(max(1, -(-count // (group * threads))), PARTS_PER_THREAD)
+    size = least * max(1, -(-count // (least * rounds * threads)))
+    return [slice(at, min(at + size, count)) for at in range(0, count, size)]
+
+
 class KernelThreads:
     """Runs kernels on ``threads`` threads, each with memory of its own for a group of members."""
 
@@ -75,7 +86,8 @@ class KernelThreads:
         if self._pool is None:
             work(slice(0, len(slots)))
         else:
-            list(self._pool.map(work, self._parts(len(slots))))
+            parts = equal_parts(len(slots), len(self._scratches), self.group, self._least_part)
+            list(self._pool.map(work, parts))
         self.kernel_ns += perf_counter_ns() - start
         self.choice.learn(len(slots), [scratch.fired for scratch in self._scratches])
 
@@ -84,10 +96,3 @@ class KernelThreads:
         if self.sums == np.int16 and not check_bounds(net).int16_sums:
             raise NetworkError("the new network's sums may leave int16, which this one's fit")
         self.network = cpu_network(net)
-
-    def _parts(self, count: int) -> list[slice]:
-        """``count`` members in equal parts, as many for each thread."""
-        threads, least = len(self._scratches), self._least_part
-        rounds = min(-(-count // (self.group * threads)), PARTS_PER_THREAD)
-        size = least * max(1, -(-count // (least * rounds * threads)))
-        return [slice(at, min(at + size, count)) for at in range(0, count, size)]

@@ -88,12 +88,6 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
     return (weights / weights.sum())[:, None]
 
 
-def game_result(batch: Samples[Tensor]) -> Tensor:
-    """float32[B, 3]: the game's result for the mover, one-hot as win, draw, loss."""
-    outcome = batch.outcome[:, None]
-    return (outcome == torch.arange(1, -2, -1, device=outcome.device)).float()
-
-
 def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``alphazero`` and ``supervised``: recorded policies; recorded values mixed with returns."""
     weights = step_weights(loss.step_weights, outputs.num_steps, batch.policy.device)
