@@ -52,6 +52,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_collection_finish() -> None:
     """What is imported and collected by now stays: the garbage collector need not look at it each
     time, which takes 0.3 s with torch and all tests in memory."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

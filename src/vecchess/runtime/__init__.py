@@ -4,7 +4,7 @@ devices            devices by --gpus, and each worker's share of cores and games
 signals            stop signals and exit codes
 torch_environment  variables that are read when torch is imported
 freed_memory       freed memory stays in the process
-child_process      child processes that ignore signals or end with their parent
+child_process      spawned processes that import quickly, ignore signals or end with their parent
 child_stderr       the last lines that a child process wrote to stderr
 json_pipe          JSON messages between processes
 uci_client         UCI engines as processes

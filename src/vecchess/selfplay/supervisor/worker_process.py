@@ -8,7 +8,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import monotonic
 
-from vecchess.runtime.child_process import start_with_signals_blocked
+from vecchess.runtime.child_process import ChildProcess, start_with_signals_blocked
 from vecchess.runtime.child_stderr import ChildStderr
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
@@ -26,7 +26,7 @@ class WorkerProcess:
     """A running worker; the constructor starts the process."""
 
     def __init__(self, plan: WorkerPlan) -> None:
-        """Start ``plan`` in a spawned process: torch and numba do not survive fork."""
+        """Start ``plan`` in a spawned process."""
         context = get_context("spawn")
         self.plan = plan
         self.meter = ThroughputMeter()
@@ -51,7 +51,7 @@ class WorkerProcess:
 
     def _start(self, plan: WorkerPlan, connection: Connection) -> BaseProcess:
         """The worker's process, which holds the other end of the pipe."""
-        process = get_context("spawn").Process(
+        process = ChildProcess(
             target=run_worker,
             args=(plan, connection, self._pulse, self.stderr.child_end),
             name=f"vecchess-worker-{plan.index}",

@@ -7,9 +7,7 @@ process stays free: compiling takes minutes on a busy machine, and other ranks w
 
 import sys
 from collections.abc import Callable
-from multiprocessing import get_context
 from multiprocessing.connection import wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
 from typing import Self
@@ -25,6 +23,7 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
 from vecchess.runtime.child_process import (
+    ChildProcess,
     exit_with_parent,
     ignore_signals,
     start_with_signals_blocked,
@@ -61,7 +60,7 @@ class Precompiler:
         self._config = config.model_copy(update={"backend": backend})
         self._report_line = report_line
         self._start = monotonic()
-        self._helpers: dict[SpawnProcess, Path] = {}
+        self._helpers: dict[ChildProcess, Path] = {}
         searches = config.tree.search != "none"
         kind = "trees" if searches else "policy"
         self._start_helper(f"movers-{kind}", "the rules and the movers", _compile_movers, searches)
@@ -106,7 +105,7 @@ class Precompiler:
         if mark.exists():
             return
         self._report_line(f"compiling {what} (once per version) ...")
-        helper = get_context("spawn").Process(
+        helper = ChildProcess(
             target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
         )
         try:

@@ -14,7 +14,7 @@ import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
-from multiprocessing import get_context
+from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from pathlib import Path
 from time import monotonic
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from vecchess import errors
 from vecchess.errors import WorkerDied
-from vecchess.runtime.child_process import start_with_signals_blocked
+from vecchess.runtime.child_process import ChildProcess, start_with_signals_blocked
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import stop_signals
@@ -178,11 +178,10 @@ class LoaderProcess:
     """This side of one loader process. The constructor starts it."""
 
     def __init__(self, builder: BatchBuilder, buffers: SharedBuffers) -> None:
-        context = get_context("spawn")
-        connection, child_end = context.Pipe()
+        connection, child_end = Pipe()
         self._pipe = JsonPipe(connection)
         self._replies: deque[Message] = deque()
-        self._process = context.Process(
+        self._process = ChildProcess(
             target=serve_requests,
             args=(builder, buffers, child_end),
             name="vecchess-loader",

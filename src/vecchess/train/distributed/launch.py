@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context
-from multiprocessing.context import SpawnProcess
 from time import monotonic
 from typing import Any, TypeVar
 
 from vecchess.errors import RankLost, VecchessError
 from vecchess.runtime.child_process import (
+    ChildProcess,
     exit_with_parent,
     ignore_signals,
     start_with_signals_blocked,
@@ -80,11 +79,11 @@ def _spawned(programs: dict[int, tuple[Any, ...]]) -> Iterator[Callable[[], Mapp
 
     The block gets a function that returns how ranks ended that failed: "SIGKILL", "exit code 3".
     """
-    processes: dict[int, SpawnProcess] = {}
+    processes: dict[int, ChildProcess] = {}
     wait_s = LEAVE_S
     try:
         for rank, arguments in programs.items():
-            processes[rank] = get_context("spawn").Process(
+            processes[rank] = ChildProcess(
                 target=run_rank, args=arguments, name=f"vecchess-rank-{rank}"
             )
             start_with_signals_blocked(processes[rank], stop_signals())
