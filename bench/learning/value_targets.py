@@ -24,7 +24,7 @@ from vecchess.chess.fen import to_board
 from vecchess.chess.position import Positions
 from vecchess.config import TreeConfig
 from vecchess.importers.engine_selfplay import open_engine
-from vecchess.runtime.uci_client import find_engine
+from vecchess.runtime.engines.uci_client import find_engine
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree.layout import UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords

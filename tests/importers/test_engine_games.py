@@ -2,61 +2,28 @@
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.importers.alphabetical import write_engine
 from tests.selfplay.playing import replay
 from tests.system.commands import start
+from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.errors import ConfigError, WorkerDied
 from vecchess.importers.engine_games import gather_engine_games
-from vecchess.importers.engine_selfplay import EngineGamesConfig
 from vecchess.runtime.signals import stopped_text
 from vecchess.store.manifest import Manifest
 from vecchess.store.sources import read_games
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.shard_block import trainable_plies
 
-# An engine that plays the first legal move by name, dies when it is told to, and makes a file after
-# 130 moves: more than two games of 61 plies.
-ENGINE = """
-import os, sys, chess
-board, moves = chess.Board(), 0
-for line in sys.stdin:
-    words = line.split()
-    if words[0] == "uci":
-        print("id name Alphabetical"); print("option name UCI_ShowWDL type check default false")
-        print("uciok", flush=True)
-    elif words[0] == "isready":
-        print("readyok", flush=True)
-    elif words[0] == "position":
-        board = chess.Board()
-        for move in words[3:]:
-            board.push_uci(move)
-    elif words[0] == "go":
-        moves += 1
-        if moves > int(os.environ.get("MOVES_TO_LIVE", "1000000")):
-            os._exit(3)
-        if moves == 130 and "TOLD_OF_MOVES" in os.environ:
-            open(os.environ["TOLD_OF_MOVES"], "w").close()
-        best = min(move.uci() for move in board.legal_moves)
-        print("info depth 1 score cp 10 wdl 300 500 200 nodes 77")
-        print("bestmove", best, flush=True)
-    elif words[0] == "quit":
-        break
-"""
-
 
 @pytest.fixture
 def engine(tmp_path: Path) -> str:
-    (tmp_path / "engine.py").write_text(ENGINE)
-    script = tmp_path / "alphabetical"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/engine.py"\n')
-    script.chmod(0o755)
-    return str(script)
+    return write_engine(tmp_path)
 
 
 def settings(engine: str, **changes: object) -> EngineGamesConfig:
@@ -102,17 +69,43 @@ def test_what_the_engine_thought_is_learnt(engine, tmp_path) -> None:
     assert np.allclose(rows.prob[~asked] * rows.num_legal[~asked], 1)
 
 
-def test_a_dying_engine_loses_no_finished_game(engine, tmp_path, monkeypatch) -> None:
+def test_lines_become_targets(engine, tmp_path) -> None:
+    gather_engine_games(settings(engine, games=2), tmp_path / "one")
+    gather_engine_games(settings(engine, games=2, multipv=3), tmp_path / "three")
+    one, three = read_games([tmp_path / "one"]), read_games([tmp_path / "three"])
+    assert not len(one.target_action)
+    for column in ("action", "win", "draw", "visits", "full", "prob"):
+        assert np.array_equal(getattr(one, column), getattr(three, column))
+    rows = make_samples(three, np.arange(len(three.action)))
+    asked = three.visits > 0
+    assert np.array_equal(rows.has_policy, asked)
+    weights = np.exp([0, -0.5, -1])
+    expected = weights / weights.sum() / 2 + [0.5, 0, 0]
+    shares = np.sort(rows.policy[asked], axis=1)[:, ::-1]
+    assert np.allclose(shares[rows.num_legal[asked] > 2][:, :3], expected, atol=1e-4)
+    assert (shares[:, 3:] == 0).all()
+    assert (rows.policy.argmax(1)[asked] == rows.played[asked]).all()
+
+
+def test_a_dying_engine_is_replaced(engine, tmp_path, monkeypatch) -> None:
+    gather_engine_games(settings(engine, games=4), tmp_path / "whole")
+    monkeypatch.setenv("MOVES_TO_LIVE", "100")
+    gather_engine_games(settings(engine, games=4), tmp_path / "parts")
+    assert read_games([tmp_path / "parts"]).digest() == read_games([tmp_path / "whole"]).digest()
+
+
+def test_an_engine_that_always_dies_loses_no_finished_game(engine, tmp_path, monkeypatch) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     gather_engine_games(settings(engine, games=4), whole)
-    games = read_games([whole])
-    asked = int((games.visits[: games.offsets[2]] > 0).sum())  # in the first two games
-    monkeypatch.setenv("MOVES_TO_LIVE", str(asked + 5))
-    with pytest.raises(WorkerDied, match="the engine failed in game 2") as caught:
+    board = replay(read_games([whole]).by_number())[2].root()
+    for move in replay(read_games([whole]).by_number())[2].move_stack[:40]:
+        board.push(move)
+    monkeypatch.setenv("POISON", board.fen().split()[0])
+    with pytest.raises(WorkerDied, match="failed 3 times, the last in game 2, ply 40: ") as caught:
         gather_engine_games(settings(engine, games=4), parts)
     assert "\n" not in str(caught.value)
     assert Manifest(parts).stats.games == 2
-    monkeypatch.delenv("MOVES_TO_LIVE")
+    monkeypatch.delenv("POISON")
     gather_engine_games(settings(engine, games=4), parts)
     assert read_games([parts]).digest() == read_games([whole]).digest()
 

@@ -1,11 +1,12 @@
 """``vecchess gather``: games of others as shards for training."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess.config.import_settings import EngineGamesConfig
+from vecchess.config.import_settings import EngineGamesConfig, EngineLabelsConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.option_panels import PanelCommand, command_group
@@ -13,22 +14,24 @@ from vecchess_cli.output import Json, note, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
-    from vecchess.importers.engine_games import ImportProgress
+    from vecchess.importers.engine_pool import ImportProgress, OnImportProgress
     from vecchess.importers.pgn_import import ImportCounts
 
 app = command_group("Collect games of others to learn from.")
 
-OPTIONS = "games nodes concurrency seed random_plies random_move_share max_plies out json"
+OPTIONS = "games nodes multipv concurrency seed random_plies random_move_share max_plies out json"
+LABEL_OPTIONS = "engine nodes multipv every concurrency seed skip_bad out json"
 Out = Annotated[Path, typer.Option(help="Folder for the shards.")]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out games of PGN files with errors.")
+]
 
 
 @app.command(cls=PanelCommand)
 def pgn(
     files: Annotated[list[Path], typer.Argument(help="PGN files.", metavar="FILE...")],
     out: Out,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out and count games with errors.")
-    ] = False,
+    skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Write the finished games of PGN files as shards. Variations and comments are left out.
@@ -67,23 +70,77 @@ def engine(
     Example:  vecchess gather engine stockfish --games 1000 --nodes 500 --out data/stockfish
     """
     from vecchess.importers.engine_games import gather_engine_games
+
+    config = build_from_flags(EngineGamesConfig, settings | {"engine": engine})
+
+    def show(facts: dict[str, Any]) -> str:
+        return (
+            f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "
+            f"+{facts['white_wins']} ={facts['draws']} -{facts['black_wins']}"
+        )
+
+    def line(progress: "ImportProgress") -> str:
+        return f"{progress.plies_per_s:,.0f} plies/s"
+
+    return _gather(lambda say: gather_engine_games(config, out, say), line, show, out, json)
+
+
+@app.command(cls=PanelCommand)
+@settings_options(EngineLabelsConfig, {"Options": LABEL_OPTIONS})
+def label(
+    settings: dict[str, Any],
+    places: Annotated[
+        list[Path],
+        typer.Argument(help="Runs, folders of shards, shards and PGN files.", metavar="PLACE..."),
+    ],
+    engine: Annotated[str, typer.Option(help="Program that speaks UCI.")],
+    out: Out,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+) -> int:
+    """Let a UCI engine label positions of recorded games; the same command resumes.
+
+    Example:  vecchess gather label runs/first --engine stockfish --every 3 --out data/labels
+    """
+    from vecchess.importers.label_games import gather_labels
+
+    config = build_from_flags(EngineLabelsConfig, settings | {"engine": engine})
+
+    def show(facts: dict[str, Any]) -> str:
+        return f"{facts['searched_plies']:,} positions of {facts['games']:,} games in {out}"
+
+    def line(progress: "ImportProgress") -> str:
+        return f"{progress.positions_per_s:,.0f} positions/s"
+
+    return _gather(
+        lambda say: gather_labels(config, places, out, skip_bad, say, note), line, show, out, json
+    )
+
+
+def _gather(
+    work: "Callable[[OnImportProgress], dict[str, Any]]",
+    line: "Callable[[ImportProgress], str]",
+    show: Callable[[dict[str, Any]], str],
+    out: Path,
+    json: bool,
+) -> int:
+    """Do ``work``, display its progress with the speed as ``line`` writes it, and ``show`` the
+    facts; returns the exit code."""
     from vecchess.runtime.progress import ProgressDisplay
     from vecchess.runtime.signals import Stopped, StopSignals, exit_code
 
-    config = build_from_flags(EngineGamesConfig, settings | {"engine": engine})
+    def progress_line(progress: "ImportProgress") -> str:
+        target = f"/{progress.target:,}" if progress.target else ""
+        return f"{progress.seconds:6.0f} s  {progress.games:,}{target} games  {line(progress)}"
+
     with StopSignals(interrupts=True) as stop:
         try:
             with ProgressDisplay(notes()) as display, stop.interrupting():
-                facts = gather_engine_games(
-                    config, out, lambda progress: display.update(lambda: _line(progress))
-                )
+                facts = work(lambda progress: display.update(lambda: progress_line(progress)))
         except Stopped:
             note(f"{stopped_text(stop.reason)}; resume with the same command")
             return exit_code(stop.reason)
-    results(json).print(
-        f"{facts['games']:,} games, {facts['plies']:,} plies in {out}: "
-        f"+{facts['white_wins']} ={facts['draws']} -{facts['black_wins']}"
-    )
+    results(json).print(show(facts))
     if json:
         print_json(facts | {"out": str(out)})
     return 0
@@ -92,11 +149,3 @@ def engine(
 def _counts_line(counts: "ImportCounts") -> str:
     left_out = counts.unfinished + counts.empty + counts.bad
     return f"{counts.games:,} games, {counts.plies:,} plies; {left_out:,} games left out"
-
-
-def _line(progress: "ImportProgress") -> str:
-    target = f"/{progress.target:,}" if progress.target else ""
-    return (
-        f"{progress.seconds:6.0f} s  {progress.games:,}{target} games  "
-        f"{progress.plies_per_s:,.0f} plies/s"
-    )

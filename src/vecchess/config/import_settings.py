@@ -1,37 +1,65 @@
-"""Settings of the games that another engine plays for us."""
+"""Settings of games that another engine plays for us, and of positions that it labels."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from vecchess.config.settings import GamesOrForever, Settings
+from vecchess.shapes import MAX_MOVES
 
 
-class EngineGamesConfig(Settings):
-    """Settings of ``vecchess gather engine``."""
+class EngineConfig(Settings):
+    """Settings of an engine at work, common to ``vecchess gather engine`` and ``gather label``."""
 
     engine: str
     """Program that speaks UCI."""
-    games: GamesOrForever = 1000
-    """Games in the folder at the end, earlier ones included; 0 or "forever": until a stop."""
     nodes: Annotated[int, Field(ge=1)] = 500
     """Nodes a move."""
+    multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 1
+    """Lines that share the policy target; 1: the engine's move alone."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
     """Engines at a time, one game each."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of the random moves."""
+    shard_games: Annotated[int, Field(ge=1)] = 100
+    """Games in a shard."""
+    shard_interval_s: Annotated[float, Field(gt=0)] = 60.0
+    """Longest time in seconds that a finished game waits to be written."""
+
+
+class EngineGamesConfig(EngineConfig):
+    """Settings of ``vecchess gather engine``."""
+
+    games: GamesOrForever = 1000
+    """Games in the folder at the end, earlier ones included; 0 or "forever": until a stop."""
     random_plies: Annotated[int, Field(ge=0, le=60)] = 8
     """Uniformly random plies at the start of a game."""
     random_move_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of random moves later on. The games then show how to continue after them."""
     max_plies: Annotated[int, Field(ge=61, le=8192)] = 512
     """Games are drawn at this number of plies."""
-    shard_games: Annotated[int, Field(ge=1)] = 100
-    """Games in a shard."""
-    shard_interval_s: Annotated[float, Field(gt=0)] = 60.0
-    """Longest time in seconds that a finished game waits to be written."""
 
     def facts(self, name: str) -> dict[str, Any]:
         """The settings that decide the games of the engine ``name``, for ``gather.json``."""
-        decisive = {"nodes", "seed", "random_plies", "random_move_share", "max_plies"}
-        return {"schema": 1, "source": name, **self.model_dump(include=decisive)}
+        decisive = {"nodes", "multipv", "seed", "random_plies", "random_move_share", "max_plies"}
+        return {"schema": 2, "source": name, **self.model_dump(include=decisive)}
+
+
+class EngineLabelsConfig(EngineConfig):
+    """Settings of ``vecchess gather label``."""
+
+    nodes: Annotated[int, Field(ge=1)] = 2000
+    """Nodes a position."""
+    multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 5
+    """Lines that share the policy target; 1: the engine's move alone."""
+    every: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Label every so many-th position of a game."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of the first position of each game."""
+
+    def facts(self, name: str, places: Sequence[Path]) -> dict[str, Any]:
+        """The settings that decide the labels of the engine ``name``, for ``gather.json``."""
+        decisive = self.model_dump(include={"nodes", "multipv", "every", "seed"})
+        return {"schema": 2, "source": name, "places": [*map(str, places)], **decisive}

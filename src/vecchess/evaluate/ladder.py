@@ -10,8 +10,8 @@ Decisions 142 and 147.
 from collections.abc import Callable, Sequence
 
 from vecchess.errors import ConfigError
+from vecchess.runtime.engines.uci_client import UciEngine, find_engine
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.uci_client import UciEngine, find_engine
 
 LADDER = "ladder"
 """Stands for all of them where opponents are named."""

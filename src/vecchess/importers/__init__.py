@@ -1,9 +1,14 @@
-"""Games that other programs played, recorded as shards: PGN files, and an engine against itself.
+"""Games that other programs played or labelled, as shards: PGN files, and an engine's own.
 
 pgn_import        the games of PGN files, written to a folder of shards
 pgn_main_line     the next game of a PGN file: its main line, or what is wrong with it
-engine_games      many games of an engine, several processes at a time, resumable
-engine_selfplay   one game of an engine against itself, with random moves
-import_folder     the folder they are written to: shards, manifest, how they were made
+engine_games      games of an engine against itself
+engine_selfplay   one of them, with random moves
+label_games       positions of recorded games, labelled by an engine
+recorded_places   the games of runs, folders, shards and PGN files, one at a time
+engine_pool       several engines at work on games, a process each, resumable
+engine_label      what an engine says of a position: policy target and value
+ply_label         that, and the columns that keep it
+import_folder     the folder that games are written to: shards, manifest, how they were made
 imported_game     a game move by move, and its conversion to ``store.records.GameRecords``
 """

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError, DataError, write_error
-from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
@@ -42,9 +42,9 @@ class ImportFolder:
         """int64[G], ascending: the numbers that are recorded."""
         return self.manifest.ids.ids
 
-    def write(self, games: list[ImportedGame], source: str) -> None:
+    def write(self, games: GameRecords) -> None:
         """Record ``games`` as one shard, durably. Raises DataError where writing fails."""
-        records = to_records(games, source).by_number()
+        records = games.by_number()
         name = f"{len(self.manifest.entries):06d}.npz"
         sha256 = write_shard(self.path / name, records)
         self.manifest.append(ShardEntry.of(name, sha256, records))

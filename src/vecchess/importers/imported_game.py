@@ -1,6 +1,7 @@
 """One game of another program, move by move, and its conversion to records."""
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import chess
 import numpy as np
@@ -8,13 +9,8 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
-from vecchess.runtime.uci_client import EngineEvaluation
-from vecchess.store.records import (
-    VALUE_UNIT,
-    GameRecords,
-    empty_fingerprint_columns,
-    empty_search_columns,
-)
+from vecchess.importers.ply_label import PlyLabel, label_columns
+from vecchess.store.records import GameRecords, empty_fingerprint_columns
 
 _PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
 
@@ -31,8 +27,8 @@ class ImportedGame:
     termination: Termination
     actions: list[int] = field(default_factory=list)
     """Action codes, mover's view"""
-    evaluations: list[EngineEvaluation | None] = field(default_factory=list)
-    """One a ply where an engine chose; None, or no entry, without an evaluation."""
+    labels: list[PlyLabel | None] = field(default_factory=list)
+    """One a ply where an engine chose; None, or no entries at all, without one."""
     probs: list[float] = field(default_factory=list)
     """Probability with which each move was drawn; 1 where there is no entry."""
 
@@ -43,7 +39,14 @@ def action_of(board: chess.Board, move: chess.Move) -> int:
     goal = move.to_square
     if board.is_castling(move):  # king takes own rook, however it was written
         goal = _castling_rook(board, move)
-    word = (move.from_square ^ flip) | (goal ^ flip) << 6 | _PROMOTIONS[move.promotion] << 12
+    return _action(
+        (move.from_square ^ flip) | (goal ^ flip) << 6 | _PROMOTIONS[move.promotion] << 12
+    )
+
+
+@cache
+def _action(word: int) -> int:
+    """Of a move in the mover's view."""
     return int(moves_to_actions([word])[0])
 
 
@@ -78,15 +81,13 @@ def termination_of(board: chess.Board) -> Termination:
 def to_records(games: list[ImportedGame], source: str) -> GameRecords:
     """The games in the order given; ``source`` stands in ``nets`` for what chose the moves.
 
-    Evaluations become values; a ply with one counts as searched in full, its nodes as visits, and
-    has no target: the move played is what the engine recommends.
+    A label without a target recommends the move played.
     """
     lengths = [len(game.actions) for game in games]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    columns = empty_search_columns(int(offsets[-1])) | empty_fingerprint_columns(
-        len(games), int(offsets[-1])
-    )
-    columns |= _evaluation_columns(games, offsets)
+    labels = [label for game in games for label in game.labels or [None] * len(game.actions)]
+    probs = [prob for game in games for prob in game.probs or [1.0] * len(game.actions)]
+    columns = label_columns(labels) | empty_fingerprint_columns(len(games), len(labels))
     return GameRecords(
         numbers=np.array([game.number for game in games], np.int64),
         start=np.stack([game.start for game in games]),
@@ -96,31 +97,10 @@ def to_records(games: list[ImportedGame], source: str) -> GameRecords:
         offsets=offsets,
         action=np.concatenate([np.array(game.actions, np.uint16) for game in games]),
         steps=np.zeros(offsets[-1], np.uint8),
+        prob=np.array(probs, np.float32),
         span_offsets=np.arange(len(games) + 1, dtype=np.int64),
         span_ply=np.zeros(len(games), np.int32),
         span_net=np.zeros(len(games), np.int32),
         nets=(source,),
         **columns,
     )
-
-
-def _evaluation_columns(
-    games: list[ImportedGame], offsets: NDArray[np.int64]
-) -> dict[str, NDArray[np.generic]]:
-    num = int(offsets[-1])
-    win, draw = np.zeros(num, np.uint16), np.zeros(num, np.uint16)
-    visits, prob = np.zeros(num, np.uint32), np.ones(num, np.float32)
-    for game, first in zip(games, offsets, strict=False):
-        prob[first : first + len(game.probs)] = game.probs
-        for ply, evaluation in enumerate(game.evaluations, int(first)):
-            if evaluation is not None:
-                visits[ply] = min(evaluation.nodes, 2**32 - 1)
-                win[ply] = round(evaluation.win * VALUE_UNIT)
-                draw[ply] = min(round(evaluation.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
-    return {
-        "win": win,
-        "draw": draw,
-        "prob": prob,
-        "visits": visits,
-        "full": (visits > 0).astype(np.uint8),
-    }

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from vecchess.errors import ConfigError
 from vecchess.importers.import_folder import ImportFolder, open_import_folder
-from vecchess.importers.imported_game import ImportedGame
+from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.importers.pgn_main_line import RESULTS, read_main_line
 
 SCHEMA = 1
@@ -65,6 +65,18 @@ def import_pgn(
     return counts
 
 
+def finished_games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator[ImportedGame]:
+    """The finished games of a file, numbered on from ``counts``, which counts the others too.
+
+    A bad game raises ConfigError, or is left out with ``skip_bad``.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", errors="replace") as handle:
+            yield from _finished(handle, file, skip_bad, counts)
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+
+
 def _import(
     files: Sequence[Path], folder: ImportFolder, skip_bad: bool, shard_games: int,
     counts: ImportCounts, on_progress: OnPgnProgress,
@@ -72,25 +84,16 @@ def _import(
     waiting: list[ImportedGame] = []
     for file in files:
         before = counts.games
-        for game in _games(file, skip_bad, counts):
+        for game in finished_games(file, skip_bad, counts):
             waiting.append(game)
             if len(waiting) == shard_games:
-                folder.write(waiting, SOURCE)
+                folder.write(to_records(waiting, SOURCE))
                 waiting = []
             on_progress(counts)
         if counts.games == before:
             raise ConfigError(f"{file} holds no finished games with moves in PGN")
     if waiting:
-        folder.write(waiting, SOURCE)
-
-
-def _games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator[ImportedGame]:
-    """The finished games of a file; the others are counted, or an error."""
-    try:
-        with file.open(encoding="utf-8-sig", errors="replace") as handle:
-            yield from _finished(handle, file, skip_bad, counts)
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+        folder.write(to_records(waiting, SOURCE))
 
 
 def _finished(

@@ -7,7 +7,6 @@ freed_memory       freed memory stays in the process
 child_process      spawned processes that import quickly, ignore signals or end with their parent
 child_stderr       the last lines that a child process wrote to stderr
 json_pipe          JSON messages between processes
-uci_client         UCI engines as processes
 plugin             objects of the user, by module:name
 retried_read       reads that are tried again while a file is out of reach
 atomic_write       files replaced whole, lines appended whole
@@ -19,4 +18,6 @@ progress           the display of long work
 gpu_stats          readings of GPUs
 cost_meter         processor time, time of GPUs and energy that work takes
 prometheus         the status as metrics on a port
+
+engines/           UCI engines as processes, asked for moves
 """

@@ -12,9 +12,9 @@ from typing import Any
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
 from vecchess.importers.pgn_import import import_pgn
+from vecchess.importers.recorded_places import is_pgn
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
-from vecchess.store.sources import check_source
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
@@ -95,17 +95,6 @@ class DatasetSource:
         )
 
 
-def check_data(places: Sequence[Path]) -> None:
-    """Raise ConfigError for a place that does not exist or holds no games; writes nothing."""
-    for place in places:
-        if not place.exists():
-            raise ConfigError(f"there is no PGN file, run, folder or shard {place}")
-        if not _is_pgn(place):
-            check_source(place)
-        elif place.is_file() and not place.stat().st_size:
-            raise ConfigError(f"{place} is empty")
-
-
 def import_data(places: Sequence[Path], folder: Path, report_line: ReportLine) -> None:
     """Import each PGN file among ``places`` into a folder of shards in ``folder``, unless done.
 
@@ -133,11 +122,7 @@ def kept_data(places: Sequence[Path], folder: Path) -> tuple[Path, ...]:
 
 
 def _shard_folder(index: int, place: Path, folder: Path) -> Path:
-    return folder / f"{index}-{place.stem}" if _is_pgn(place) else place
-
-
-def _is_pgn(place: Path) -> bool:
-    return place.suffix.lower() == ".pgn"
+    return folder / f"{index}-{place.stem}" if is_pgn(place) else place
 
 
 def _import_whole(file: Path, out: Path) -> int:

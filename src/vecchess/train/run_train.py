@@ -13,6 +13,7 @@ from rich.console import Console
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
+from vecchess.importers.recorded_places import check_places
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
@@ -45,7 +46,6 @@ from vecchess.train.data.samples import SharedBuffers
 from vecchess.train.data.shard_block import SampleRules
 from vecchess.train.dataset_source import (
     DatasetSource,
-    check_data,
     import_data,
     kept_data,
     shard_folders,
@@ -275,7 +275,7 @@ def check_settings(config: TrainConfig, devices: list[Device], num_ranks: int) -
     _require_parts(config, num_ranks)
     if config.gate:
         Sprt.parse(config.gate)
-    check_data(config.data)
+    check_places(config.data)
     if config.objective != "supervised":
         _check_play(config, devices)
 

@@ -14,7 +14,7 @@ import chess.engine
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vecchess.errors import ConfigError
-from vecchess.runtime.uci_client import ANSWER_TIMEOUT_S
+from vecchess.runtime.engines.uci_client import ANSWER_TIMEOUT_S
 
 LIMITS = ("nodes", "depth", "movetime", "tc")
 

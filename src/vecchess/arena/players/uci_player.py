@@ -16,13 +16,9 @@ from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move, uci_to_move
-from vecchess.runtime.uci_client import (
-    EngineEvaluation,
-    EngineFailed,
-    EngineFault,
-    UciEngine,
-    find_engine,
-)
+from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault
+from vecchess.runtime.engines.uci_client import UciEngine, find_engine
+from vecchess.runtime.engines.uci_info import EngineEvaluation
 
 WAIT_S = 0.02
 NO_MOVE = 0

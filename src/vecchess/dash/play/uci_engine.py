@@ -19,9 +19,9 @@ from vecchess.dash.play.helper_pool import (
     popen_options,
     python_command,
 )
-from vecchess.runtime.uci_client import EngineProtocol
 
 T = TypeVar("T")
+_ERROR_PREFIXES = ("info string error: ", "vecchess: error: ")
 HASH_MB = 64
 READY_S = 600.0
 """The first time of a version everything is compiled."""
@@ -55,6 +55,21 @@ class PlayStrength(NamedTuple):
         if self.elo:
             return {"UCI_LimitStrength": True, "UCI_Elo": self.elo, "Search": "puct"}
         return {"Search": "gumbel" if 1 < self.sims <= GUMBEL_SIMS else "puct"}
+
+
+class EngineProtocol(chess.engine.UciProtocol):
+    """python-chess's protocol, which keeps the errors of a vecchess engine."""
+
+    reported_error = ""
+    """The newest; the engine goes on without a network that it cannot open."""
+
+    def line_received(self, line: str) -> None:
+        """Keep an error among the lines of the standard output."""
+        for prefix in _ERROR_PREFIXES:
+            if line.startswith(prefix):
+                self.reported_error = line.removeprefix(prefix).split(" (going on ")[0]
+
+    error_line_received = line_received
 
 
 class PlayEngine:

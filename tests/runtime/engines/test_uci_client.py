@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import chess
@@ -9,7 +10,8 @@ import pytest
 from chess.engine import Limit
 
 from vecchess.errors import ConfigError
-from vecchess.runtime.uci_client import EngineFailed, EngineFault, UciEngine, find_engine
+from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault
+from vecchess.runtime.engines.uci_client import UciEngine, find_engine
 
 ENGINE = """
 import sys, time
@@ -23,6 +25,8 @@ for line in sys.stdin:
         print("uciok", flush=True)
     elif words[0] == "isready":
         print("readyok", flush=True)
+    elif words[0] == "position" and trick == "listen":
+        open(sys.argv[2], "a").write(line)
     elif words[0] == "go":
         if trick == "hang":
             print("info string lost in thought", flush=True)
@@ -86,6 +90,50 @@ def test_an_engine_that_ended_between_moves_has_failed(program: Path) -> None:
         with pytest.raises(EngineFailed) as failed:
             engine.play(chess.Board(), Limit(nodes=5), 1, timeout_s=60)
     assert failed.value.fault is EngineFault.ENDED
+
+
+def told(program: Path, folder: Path, board: chess.Board) -> str:
+    """The command that describes ``board`` to an engine, whatever this then plays."""
+    file = folder / "told"
+    with open_trick(program, f"listen {file}") as engine, suppress(EngineFailed):
+        engine.play(board, Limit(nodes=5), 1)
+    return file.read_text().strip()
+
+
+def test_an_engine_is_told_of_what_can_repeat_and_of_eight_plies(
+    program: Path, tmp_path: Path
+) -> None:
+    board = chess.Board()
+    assert told(program, tmp_path, board) == "position startpos"
+    shuffles = ["g1f3", "g8f6", "f3g1", "f6g8"] * 3
+    for move in ["e2e4", "e7e5", *shuffles]:
+        board.push_uci(move)
+    (tmp_path / "told").unlink()
+    root = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq e6 0 2"
+    assert told(program, tmp_path, board) == f"position fen {root} moves {' '.join(shuffles)}"
+    for move in ["d2d4", "d7d5"]:
+        board.push_uci(move)
+    (tmp_path / "told").unlink()
+    command = told(program, tmp_path, board)
+    assert command.endswith(" moves " + " ".join([*shuffles, "d2d4", "d7d5"][-8:]))
+    assert command.split()[2:8] == board_before(board, 8).fen(en_passant="fen").split()
+
+
+def board_before(board: chess.Board, plies: int) -> chess.Board:
+    return board.copy(stack=plies).root()
+
+
+def test_an_engine_without_chess960_fails_there(program: Path) -> None:
+    board = chess.Board("1rk1r3/4p3/8/8/8/8/4P3/1RK1R3 w EBeb - 0 1", chess960=True)
+    with open_trick(program, "none") as engine, pytest.raises(EngineFailed, match="Chess960"):
+        engine.play(board, Limit(nodes=5), 1)
+
+
+def test_a_refused_value_is_one_line(program: Path) -> None:
+    command = find_engine(f"{sys.executable} {program} none")
+    with pytest.raises(ConfigError, match="'Hash' to be at most 9, got: 10") as caught:
+        UciEngine(command, lambda known: {"Hash": 10})
+    assert "\n" not in str(caught.value)
 
 
 def test_programs_that_are_no_engines_are_named(tmp_path: Path) -> None:
