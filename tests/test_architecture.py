@@ -29,6 +29,7 @@ LAYERS = [
     ["importers"],
     ["store"],
     ["search"],
+    ["lc0"],
     ["inference"],
     ["snn"],
     ["chess"],

@@ -11,6 +11,7 @@ from tests.chess.walks import boards, men_before, to_code
 from tests.kernels import exposed, size
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.history import (
+    REPEATED_SHIFT,
     clear_past,
     copy_past,
     mix_past,
@@ -19,7 +20,14 @@ from vecchess.chess.history import (
 )
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of, num_planes
+from vecchess.chess.planes import (
+    NUM_PLANES,
+    POSITION_INPUTS,
+    encode_planes,
+    history_of,
+    num_planes,
+    positions_seen,
+)
 from vecchess.chess.sample import random_games, random_planes, random_positions
 from vecchess.errors import NetworkError
 
@@ -121,6 +129,25 @@ def test_a_past_in_another_order_has_another_key(walked) -> None:
         for row in (np.ascontiguousarray(past[np.roll(np.arange(8), n)]) for n in range(8))
     }
     assert [len({pair[word] for pair in keys}) for word in (0, 1)] == [8, 8]
+
+
+def test_positions_as_they_are(walked) -> None:
+    """Eight positions of eight words, the newest first and marked where it has occurred before."""
+    seen, positions, past = walked
+    repetitions = np.arange(len(seen)) % 3
+    found = encode_planes(positions, repetitions, past, POSITION_INPUTS)
+    boards_seen = found.reshape(len(seen), 8, 8)
+    marks = boards_seen[:, 0, 7] ^ positions[:, 7]
+    assert np.array_equal(marks >> np.uint64(REPEATED_SHIFT), repetitions > 0)
+    assert np.array_equal(boards_seen[:, 0, :7], positions[:, :7])
+    for row, board in enumerate(seen):
+        ply = board.ply()
+        for plies in range(1, 8):
+            wanted = past[row, (ply - plies) % 8] if plies <= len(board.move_stack) else 0
+            assert (boards_seen[row, plies] == wanted).all()
+    assert positions_seen(POSITION_INPUTS) == 8
+    with pytest.raises(NetworkError, match="64 input planes"):
+        history_of(POSITION_INPUTS)
 
 
 def test_numbers_of_planes() -> None:

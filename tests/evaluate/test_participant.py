@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.evaluate.players import small_net
+from tests.lc0.made import weight_file
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.evaluate.participant import (
     Participant,
@@ -106,8 +107,21 @@ def test_spellings_of_one_network_player_have_one_identity() -> None:
     assert identify("net:material?search=puct&sims=65", seed=0).identity not in found
 
 
+def test_a_network_of_lc0_is_known_by_its_content(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        (tmp_path / f"{name}.pb.gz").write_bytes(weight_file(seed=seed))
+    one, same, other = (identify(f"lc0:{tmp_path / name}.pb.gz", seed=0) for name in "abc")
+    assert one.name == "a policy"
+    assert one.is_repeatable
+    assert one.identity == same.identity != other.identity
+    assert one.identity.startswith("lc0:")
+    searched = identify(f"lc0:{tmp_path / 'a'}.pb.gz?sims=8&search=puct", seed=0)
+    assert (searched.name, searched.identity) == ("a puct 8", f"{one.identity}?search=puct&sims=8")
+
+
 @pytest.mark.parametrize(
-    "spelling", ["rnadom", "net:no-such-file", "minimax:99", "uci:no-such-engine?nodes=1"]
+    "spelling",
+    ["rnadom", "net:no-such-file", "lc0:no-such-file", "minimax:99", "uci:no-such-engine?nodes=1"],
 )
 def test_who_cannot_play_is_refused(spelling: str) -> None:
     with pytest.raises(VecchessError) as raised:

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.export.lc0_format import (
+from vecchess.export.lc0_record import RECORD, VERSION
+from vecchess.lc0.lc0_moves import lc0_moves
+from vecchess.lc0.lc0_planes import (
     CASTLING_PLANE,
     CLASSICAL,
     PLANES_PER_POSITION,
-    RECORD,
-    VERSION,
-    lc0_moves,
+    reversed_in_bytes,
 )
-from vecchess.export.lc0_planes import reversed_in_bytes
 
 NUM_MOVES = 1858
 _KINDS = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)

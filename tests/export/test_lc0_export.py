@@ -16,9 +16,10 @@ from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError, DataError
 from vecchess.export.game_source import ExportSource
 from vecchess.export.lc0_export import export_lc0, to_chunk
-from vecchess.export.lc0_format import RECORD, lc0_moves
+from vecchess.export.lc0_record import RECORD
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.export.recorded_game import RecordedGame
+from vecchess.lc0.lc0_moves import lc0_moves
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.shard import write_shard

@@ -1,4 +1,5 @@
-"""Files of a run and of others: shards, manifests, networks, checkpoints, chunks of lc0."""
+"""Files of a run and of others: shards, manifests, networks, checkpoints, chunks and
+networks of lc0."""
 
 import gzip
 import json
@@ -19,13 +20,15 @@ from safetensors.numpy import save as save_tensors
 from tests.dash.play.site import tiny_network
 from tests.export.lc0_reader import read_chunk
 from tests.export.made import played, searched
-from tests.fuzz.target import Read, Target, of_file
+from tests.fuzz.target import Read, Target, of_file, plain
+from tests.lc0.made import weight_file
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, OptimiserConfig, TreeConfig
 from vecchess.errors import DataError
 from vecchess.export.lc0_export import to_chunk
 from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.lc0.weights_file import parse_weights
 from vecchess.safe_parse import parse_json_object
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
@@ -256,6 +259,19 @@ def use_chunk(path: Path) -> None:
         raise DataError("it is empty")
 
 
+@cache
+def lc0_weights() -> list[bytes]:
+    """Weight files of lc0, as they are and unpacked."""
+    files = [weight_file(), weight_file(squeeze=0, wdl=False, norm=False)]
+    return [*files, *map(gzip.decompress, files)]
+
+
+def use_lc0_weights(data: bytes) -> None:
+    """What is damaged after unpacking is packed again: few changes leave a gzip file whole."""
+    is_packed = data[:2] == b"\x1f\x8b"
+    parse_weights(data if is_packed else gzip.compress(data, 1))
+
+
 TARGETS = (
     Target(
         "inflight",
@@ -300,5 +316,6 @@ TARGETS = (
         JSON_WORDS,
         is_slow=True,
     ),
+    Target("lc0-weights", lc0_weights, plain(use_lc0_weights), "bytes", is_slow=True),
     Target("lc0-chunk", lambda: [chunk()], of_file("a.gz", use_chunk), "bytes", floor_mib=48),
 )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tests.search.table_backend import POLICY_SCALE, VALUE_SCALE, answer
 from vecchess.chess.action import actions_to_moves, moves_to_actions
+from vecchess.chess.history import REPEATED_SHIFT
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import NUM_PLANES, encode_planes
@@ -188,7 +189,7 @@ class Tree:
         position = make(board, actions_to_moves(board, [edge.action]))[0]
         clock, key = int(position[7]) & CLOCK_MASK, key_of(position)
         keys = [*parent.keys, key] if clock else [key]
-        before = [*parent.before, parent.position][-7:]
+        before = [*parent.before, left(parent)][-7:]
         node = Node(position, keys, parent.depth + 1, before)
         edge.child = node
         count = node.keys[:-1].count(key)
@@ -258,6 +259,14 @@ def add_up(terms: list[float]) -> float:
     for term in terms:
         total += term
     return total
+
+
+def left(node: Node) -> Position:
+    """The node's position as a past has it, marked where it had occurred before."""
+    position = node.position.copy()
+    is_repeated = node.keys[-1] in node.keys[:-1]
+    position[7] |= np.uint64(is_repeated << REPEATED_SHIFT)
+    return position
 
 
 def past_of(node: Node) -> NDArray[np.uint64]:

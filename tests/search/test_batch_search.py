@@ -10,7 +10,7 @@ from tests.search.samples import pasts, samples
 from tests.search.table_backend import TableBackend
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
-from vecchess.chess.planes import MATERIAL_WEIGHTS, num_planes
+from vecchess.chess.planes import MATERIAL_WEIGHTS, POSITION_INPUTS, num_planes
 from vecchess.chess.position import Positions
 from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
@@ -31,17 +31,15 @@ def same(one: SearchResults, other: SearchResults) -> bool:
 
 @pytest.mark.parametrize("search", ["puct", "gumbel"])
 @pytest.mark.parametrize("lanes", [1, 2, 7])
-@pytest.mark.parametrize("history", [1, 3])
-def test_nothing_but_the_number_of_lanes_matters(search: str, lanes: int, history: int) -> None:
+@pytest.mark.parametrize("planes", [num_planes(1), num_planes(3), POSITION_INPUTS])
+def test_nothing_but_the_number_of_lanes_matters(search: str, lanes: int, planes: int) -> None:
     """Answers come at other times with other slots, and not at all where the cache has them."""
     positions, keys = samples(6, 3)
     past = pasts(6, 3)
     found = []
     for slots, cache_mb in ((64, 0), (3, 0), (1, 1), (9, 1)):
         config = TreeConfig(search=search, sims=90, cache_mb=cache_mb)
-        searches = BatchSearch(
-            config, TableBackend(slots), 6, lanes=lanes, num_planes=num_planes(history)
-        )
+        searches = BatchSearch(config, TableBackend(slots), 6, lanes=lanes, num_planes=planes)
         for _ in range(2):  # the second time much is in the cache
             found.append(searches.run(positions, keys, past, seed=5, temperature=0.5, explore=True))
         assert searches.forest.counters()["cache_hits"] > 0 or not cache_mb

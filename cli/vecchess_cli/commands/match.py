@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 EXAMPLES = """Play two players against each other, in pairs of games with the same opening.
 
 Players: random, greedy, minimax:2, net:FILE, net:FILE?search=gumbel&sims=64&T=4&exits=off,
-net:FILE?search=puct&sims=800&c_puct=2, uci:stockfish?nodes=1000, uci:/path/engine?tc=1+0.01,
-uci:stockfish?elo=1400&movetime=50&Hash=64. FILE is a network file, a preset, "material" or
-"constant".
+net:FILE?search=puct&sims=800&c_puct=2, lc0:FILE.pb.gz?temperature=1, uci:stockfish?nodes=1000,
+uci:/path/engine?tc=1+0.01, uci:stockfish?elo=1400&movetime=50&Hash=64. FILE of "net:" is a network
+file, a preset, "material" or "constant", that of "lc0:" a weight file of lc0.
 
 Examples:
 

@@ -3,7 +3,7 @@
 player_protocol  the interface of players, move requests and replies
 game_batch       many games at a time in arrays
 match_game       one finished game of a match, and why it ended
-players/         random, greedy, minimax, networks, UCI engines, plug-ins
+players/         random, greedy, minimax, networks, networks of lc0, UCI engines, plug-ins
 match/           openings, scheduling, adjudication and counting of games
 ratings/         scores, sequential tests and Elo ratings
 """

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vecchess.arena.player_protocol import MoveRequests
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.history import Pasts, no_past, push_positions
+from vecchess.chess.history import REPEATED_SHIFT, Pasts, no_past, push_positions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import CLOCK_MASK, COLOUR_SHIFT, COUNTERS, Positions, position_keys
@@ -69,8 +69,11 @@ class GameBatch:
     def play(self, games: NDArray[np.int64], moves: NDArray[np.uint16]) -> None:
         """Make one legal move in each of ``games``, int64[K], and note whether it ends the game."""
         self.moves[games, self.plies[games]] = moves
-        push_positions(self.positions[games], self.past, games)
-        positions = make(self.positions[games], moves)
+        left = self.positions[games]
+        positions = make(left, moves)
+        is_repeated = repetitions(left, self.keys[games]) > 0
+        left[:, COUNTERS] |= is_repeated.astype(np.uint64) << np.uint64(REPEATED_SHIFT)
+        push_positions(left, self.past, games)
         self.positions[games] = positions
         self.plies[games] += 1
         self.keys[games, _clocks(positions)] = position_keys(positions)

@@ -4,7 +4,8 @@
                             view; zero where the game has no such position
 
 Plies are those in the positions, so a game may begin at any. A position is added when a move
-leaves it, to a ring of eight, which needs no shifting (decision 12).
+leaves it, to a ring of eight, which needs no shifting (decision 12). Matches, and searches
+for networks that ask for it, mark it there where it had occurred before in its game.
 """
 
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bitboards.bits import store
+from vecchess.chess.bitboards.bits import load, store
 from vecchess.chess.position import (
+    COUNTERS,
     PLY_SHIFT,
     Positions,
     board_hash,
@@ -27,6 +29,9 @@ MOST_POSITIONS = 8
 """Most positions that a network sees, the newest included."""
 PAST_WORDS = MOST_POSITIONS * POSITION_WORDS
 PAST_BYTES = 8 * PAST_WORDS
+REPEATED_SHIFT = 62
+"""Bit of the counters, in a past and in ``planes.POSITION_INPUTS``: the position had occurred
+before in its game. It is never set on a board."""
 
 Pasts = NDArray[np.uint64]
 """``uint64[G, 8, 8]``"""
@@ -59,6 +64,13 @@ def push_positions(positions: Positions, past: Pasts, games: NDArray[np.int64]) 
 def push_position(position: Any, past: Any) -> None:
     """Add the position that a move is about to leave to the past at address ``past``."""
     copy_position(position, _row(past, ply_of(position)))
+
+
+@inline
+def mark_repeated(position: Any, repetitions: Any) -> None:
+    """Mark the position, a copy in a past or in a question, where it has ``repetitions``."""
+    bit = _U(repetitions > 0) << _U(REPEATED_SHIFT)
+    store(position, COUNTERS, load(position, COUNTERS) | bit)
 
 
 @inline

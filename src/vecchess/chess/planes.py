@@ -23,6 +23,9 @@ as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11 (
                                    position
 
 They are zero where the game has no such position. P = 25 + K + 12 (H - 1): H and K follow from P.
+
+A network of another program makes its own planes. It gets the eight last positions as they are,
+newest first, in P = 64 words (``POSITION_INPUTS``).
 """
 
 from typing import Any
@@ -38,6 +41,7 @@ from vecchess.chess.history import (
     Pasts,
     checked_past,
     earlier_position,
+    mark_repeated,
     no_past,
 )
 from vecchess.chess.material import MEN
@@ -56,15 +60,20 @@ from vecchess.chess.position import (
     Positions,
     checked,
     clock_of,
+    copy_position,
 )  # fmt: skip
 from vecchess.chess.tactics import TACTICAL_PLANES, write_tactics
 from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
+from vecchess.shapes import POSITION_WORDS
 
 NUM_PLANES = 25
 """Of the newest position."""
 EARLIER_PLANES = 12
 """Of each position before it."""
+POSITION_INPUTS = MOST_POSITIONS * POSITION_WORDS
+"""P of a network that sees positions as they are: eight words each, the newest first, zero where
+the game has none, with ``REPEATED_SHIFT`` in the counters of those that had occurred before."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)
 MATERIAL_WEIGHTS = np.zeros(NUM_PLANES, np.int32)
 """``int32[P]``: own men above 0, theirs below, planes of other things 0; mover's view."""
@@ -98,6 +107,11 @@ def history_of(num_planes: int) -> int:
     return history + 1
 
 
+def positions_seen(num_planes: int) -> int:
+    """``history_of`` a network of vecchess, or 8 for ``POSITION_INPUTS``. Raises NetworkError."""
+    return MOST_POSITIONS if num_planes == POSITION_INPUTS else history_of(num_planes)
+
+
 def has_tactics(num_planes: int) -> bool:
     """Whether a network with so many input planes, one that ``history_of`` takes, sees tactics."""
     return (num_planes - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES
@@ -119,6 +133,9 @@ def write_inputs(
     ``past``: address of the positions before, see ``history.py``; it is not read where the network
     sees none.
     """
+    if num_planes == POSITION_INPUTS:
+        _write_positions(position, past, repetitions, planes)
+        return
     write_planes(position, repetitions, in_check, planes)
     behind = planes + 8 * NUM_PLANES
     if (num_planes - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES:
@@ -147,6 +164,15 @@ def write_planes(position: Any, repetitions: Any, in_check: Any, planes: Any) ->
     for index, least in enumerate(CLOCK_STEPS):
         store(planes, 19 + index, _ALL if clock >= least else _ZERO)
     store(planes, 24, _ALL)
+
+
+@inline
+def _write_positions(position: Any, past: Any, repetitions: Any, words: Any) -> None:
+    """Write the ``POSITION_INPUTS`` of ``position`` and the seven before it."""
+    copy_position(position, words)
+    mark_repeated(words, repetitions)
+    for plies in range(1, MOST_POSITIONS):
+        copy_position(earlier_position(position, past, plies), words + plies * 8 * POSITION_WORDS)
 
 
 @inline
@@ -221,7 +247,7 @@ def encode_planes(
     num = len(positions)
     seen = np.ascontiguousarray(np.broadcast_to(np.asarray(repetitions, np.int64), (num,)))
     planes = np.empty((num, num_planes), dtype=np.uint64)
-    before = no_past(num if history_of(num_planes) > 1 else 0)
+    before = no_past(num if positions_seen(num_planes) > 1 else 0)
     if past is not None:
         before = checked_past(past, num)
     checks = in_check(positions)

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from vecchess.arena.match.match_openings import SHIPPED
-from vecchess.arena.players.player_registry import NET
+from vecchess.arena.players.player_registry import is_network
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.participant import Participant
@@ -61,7 +61,7 @@ class Pairing:
 
 
 def _rank(participant: Participant) -> tuple[bool, str]:
-    return not participant.identity.startswith(NET), participant.identity
+    return not is_network(participant.identity), participant.identity
 
 
 def openings_digest(config: MatchConfig) -> str:

@@ -9,16 +9,19 @@ from pathlib import Path
 import pydantic
 
 from vecchess.arena.players.player_registry import (
+    LC0,
     NET,
     SIMPLE,
     UCI,
     PlayerResources,
+    is_network,
     net_settings,
     open_player,
 )
 from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
+from vecchess.lc0.weights_file import load_weights
 from vecchess.runtime.devices import parse_gpus
 from vecchess.runtime.plugin import is_plugin, plugin_file
 from vecchess.selfplay.worker.networks import load_or_create
@@ -53,12 +56,12 @@ def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto"
     """
     head, _, query = spelling.partition("?")
     settings = sorted(filter(None, query.split("&")))
-    if head.startswith(NET):
+    if is_network(head):
         device = parse_gpus(gpus)[0]
         open_player(
             spelling, seed, PlayerResources(max_games=2, device=device, backend=backend)
         ).close()
-        return _network(head.removeprefix(NET), spelling, query, seed)
+        return _network(spelling, seed)
     player = open_player(spelling, seed, PlayerResources(max_games=2))
     player.close()
     if isinstance(player, UciPlayer):
@@ -70,13 +73,23 @@ def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto"
     return Participant(player.name, spelling, player.name, is_repeatable=True)
 
 
-def _network(file: str, spelling: str, query: str, seed: int) -> Participant:
-    words = net_settings(query)
+def _network(spelling: str, seed: int) -> Participant:
+    kind, _, file = spelling.partition("?")[0].partition(":")
+    words = net_settings(spelling)
     known = sorted(f"{name}={value}" for name, value in words.items())
     search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()
-    name = " ".join([Path(file).stem, search, *(f"{key}={value}" for key, value in words.items())])
-    what = file if file in BUILT_IN_NETS else load_or_create(file, seed).sha256[:HASH_DIGITS]
-    return Participant(name, spelling, _joined(f"{NET}{what}", known), is_repeatable=True)
+    name = " ".join(
+        [
+            Path(file.removesuffix(".gz")).stem,
+            search,
+            *(f"{key}={value}" for key, value in words.items()),
+        ]
+    )
+    if f"{kind}:" == LC0:
+        what = load_weights(file).sha256[:HASH_DIGITS]
+    else:
+        what = file if file in BUILT_IN_NETS else load_or_create(file, seed).sha256[:HASH_DIGITS]
+    return Participant(name, spelling, _joined(f"{kind}:{what}", known), is_repeatable=True)
 
 
 def _engine(player: UciPlayer, spelling: str, settings: list[str]) -> Participant:
@@ -129,7 +142,7 @@ def distinct_participants(participants: Iterable[Participant]) -> list[Participa
 
 
 def _with_unique_name(participant: Participant) -> Participant:
-    if not participant.identity.startswith(NET):
+    if not is_network(participant.identity):
         return replace(participant, name=participant.identity)
-    digits = participant.identity.partition("?")[0].removeprefix(NET)[:SHORT_HASH]
+    digits = participant.identity.partition("?")[0].partition(":")[2][:SHORT_HASH]
     return replace(participant, name=f"{participant.name} #{digits}")

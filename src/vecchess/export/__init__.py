@@ -5,8 +5,7 @@ recorded_game  one recorded game, as the writers of all formats read it
 pgn_export     games as PGN, with evaluations in comments
 csv_table      statistics of games or plies as CSV
 lc0_export     games as training data of lc0
-lc0_format     lc0's record of a position, and its list of moves
-lc0_planes     the input planes of lc0's records
+lc0_record     lc0's record of a position
 onnx_export    a network as an ONNX file, compared with our own backend first
 onnx_net       all time steps of a network as one ONNX graph
 onnx_layers    its layers as ONNX operators

@@ -26,31 +26,21 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.position import (
-    CASTLING,
-    CLOCK_MASK,
-    COLOUR_SHIFT,
-    COUNTERS,
-    KINGS,
-    OWN,
-    Positions,
-)
+from vecchess.chess.position import CLOCK_MASK, COLOUR_SHIFT, COUNTERS, Positions
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
 from vecchess.errors import ConfigError
 from vecchess.export.atomic_output import whole_folder
 from vecchess.export.game_source import ExportSource, OnExported
-from vecchess.export.lc0_format import (
+from vecchess.export.lc0_record import (
     ADJUDICATED,
-    CASTLING_PLANE,
-    CLASSICAL,
     HISTORY_ONLY,
     LENGTH_EXCEEDED,
     RECORD,
     VERSION,
-    move_indices,
 )
-from vecchess.export.lc0_planes import game_planes
 from vecchess.export.recorded_game import RecordedGame
+from vecchess.lc0.lc0_moves import move_indices
+from vecchess.lc0.lc0_planes import CASTLING_PLANE, CLASSICAL, castling_rooks, game_planes
 from vecchess.store.records import VALUE_UNIT
 from vecchess.store.targets import lay_out_targets
 
@@ -94,8 +84,7 @@ _INVARIANCE = {
     Termination.ADJUDICATION: ADJUDICATED,
     Termination.TABLEBASE: ADJUDICATED,
 }
-_SIDES = ("us", 0), ("them", 56)
-"""Name in the record and first bit of the rank that its rooks castle from."""
+_CASTLING = [f"castling_{side}_{wing}" for side in ("us", "them") for wing in ("ooo", "oo")]
 
 
 def to_chunk(game: RecordedGame) -> NDArray[np.void]:
@@ -133,12 +122,8 @@ def _recommends_nothing(game: RecordedGame) -> NDArray[np.bool_]:
 
 def _set_castling(chunk: NDArray[np.void], positions: Positions, by_file: bool) -> None:
     """Rights of either side; ``by_file``: as the rook's file."""
-    for side, first_bit in _SIDES:
-        rooks = (positions[:, CASTLING] >> np.uint64(first_bit)).astype(np.uint8)
-        kings = positions[:, KINGS] & (positions[:, OWN] if side == "us" else ~positions[:, OWN])
-        left = (kings >> np.uint64(first_bit)).astype(np.uint8) - np.uint8(1)
-        for wing, found in (("ooo", rooks & left), ("oo", rooks & ~left)):
-            chunk[f"castling_{side}_{wing}"] = found if by_file else found > 0
+    for name, rooks in zip(_CASTLING, castling_rooks(positions).T, strict=True):
+        chunk[name] = rooks if by_file else rooks > 0
 
 
 def _set_policy(chunk: NDArray[np.void], game: RecordedGame) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables
 from vecchess.chess.history import Pasts, no_past
 from vecchess.chess.movegen import MOVE_BUFFER
-from vecchess.chess.planes import history_of
+from vecchess.chess.planes import positions_seen
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
@@ -78,7 +78,7 @@ class Forest:
         self._point(positions=positions, keys=keys, past=past)
         self._point(**{name: getattr(requests, name) for name in _REQUEST_ARRAYS})
         self.header["row_bytes"] = requests.planes.strides[0]
-        self.header["seen"] = history_of(requests.planes.shape[1])
+        self.header["seen"] = positions_seen(requests.planes.shape[1])
         self.header["tables"] = tables.address()
         self.header["cache"] = cache.address if cache else 0
         self._allocate_scratch()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.lc0.made import weight_file
 from tests.selfplay.test_swap_network import play
 from vecchess.arena.game_batch import GameBatch, random_openings
 from vecchess.arena.match.game_scheduler import GameScheduler
@@ -103,6 +104,13 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.fixture(scope="module")
+def lc0_net(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("lc0") / "net.pb.gz"
+    file.write_bytes(weight_file())
+    return str(file)
+
+
 @pytest.mark.parametrize(
     "spelling",
     [
@@ -114,11 +122,15 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> str:
         "minimax:2",
         "net:{}?search=gumbel&sims=4&temperature=1",
         "net:{}?search=puct&sims=4",
+        "lc0:{lc0}",
+        "lc0:{lc0}?temperature=1",
+        "lc0:{lc0}?search=gumbel&sims=4",
+        "lc0:{lc0}?search=puct&sims=4",
     ],
 )
-def test_a_choice_depends_on_the_game_alone(spelling: str, net: str) -> None:
+def test_a_choice_depends_on_the_game_alone(spelling: str, net: str, lc0_net: str) -> None:
     """Not on the other games, their order, how many are asked about at once, or earlier calls."""
-    text, fens = spelling.format(net), some_fens(20, 24)
+    text, fens = spelling.format(net, lc0=lc0_net), some_fens(20, 24)
     player, other = open_with(text, 3, 24), open_with(text, 3, 5)
     moves = chosen(player, fens)
     for fen, move in zip(fens, moves, strict=True):
@@ -220,6 +232,9 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
         ("net:tiny?exits=perhaps", "exits takes true or false"),
         ("net:tiny?T=4&T=3", "T is given twice"),
         ("net:tiny?search=puct&tree_mb=5", "unknown setting 'tree_mb'"),
+        ("lc0:", "there is no player 'lc0:'"),
+        ("lc0:x?T=2", "unknown setting 'T'; give temperature, search, sims"),
+        ("lc0:x?sims=5", "sims needs a search"),
         ("minimax:", "plies from 1 to"),
         ("net:tiny?temperature=-1", "temperature must be at least 0"),
         ("net:tiny?search=gumbel&sims=16000000", "gumbel takes"),
@@ -234,6 +249,8 @@ def test_spellings_that_are_not_understood(text: str, part: str) -> None:
 def test_a_network_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match="no network file"):
         open_player(f"net:{tmp_path / 'none'}")
+    with pytest.raises(NetworkError, match="none is not there"):
+        open_player(f"lc0:{tmp_path / 'none'}")
 
 
 def test_draws_of_choices_are_even() -> None:

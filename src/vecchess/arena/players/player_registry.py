@@ -7,6 +7,8 @@
     net:FILE?temperature=1                 drawn from the policy at a temperature
     net:FILE?search=gumbel&sims=64         searched; "gumbel" or "puct"
     net:FILE?T=2&exits=off                 two time steps, all of them taken
+    lc0:FILE?search=puct&sims=800          a network of lc0, a .pb.gz file, with the same settings
+                                           but T and exits; by its policy alone without a search
     uci:stockfish?nodes=1000               a UCI engine; see ``uci_options``
     mymodule:make_player?depth=3           what a function of the user returns, called with
                                            seed=... and the settings, as texts, by name
@@ -27,11 +29,12 @@ from vecchess.arena.players.network_player import COLDEST, PolicyPlayer, SearchP
 from vecchess.arena.players.simple import MINIMAX, GreedyPlayer, MinimaxPlayer, RandomPlayer
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.arena.players.uci_player import UciPlayer
-from vecchess.chess.planes import NUM_PLANES
+from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig, build
 from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
+from vecchess.lc0.weights_file import load_weights
 from vecchess.runtime.devices import CPU, Device, Share, see_only
 from vecchess.runtime.plugin import is_plugin, load_plugin
 from vecchess.selfplay.worker.networks import load_or_create
@@ -41,10 +44,11 @@ from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
-NET, UCI = "net:", "uci:"
+NET, LC0, UCI = "net:", "lc0:", "uci:"
+NETWORKS = NET, LC0
 SPELLINGS = (
-    f"{', '.join(SIMPLE)}, minimax:2, net:FILE?search=gumbel&sims=64, uci:ENGINE?nodes=1000 "
-    "or module:function"
+    f"{', '.join(SIMPLE)}, minimax:2, net:FILE?search=gumbel&sims=64, lc0:FILE, "
+    "uci:ENGINE?nodes=1000 or module:function"
 )
 PLAYER_PARTS = ("name", "max_games", "is_idle", "ask", "replies", "close")
 SEARCH_SETTINGS = [name for name in SearchConfig.model_fields if name != "tree_mb"]
@@ -54,13 +58,18 @@ SLOTS = 128
 """Of the CPU backend, at most."""
 
 
-class NetOptions(BaseModel):
-    """What may follow the file of a network player, besides the settings of its search."""
+class PolicyOptions(BaseModel):
+    """What may follow the file of any network, besides the settings of its search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     temperature: Annotated[float, Field(ge=0, le=1000)] = 0.0
     """0: the best move."""
+
+
+class NetOptions(PolicyOptions):
+    """What may follow the file of a network of vecchess."""
+
     T: Annotated[int, Field(ge=1)] | None = None
     """Time steps, instead of the network's own number."""
     exits: bool = True
@@ -98,8 +107,8 @@ def open_player(text: str, seed: int = 0, resources: PlayerResources | None = No
             return MinimaxPlayer.parse(text, seed)
         if name.startswith(UCI) and name != UCI:
             return _open_engine(name.removeprefix(UCI), _pairs(query), resources, text)
-        if name.startswith(NET) and name != NET:
-            return _open_net(name.removeprefix(NET), _pairs(query), seed, resources, text)
+        if name.startswith(NETWORKS) and name not in NETWORKS:
+            return _open_net(name, _pairs(query), seed, resources, text)
         if is_plugin(name):
             return _open_plugin(name, _pairs(query), seed)
     except ConfigError as error:
@@ -109,13 +118,14 @@ def open_player(text: str, seed: int = 0, resources: PlayerResources | None = No
 
 def is_network(text: str) -> bool:
     """Whether ``text`` spells a player with a network of its own."""
-    return text.startswith(NET)
+    return text.startswith(NETWORKS)
 
 
-def net_settings(query: str) -> dict[str, Any]:
+def net_settings(text: str) -> dict[str, Any]:
     """What stands after the "?" of a network player, but for defaults: the same for two spellings
     of one player. Raises ConfigError."""
-    options, tree = _read(_pairs(query))
+    name, _, query = text.partition("?")
+    options, tree = _read(name, _pairs(query))
     return options.model_dump(exclude_defaults=True) | tree.model_dump(exclude_defaults=True)
 
 
@@ -154,8 +164,11 @@ def _open_engine(
 def _open_net(
     net: str, given: dict[str, str], seed: int, resources: PlayerResources, name: str
 ) -> Player:
-    options, tree = _read(given)
-    backend, num_planes = _backend(net, options, seed, resources)
+    options, tree = _read(net, given)
+    if isinstance(options, NetOptions):
+        backend, num_planes = _backend(net.removeprefix(NET), options, seed, resources)
+    else:
+        backend, num_planes = _lc0_backend(net.removeprefix(LC0), resources), POSITION_INPUTS
     common: dict[str, Any] = {"max_games": resources.max_games, "seed": seed, "name": name}
     common |= {"temperature": options.temperature, "num_planes": num_planes}
     if tree.search == "none":
@@ -164,15 +177,16 @@ def _open_net(
     return SearchPlayer(tree, backend, explore=explore, **common)
 
 
-def _read(given: dict[str, str]) -> tuple[NetOptions, TreeConfig]:
+def _read(net: str, given: dict[str, str]) -> tuple[PolicyOptions, TreeConfig]:
     """The settings of a network player, and of its search."""
-    own = {key: value for key, value in given.items() if key in NetOptions.model_fields}
+    kind = NetOptions if net.startswith(NET) else PolicyOptions
+    own = {key: value for key, value in given.items() if key in kind.model_fields}
     search = {key: value for key, value in given.items() if key not in own}
     for key in search:
         if key not in SEARCH_SETTINGS:
-            known = ", ".join([*NetOptions.model_fields, *SEARCH_SETTINGS])
+            known = ", ".join([*kind.model_fields, *SEARCH_SETTINGS])
             raise ConfigError(f"unknown setting {key!r}; give {known}")
-    return build(NetOptions, own), _tree(search)
+    return build(kind, own), _tree(search)
 
 
 def _tree(given: dict[str, str]) -> TreeConfig:
@@ -188,8 +202,7 @@ def _backend(
 ) -> tuple[Backend, int]:
     """The backend that computes ``net``, and the number of its input planes; a new network has
     weights from the seed."""
-    is_cpu = resources.device == CPU
-    slots = min(resources.max_games, SLOTS) if is_cpu else resources.max_games
+    slots = _num_slots(resources)
     share = Share(slots, resources.max_games, movers=1, threads=resources.threads)
     config = build(
         SelfplayConfig, {"net": net, "backend": resources.backend, "exits": options.exits}
@@ -200,6 +213,21 @@ def _backend(
     network = _with_steps(load_or_create(net, seed), options.T)
     backend, _ = open_network(config, network, net, resources.device, share)
     return backend, network.config.num_planes
+
+
+def _lc0_backend(file: str, resources: PlayerResources) -> Backend:
+    """The backend that computes a network of lc0."""
+    from vecchess.lc0.lc0_backend import Lc0Backend
+
+    weights = load_weights(file)
+    see_only(resources.device)
+    slots, device = _num_slots(resources), resources.device.name
+    return Lc0Backend(weights, slots, device, resources.threads)
+
+
+def _num_slots(resources: PlayerResources) -> int:
+    is_cpu = resources.device == CPU
+    return min(resources.max_games, SLOTS) if is_cpu else resources.max_games
 
 
 def _with_steps(network: IntegerNet, steps: int | None) -> IntegerNet:

@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.bitboards.bits import load, store
-from vecchess.chess.history import PAST_BYTES, copy_past, earlier_position, mix_past, push_position
-from vecchess.chess.planes import clock_level, write_inputs
-from vecchess.chess.position import board_hash, clock_of, copy_position
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
+from vecchess.chess.history import (
+    MOST_POSITIONS,
+    PAST_BYTES,
+    REPEATED_SHIFT,
+    copy_past,
+    earlier_position,
+    mark_repeated,
+    mix_past,
+    push_position,
+)
+from vecchess.chess.planes import POSITION_INPUTS, clock_level, write_inputs
+from vecchess.chess.position import COUNTERS, board_hash, clock_of, colour_of, copy_position
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, plies_since_repeated
 from vecchess.jit import inline
 from vecchess.shapes import POSITION_WORDS
 
@@ -32,6 +41,15 @@ def push_board(forest: Any, board: Any) -> None:
     """Add the position on the board, which a move is about to leave, to the path's past."""
     if forest.seen > 1:
         push_position(board, forest.path_past)
+        if sees_positions(forest):
+            left = earlier_position(board, forest.path_past, 0)
+            mark_repeated(left, plies_since_repeated(board, forest.path_keys))
+
+
+@inline
+def sees_positions(forest: Any) -> Any:
+    """Whether the network sees positions as they are, see ``chess/planes.py``."""
+    return forest.row_bytes == 8 * POSITION_INPUTS
 
 
 @inline
@@ -47,8 +65,13 @@ def write_request_planes(
 @inline
 def evaluation_key(forest: Any, board: Any, repetitions: Any) -> Any:
     """(key, check) of what the network sees: the board, whether it occurred before, the clock's
-    level, and the positions before it. Equal boards with other pasts have others (decision 59)."""
+    level, and the positions before it. Equal boards with other pasts have others (decision 59).
+
+    A network that sees positions as they are knows more: clock, colour, and what was repeated.
+    """
     level = clock_level(clock_of(board))
+    if sees_positions(forest):
+        level = _all_counters(board, forest.path_past)
     has_occurred = np.int64(repetitions > 0)
     key, check = board_hash(board)
     key += _U(2 * level + has_occurred) * _GOLDEN
@@ -56,10 +79,21 @@ def evaluation_key(forest: Any, board: Any, repetitions: Any) -> Any:
 
 
 @inline
+def _all_counters(board: Any, past: Any) -> Any:
+    """Clock and colour of a position, and which of the seven before it were repeated, ``int64``."""
+    found = clock_of(board) << 8 | np.int64(colour_of(board)) << 7
+    for plies in range(1, MOST_POSITIONS):
+        counters = load(earlier_position(board, past, plies), COUNTERS)
+        found |= np.int64(counters >> _U(REPEATED_SHIFT) & _U(1)) << (plies - 1)
+    return found
+
+
+@inline
 def save_board(forest: Any, row: Any, board: Any) -> None:
     """Keep the position on the board, and those before it, in the planes of a request row.
 
-    The next simulation overwrites board and past; H positions take 8 H words, the planes 12 H + 13.
+    The next simulation overwrites board and past; H positions take 8 H words, the planes 12 H + 13
+    or, of a network that sees positions, as many.
     """
     planes, past = planes_of(forest, row), forest.path_past
     copy_position(board, planes)

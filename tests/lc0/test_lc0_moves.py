@@ -9,7 +9,7 @@ import pytest
 from tests.export.lc0_reader import NUM_MOVES
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.sample import random_positions
-from vecchess.export.lc0_format import NO_INDEX, lc0_moves, move_indices
+from vecchess.lc0.lc0_moves import NO_INDEX, lc0_moves, move_indices
 
 PUBLISHED = "c4c47aca96e213995c772d1aab24498e3ad9c91209d3467889f20fa1a10678dd"
 """sha256 of the 1858 strings of kMoveStrs in lc0's src/neural/encoder.cc (commit 909a408), with
