@@ -223,13 +223,14 @@ def test_defaults_follow_the_objective() -> None:
     for share, settings in shares.items():
         for values in settings:
             assert build(TrainConfig, values).loss.root_value_share == share, values
-    traces = {"alphazero": 0.7, "supervised": 0.7, "ppo": 0.9, "reinforce": 1.0}
+    traces = {"alphazero": 0.7, "supervised": 0.7, "ppo": 0.9, "reinforce": 0.9}
     for objective, trace in traces.items():
         loss = {"td_lambda": 0.7, "gae_lambda": 0.9}
         values = {"objective": objective, "loss": loss} | (
             {"data": ["games"]} if objective == "supervised" else {}
         )
         assert build(TrainConfig, values).trace == trace
+    assert build(TrainConfig, {"objective": "reinforce"}).trace == 1.0
     temperatures = {"alphazero": "1.0,30:0.5", "ppo": "1.0"}
     for objective, temperature in temperatures.items():
         values = {"objective": objective, "game": {"max_plies": 100}}

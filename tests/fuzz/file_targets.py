@@ -47,7 +47,8 @@ from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
 from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import read_state
-from vecchess.train.data.shard_block import SampleRules, ShardBlock
+from vecchess.train.data.sample_rules import SampleRules
+from vecchess.train.data.shard_block import ShardBlock
 from vecchess.train.step.schedule import Schedule
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)

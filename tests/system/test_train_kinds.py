@@ -37,7 +37,9 @@ def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objecti
     learnt = [line for line in facts(run) if line["kind"] == "learn"]
     assert all(np.isfinite(line["loss"]) for line in learnt)
     first = [line for line in facts(run) if line["kind"] == "on_policy"]
-    assert [(line["iteration"], line["ratio_error"]) for line in first] == [(1, 0.0), (2, 0.0)]
+    assert [line["iteration"] for line in first] == [1, 2]
+    if objective == "ppo":
+        assert all(line["ratio_error"] == line["clipped"] == 0 for line in first)
     again = last_json(inside("replay", run, "--verify-all", 8, "--gpus", "cpu", "--json"))
     assert (again["identical"], len(again["networks"])) == (8, 2)
 
@@ -62,7 +64,6 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
         (["--search", "none"], "alphazero learns from searches"),
         (["--objective", "ppo", "--search", "puct"], "learns from drawn moves"),
         (["--objective", "ppo", "--temperature", "0.5"], "needs temperature 1"),
-        (["--objective", "ppo", "--fold-at", "0.5"], "--fold-at 0"),
         (["--objective", "supervised"], "--data"),
         (["--objective", "supervised", "--data", "nowhere.pgn"], "nowhere.pgn"),
         (["--data", "games.pgn"], "there is no PGN file"),

@@ -50,12 +50,19 @@ def test_skipped_updates_are_counted_and_named() -> None:
     assert learning.means["loss"] == 3.0
 
 
-@pytest.mark.parametrize("ratios", [{"ratio_error": 0.0}, {"ratio_error": 0.1, "clipped": 0.25}])
-def test_ratios_of_the_first_update_are_named(ratios: dict[str, float]) -> None:
-    line = ratios_line("[1/6]", ratios)
-    assert line.endswith(
-        "mean |ratio - 1| 0.1, 25.0% beyond the clip range" if len(ratios) > 1 else "|ratio - 1| 0"
-    )
+@pytest.mark.parametrize(
+    ("ratios", "wanted"),
+    [
+        ({"acting_error": 0.0}, "first update: mean |ratio - 1| to the network that acted 0"),
+        (
+            {"acting_error": 0.12, "ratio_error": 0.1, "clipped": 0.25},
+            "first update: mean |ratio - 1| 0.1, 25.0% beyond the clip range, "
+            "to the network that acted 0.12",
+        ),
+    ],
+)
+def test_ratios_of_the_first_update_are_named(ratios: dict[str, float], wanted: str) -> None:
+    assert ratios_line("[1/6]", ratios) == f"[1/6]  {wanted}"
 
 
 def test_held_out_positions_without_policies_have_a_value_error_alone() -> None:

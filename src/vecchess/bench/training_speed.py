@@ -29,8 +29,8 @@ from vecchess.store.seating import Seating
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
+from vecchess.train.data.sample_rules import SampleRules
 from vecchess.train.data.samples import Samples, SharedBuffers
-from vecchess.train.data.shard_block import SampleRules
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.initial_network import first_net
@@ -184,7 +184,7 @@ def _loader(config: TrainConfig, data: GivenShards, learner: Learner) -> LoaderP
     return LoaderPool(
         data,
         SharedBuffers(config.batch_size, config.loaders, planes=planes),
-        SampleRules(config.trace, config.loss.capped_lead, config.is_on_policy),
+        SampleRules.of(config),
         pin_memory=learner.ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,
     )

@@ -11,21 +11,20 @@ from vecchess.config.settings import OnResume, Settings
 
 ON_POLICY = ("ppo", "reinforce")
 """Objectives that learn from the newest games alone, and from the moves as they were drawn."""
-_ACTS: dict[str, Any] = {
-    "fold_at": 0.0,
-    "mirror": False,
-    "optimiser": {"ema": 0.0, "lr": 1e-4},
-}
-"""The network that learns is the one that acts. Its learning rate is low, for in int8 a small step
-tips many spikes: at 4e-3 three quarters of PPO's ratios leave the clip range within 14 updates."""
+_AS_DRAWN: dict[str, Any] = {"mirror": False, "optimiser": {"ema": 0.0, "lr": 4e-3}}
+"""Moves are learnt as the newest weights drew them."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {
         "tree": {"search": "gumbel", "sims": 16},
         "game": {"temperature": "1.0,30:0.5"},  # later random moves drown the result
     },
     "supervised": {"loss": {"root_value_share": 1.0}},
-    "ppo": {"samples_per_position": 3.0, **_ACTS},
-    "reinforce": {"samples_per_position": 1.0, **_ACTS},
+    "ppo": {
+        "samples_per_position": 3.0,
+        "loss": {"gae_lambda": 0.9, "material_share": 0.5},
+        **_AS_DRAWN,
+    },
+    "reinforce": {"samples_per_position": 1.0, "loss": {"gae_lambda": 1.0}, **_AS_DRAWN},
 }
 """Objective -> defaults that differ from those of the fields."""
 
@@ -52,12 +51,16 @@ class LossConfig(Settings):
     capped_lead: Annotated[int, Field(ge=0, le=100)] = 3
     """Pawns by which a side must be ahead when a game reaches ``max_plies``, for it to teach a
     win; 0: it teaches a draw, as it is recorded."""
+    material_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Share of the men's worth in the values that returns and advantages are made of; the rest is
+    the network's value. By default a half with ppo (ppo, reinforce)."""
     entropy_bonus: Annotated[float, Field(ge=0, le=10)] = 0.01
     """Weight of the policy's entropy (ppo, reinforce)."""
     clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
     """PPO: the probability ratio counts from 1 - clip to 1 + clip (Schulman et al. 2017)."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
-    """PPO: the same, of the advantage and of the value's target."""
+    """The same, of the advantage and of the value's target. By default 0.9 with ppo, and 1 with
+    reinforce: the game's result (ppo, reinforce)."""
     step_weights: Literal["uniform", "last", "late", "early"] = "uniform"
     """Weights of the time steps in the loss: all alike (TET, Deng et al. 2022), the last alone,
     growing as 1 .. T, or shrinking as T .. 1."""
@@ -211,16 +214,15 @@ class TrainConfig(PlayConfig):
         return self
 
     @model_validator(mode="after")
-    def _learns_what_acted(self) -> Self:
-        """Refuse what would make an on-policy objective learn another policy than the one that
-        drew the moves (decision 222)."""
+    def _learns_as_drawn(self) -> Self:
+        """Refuse what would make an on-policy objective learn other moves than were drawn, or from
+        another policy than the newest (decision 222)."""
         drawn_as_is = self.game.temperature in ("1", "1.0")
         refusals = (
             (self.tree.search != "none", 'learns from drawn moves: --search "none"'),
             (not drawn_as_is, "needs temperature 1: moves drawn as the policy says"),
             (self.gate, "learns from its newest network's games: no --gate"),
             (self.data, "learns from its own games alone: no --data"),
-            (self.fold_at > 0, "trains the network that plays, int8 from the start: --fold-at 0"),
             (self.mirror, "needs the probability of a move in its own position: mirror = false"),
             (self.loss.random_steps, "learns at the step that drew a move: random_steps = false"),
             (self.optimiser.ema > 0, "plays with the weights that learn: ema = 0"),
@@ -232,10 +234,8 @@ class TrainConfig(PlayConfig):
 
     @property
     def trace(self) -> float:
-        """Lambda of the returns in the samples; REINFORCE's advantage waits for the result."""
-        if self.objective == "reinforce":
-            return 1.0
-        return self.loss.gae_lambda if self.objective == "ppo" else self.loss.td_lambda
+        """Lambda of the returns in the samples."""
+        return self.loss.gae_lambda if self.is_on_policy else self.loss.td_lambda
 
     @property
     def is_on_policy(self) -> bool:

@@ -42,8 +42,8 @@ from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
+from vecchess.train.data.sample_rules import SampleRules
 from vecchess.train.data.samples import SharedBuffers
-from vecchess.train.data.shard_block import SampleRules
 from vecchess.train.dataset_source import (
     DatasetSource,
     import_data,
@@ -183,7 +183,7 @@ def _open_trainer(
     loader = LoaderPool(
         data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
         buffers,
-        SampleRules(config.trace, config.loss.capped_lead, config.is_on_policy),
+        SampleRules.of(config),
         pin_memory=ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,
         report_line=reporter.report_line,

@@ -27,8 +27,9 @@ COLUMNS = [
     ("spikes", "spike_rate"), ("lr", "lr"),
 ]  # fmt: skip
 """Heading and metric of the figures in a line about learning."""
-RATIOS = ("ratio_error", "clipped")
-"""Figures of probability ratios: both are 0 as long as the learner is the network that acted."""
+RATIOS = ("ratio_error", "clipped", "acting_error")
+"""Figures of probability ratios. Before anything was learnt from a generation PPO's first two are
+0, and the last one is where the learner is the network that acted, in int8."""
 
 
 class LearningDisplay:
@@ -270,8 +271,11 @@ def format_metrics(means: dict[str, float]) -> str:
 
 def ratios_line(title: str, ratios: dict[str, float]) -> str:
     """The line about the probability ratios before anything was learnt from the newest games."""
-    clipped = f", {ratios['clipped']:.1%} beyond the clip range" if "clipped" in ratios else ""
-    return f"{title}  first update: mean |ratio - 1| {ratios['ratio_error']:.2g}{clipped}"
+    acting = f"to the network that acted {ratios['acting_error']:.2g}"
+    if "clipped" in ratios:
+        own = f"{ratios['ratio_error']:.2g}, {ratios['clipped']:.1%} beyond the clip range"
+        acting = f"{own}, {acting}"
+    return f"{title}  first update: mean |ratio - 1| {acting}"
 
 
 def games_line(title: str, facts: dict[str, Any]) -> str:

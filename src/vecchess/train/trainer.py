@@ -119,6 +119,8 @@ class Trainer:
         """Make the updates of ``plan`` that are left; False after a stop."""
         progress = self.progress
         before = self.learner.steps - progress.iteration_step
+        if progress.iteration_step == 0:
+            self.learner.begin_generation()
         left = range(progress.iteration_step, plan.num_steps)
         shares, rank = self.learner.shares, self.ranks.rank
         batches = self.loader.batches(

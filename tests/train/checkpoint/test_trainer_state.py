@@ -87,6 +87,25 @@ def test_a_trainer_is_restored_to_the_bit(tmp_path: Path, folded: bool) -> None:
         assert torch.equal(mine, its)
 
 
+@pytest.mark.parametrize("updates", [0, 3])
+def test_what_ppo_compares_with_is_kept_within_a_generation(tmp_path: Path, updates: int) -> None:
+    folder, first, again = CheckpointFolder(tmp_path), trainer(1), trainer(2)
+    for each in (first, again):
+        each.learner.config = TrainConfig(objective="ppo")
+    first.learner.begin_generation()
+    with torch.no_grad():
+        first.learner.net.policy_gain.fill_(2.0)
+    first.progress.iteration_step = updates
+    TrainerState(first, StubSource(), folder).save()
+    assert TrainerState(again, StubSource(), folder).restore()
+    assert (again.learner.old is None) == (updates == 0)
+    if updates:
+        wanted, kept = first.learner.old.state_dict(), again.learner.old.state_dict()
+        assert all(torch.equal(wanted[name], kept[name]) for name in wanted)
+        assert again.learner.old.training
+    assert again.learner.net.policy_gain.item() == 2.0
+
+
 def test_counters_and_results_are_restored(saved: CheckpointFolder) -> None:
     again, source = trainer(2), StubSource()
     assert TrainerState(again, source, saved).restore()

@@ -16,7 +16,10 @@ from vecchess.store.replay_positions import replay_moves, replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.collate import make_samples
 from vecchess.train.data.returns import has_evaluation, lambda_returns
-from vecchess.train.data.shard_block import SampleRules, ShardBlock, trainable_plies
+from vecchess.train.data.sample_rules import SampleRules
+from vecchess.train.data.shard_block import ShardBlock, trainable_plies
+
+WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["standard", "chess960"])
@@ -43,7 +46,6 @@ def test_samples_are_those_of_a_replay(records, planes: int) -> None:
 
 @pytest.mark.parametrize("lead", [0, 1, 3])
 def test_games_at_the_cap_teach_a_win_of_who_is_ahead(records, lead: int) -> None:
-    worth = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
     capped = replace(records, termination=records.termination.copy())
     capped.termination[::3] = Termination.PLY_CAP
     expected = []
@@ -51,7 +53,7 @@ def test_games_at_the_cap_teach_a_win_of_who_is_ahead(records, lead: int) -> Non
         moves = replay_moves(capped).moves[slice(*capped.offsets[game : game + 2])]
         board = to_pgn({}, start_board(capped.start[game], chess960=True), moves).end().board()
         result = int(capped.result[game])
-        men = [(worth.get(man.piece_type, 0), man.color) for man in board.piece_map().values()]
+        men = [(WORTH.get(man.piece_type, 0), man.color) for man in board.piece_map().values()]
         balance = sum(value if colour else -value for value, colour in men)
         if capped.termination[game] == Termination.PLY_CAP and abs(balance) >= lead > 0:
             result = 1 if balance > 0 else -1
@@ -64,6 +66,33 @@ def test_games_at_the_cap_teach_a_win_of_who_is_ahead(records, lead: int) -> Non
     found, wanted = make_samples(capped, plies, rules), make_samples(taught, plies)
     assert np.array_equal(found.outcome, wanted.outcome)
     assert np.array_equal(found.returned, wanted.returned)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_values_may_count_the_men(records, share: float) -> None:
+    plies = np.arange(len(records.action))
+    found = make_samples(records, plies, SampleRules(0.9, material_share=share))
+    plain = make_samples(records, plies)
+    balances = []
+    for game in range(records.num_games):
+        moves = replay_moves(records).moves[slice(*records.offsets[game : game + 2])]
+        for node in to_pgn({}, start_board(records.start[game], chess960=True), moves).mainline():
+            board = node.parent.board()
+            men = [(WORTH.get(man.piece_type, 0), man.color) for man in board.piece_map().values()]
+            balances.append(sum(value if own == board.turn else -value for value, own in men))
+    assert {-1, 0, 1} <= {*np.sign(balances).tolist()}
+    score = 2 / (1 + np.exp(-0.368208 * np.array(balances))) - 1
+    worth = np.stack([np.maximum(score, 0), 1 - np.abs(score), np.maximum(-score, 0)], axis=1)
+    wanted = ((1 - share) * plain.value + share * worth) * plain.has_value[:, None]
+    assert np.allclose(found.value, wanted, atol=2 / VALUE_UNIT)
+    won, drawn = (np.rint(found.value[:, i] * VALUE_UNIT).astype(np.uint16) for i in (0, 1))
+    returned = lambda_returns(replace(records, win=won, draw=drawn), 0.9)
+    assert np.allclose(found.returned, returned, atol=1e-2)
+    assert np.allclose(
+        found.advantage,
+        advantages(replace(records, win=won, draw=drawn), found.returned),
+        atol=1e-2,
+    )
 
 
 def test_values_are_those_recorded(records) -> None:

@@ -30,8 +30,9 @@ from vecchess.train.data.replay_window import (
     ReplayWindow,
     window_size,
 )
+from vecchess.train.data.sample_rules import SampleRules
 from vecchess.train.data.samples import empty_samples
-from vecchess.train.data.shard_block import SampleRules, ShardBlock, newest_plies, trainable_plies
+from vecchess.train.data.shard_block import ShardBlock, newest_plies, trainable_plies
 
 SHARDS = 6
 POSITIONS = 10_000_000
@@ -292,7 +293,7 @@ def test_bytes_of_a_position_in_a_block(monkeypatch: pytest.MonkeyPatch) -> None
     records.validate()
     no_leads = np.zeros(records.num_games, np.int64)
     monkeypatch.setattr(shard_block, "_check", lambda _: no_leads)  # made up: moves are illegal
-    block = shard_block.ShardBlock.of(records, shard_block.SampleRules())
+    block = shard_block.ShardBlock.of(records, SampleRules())
     assert len(block.trainable) == num
     num_bytes = sum(column.nbytes for column in vars(block).values())
     assert num_bytes / num * 10_000_000 < 1.3e9

@@ -1,4 +1,4 @@
-"""On-policy objectives learn exactly what acted: games of a network, played and learnt from."""
+"""On-policy objectives: games of a network, played and learnt from."""
 
 from dataclasses import replace
 from typing import Any
@@ -57,29 +57,59 @@ def config_of(objective: str, **settings: Any) -> TrainConfig:
     return build(TrainConfig, {"objective": objective, "batch_size": BATCH} | settings)
 
 
+def float_learner() -> Learner:
+    """A learner with batch norm, which acts as another network than it trains."""
+    torch.manual_seed(3)
+    config = config_of("ppo", optimiser={"lr": 4e-3})
+    return Learner(config, SpikingNet(SIZES), Alone())
+
+
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
-def test_before_the_first_update_every_ratio_is_1(objective: str, played: GameRecords) -> None:
+def test_an_int8_learner_is_what_acted(objective: str, played: GameRecords) -> None:
     config = config_of(objective, optimiser={"lr": 4e-3})
     learner = Learner(config, acting_net(), Alone())
+    learner.begin_generation()
     means = learner.step(batch_of(played), 1.0, []).means
-    assert means["ratio_error"] == 0
+    assert learner.old is None
+    assert means["acting_error"] == 0
     if objective == "ppo":
-        assert (means["clipped"], means["kl"]) == (0, 0)
-    again = [learner.step(batch_of(played), 1.0, []).means["ratio_error"] for _ in range(4)]
-    assert again[-1] > 0, "ratios that cannot leave 1 would say nothing"
+        assert (means["ratio_error"], means["clipped"], means["kl"]) == (0, 0, 0)
+    last = [learner.step(batch_of(played), 1.0, []).means for _ in range(4)][-1]
+    moved = last["ratio_error" if objective == "ppo" else "acting_error"]
+    assert moved > 0, "ratios that cannot leave 1 would say nothing"
 
 
-def test_a_network_with_batch_norm_is_another_than_the_one_that_acted(played: GameRecords) -> None:
-    torch.manual_seed(3)
-    learner = Learner(config_of("ppo"), SpikingNet(SIZES), Alone())
-    assert learner.step(batch_of(played), 1.0, []).means["clipped"] > 0.1
+def test_before_the_fold_ratios_begin_at_1_with_the_statistics_of_any_batch(
+    played: GameRecords,
+) -> None:
+    learner = float_learner()
+    learner.begin_generation()
+    first, *_, last = [learner.step(batch_of(played), 1.0, []).means for _ in range(4)]
+    assert (first["ratio_error"], first["clipped"], first["kl"]) == (0, 0, 0)
+    assert first["acting_error"] > 0.1, "another network acted"
+    assert last["ratio_error"] > 0
+    learner.begin_generation()
+    assert learner.step(batch_of(played), 1.0, []).means["ratio_error"] == 0
+    learner.fold()
+    assert learner.old is None
+
+
+def test_the_copy_changes_nothing_of_the_learner(played: GameRecords) -> None:
+    """One update moves the weights as the gradient of weighted log probabilities does."""
+    learners = [float_learner(), float_learner()]
+    learners[0].begin_generation()
+    for learner in learners:
+        learner.step(batch_of(played), 1.0, [])
+        assert all(not norm.pending.any() for norm in learner.net._norms())
+    statistics = [[norm.running_mean for norm in learner.net._norms()] for learner in learners]
+    for ours, theirs in zip(*statistics, strict=True):
+        assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"fold_at": 0.5}, "--fold-at 0"),
         ({"mirror": True}, "mirror = false"),
         ({"loss": {"random_steps": True}}, "random_steps = false"),
         ({"optimiser": {"ema": 0.9}}, "ema = 0"),
@@ -89,7 +119,7 @@ def test_what_would_learn_another_policy_is_refused(
     objective: str, settings: dict[str, Any], reason: str
 ) -> None:
     config = config_of(objective)
-    assert (config.fold_at, config.mirror, config.loss.random_steps) == (0, False, False)
+    assert (config.mirror, config.loss.random_steps) == (False, False)
     assert config.optimiser.ema == 0
     with pytest.raises(ConfigError, match=f"^{objective} .*{reason}"):
         config_of(objective, **settings)

@@ -1,6 +1,7 @@
 """The state of a run in a checkpoint, and how a run resumes from it.
 
-It holds all that decides the rest of the run: float weights and their average, AdamW's moments by
+It holds all that decides the rest of the run: float weights, their average and PPO's copy
+of them, AdamW's moments by
 the names of the parameters (another number of ranks can load them), the gradient scaler, the
 learning rate's schedule, counters, the state of the source of positions, results of matches.
 Random numbers need no state: each is drawn by counter.
@@ -21,7 +22,7 @@ from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tens
 from vecchess.train.step.schedule import Schedule
 from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
 
-_NET, _AVERAGE, _OPTIMISER = "net/", "average/", "optimiser/"
+_NET, _AVERAGE, _OLD, _OPTIMISER = "net/", "average/", "old/", "optimiser/"
 _Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
@@ -106,10 +107,11 @@ class TrainerState:
         return True
 
     def _tensors(self) -> dict[str, Tensor]:
-        learner = self._trainer.learner
+        learner, progress = self._trainer.learner, self._trainer.progress
         parts = {
             _NET: learner.net.state_dict(),
             _AVERAGE: learner.average.net.state_dict() if learner.average else {},
+            _OLD: learner.old.state_dict() if learner.old and progress.iteration_step else {},
             _OPTIMISER: optimiser_tensors(learner.optimiser, learner.net),
         }
         return {place + name: t for place, part in parts.items() for name, t in part.items()}
@@ -136,6 +138,10 @@ class TrainerState:
         _load_net(learner.net, _below(_NET, tensors))
         if learner.average is not None:  # a run that had none begins one with its weights
             _load_net(learner.average.net, _below(_AVERAGE, tensors) or _below(_NET, tensors))
+        if old := _below(_OLD, tensors):
+            learner.begin_generation()
+            if learner.old is not None:
+                _load_net(learner.old, old)
         load_optimiser_tensors(learner.optimiser, learner.net, _below(_OPTIMISER, tensors))
         if len(values.rates) not in (0, len(neuron_layers(learner.net.config))):
             raise ConfigError("the checkpoint is of another network: it has other layers")

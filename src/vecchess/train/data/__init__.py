@@ -1,6 +1,7 @@
 """Batches of samples from shards.
 
 shard_block      the games of a shard in memory, checked, in few bytes
+sample_rules     what recorded games teach: results, values that count the men
 returns          TD(lambda) returns of each position
 replay_window    which shards are in memory; finds a position's game
 batch_spec       which positions a batch consists of, drawn by seed and step

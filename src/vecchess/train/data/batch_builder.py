@@ -16,8 +16,8 @@ from vecchess.train.data.augment import mirror
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.collate import collate
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
+from vecchess.train.data.sample_rules import SampleRules
 from vecchess.train.data.samples import SharedBuffers, row_bytes, samples_in
-from vecchess.train.data.shard_block import SampleRules
 
 
 class BatchReply(NamedTuple):

@@ -28,6 +28,7 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 from vecchess.store.records import GameRecords
 from vecchess.store.targets import action_index, index_actions, target_weight
 from vecchess.train.data.returns import wdl_value
+from vecchess.train.data.sample_rules import PLAIN_RULES, SampleRules
 from vecchess.train.data.samples import Samples, empty_samples
 from vecchess.train.data.shard_block import (
     COLUMN,
@@ -35,8 +36,6 @@ from vecchess.train.data.shard_block import (
     HAS_TARGET,
     HAS_VALUE,
     NUM_GAMES_PLACE,
-    PLAIN_RULES,
-    SampleRules,
     ShardBlock,
     address_table,
 )

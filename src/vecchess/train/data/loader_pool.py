@@ -34,8 +34,8 @@ from vecchess.selfplay.supervisor.worker_process import KILL_WAIT_S, UNATTENDED_
 from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, serve_requests
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards, ShardSource
+from vecchess.train.data.sample_rules import PLAIN_RULES, SampleRules
 from vecchess.train.data.samples import Samples, SharedBuffers, row_bytes, samples_in
-from vecchess.train.data.shard_block import PLAIN_RULES, SampleRules
 
 STALL_TIMEOUT_S = 60.0
 

@@ -1,7 +1,7 @@
 """The games of one shard in memory: checked, with returns, in few bytes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -29,27 +29,11 @@ from vecchess.store.targets import (
     target_weight,
 )
 from vecchess.train.data.returns import has_evaluation, lambda_returns
+from vecchess.train.data.sample_rules import SampleRules
 
 HAS_VALUE, HAS_POLICY, HAS_TARGET = 1, 2, 4
 """Bits of ``facts``."""
 _GOOD, _ILLEGAL, _MISFIT = range(3)
-
-
-@dataclass(frozen=True)
-class SampleRules:
-    """What recorded games teach."""
-
-    trace: float = 1.0
-    """Lambda of the returns, see ``returns.py``."""
-    capped_lead: int = 0
-    """Pawns by which a side must be ahead where a game ended at its cap of plies, for the game to
-    teach a win; 0: it teaches a draw."""
-    newest_only: bool = False
-    """Learn what the last network of each game played, for on-policy objectives."""
-
-
-PLAIN_RULES = SampleRules()
-"""Games teach their results."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +74,7 @@ class ShardBlock:
         """
         if max(len(records.target_action), len(records.action)) >= 2**31:
             raise DataError("a shard of more than 2**31 plies or moves in targets is too large")
-        leads = _check(records)
-        records = replace(records, result=taught_results(records, leads, rules.capped_lead))
+        records = rules.taught(records, *_check(records))
         chosen = newest_plies if rules.newest_only else trainable_plies
         counts = np.diff(records.target_offsets)
         offsets = records.target_offsets if counts.any() else records.target_offsets[:0]
@@ -164,26 +147,14 @@ def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.ui
     return facts
 
 
-def taught_results(
-    records: GameRecords, leads: NDArray[np.int64], capped_lead: int
-) -> NDArray[np.int8]:
-    """int8[G]: the result that each game teaches, White's view.
-
-    It is the game's, except at the cap of plies, where ``leads`` decide: int64[G], White's men in
-    the last position less Black's, in pawns. See ``SampleRules.capped_lead``.
-    """
-    is_won = (np.abs(leads) >= capped_lead) & (capped_lead > 0)
-    is_called = is_won & (records.termination == Termination.PLY_CAP)
-    results: NDArray[np.int8] = np.where(is_called, np.sign(leads), records.result).astype(np.int8)
-    return results
-
-
-def _check(records: GameRecords) -> NDArray[np.int64]:
-    """Replay all games, and return White's lead at the end of each, in pawns: int64[G].
+def _check(records: GameRecords) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+    """Replay all games, and return White's lead at the end of each, in pawns: int64[G], and the
+    mover's before each ply: int16[plies].
 
     Raises DataError at the first illegal move or wrong target.
     """
     leads = np.zeros(records.num_games, np.int64)
+    balances = np.zeros(len(records.action), np.int16)
     fault = np.zeros(2, np.int64)
     _find_fault(
         lookup.address(),
@@ -195,17 +166,18 @@ def _check(records: GameRecords) -> NDArray[np.int64]:
         (np.empty(MAX_MOVES, np.uint16), np.empty(NUM_ACTIONS, np.uint16)),
         fault,
         leads,
+        balances,
     )
     verdict, ply = int(fault[0]), int(fault[1])
     if verdict == _MISFIT:
         raise target_error(records, ply)
     if verdict == _ILLEGAL:
         raise illegal_move_error(records, ply)
-    return leads
+    return leads, balances
 
 
 @kernel
-def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, fault, leads):  # type: ignore[no-untyped-def]
+def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, fault, leads, balances):  # type: ignore[no-untyped-def]
     """Write the verdict and the ply of the first fault into ``fault``: int64[2], and ``leads``."""
     target_offsets, target_actions, target_probs = targets
     cursor = cursor_of(memory)
@@ -216,6 +188,7 @@ def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, faul
         begin_game(cursor, np.int64(starts.ctypes.data) + game * 8 * POSITION_WORDS, 1)
         for ply in range(offsets[game], offsets[game + 1]):
             fault[1] = ply
+            balances[ply] = balance_of(position)
             count = np.int64(generate_moves(tables, position, moves) & 0xFFFF)
             fault[0] = _ILLEGAL
             if count > MAX_MOVES:

@@ -9,6 +9,7 @@ device runs out of memory. Losses are sums over rows divided by the size of the 
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from math import inf, isfinite
 from typing import Any
 
@@ -76,6 +77,8 @@ class Learner:
         self.micro_batch = self._part_rows
         """Rows computed at a time: a part, or less where memory is short."""
         self._stopwatch = Stopwatch(ranks.device)
+        self.old: SpikingNet | None = None
+        """PPO before the fold: the network as it was when the generation began."""
         self.rates: list[float] = []
         """Spike rate of each neuron layer in the last update."""
         is_fp16 = config.precision == "fp16" and ranks.device.type == "cuda"
@@ -97,6 +100,11 @@ class Learner:
         nets = [self.net] if self.average is None else [self.net, self.average.net]
         return [tensor for net in nets for tensor in net.state_dict().values()]
 
+    def begin_generation(self) -> None:
+        """Let PPO's ratios compare with the network as it is now."""
+        if self.config.objective == "ppo" and not self.net.folded:
+            self.old = deepcopy(self.net).train()
+
     def fold(self) -> None:
         """Enter the second phase, if not yet: fold batch norm, train the deployed network.
 
@@ -109,6 +117,7 @@ class Learner:
             self.net.load_state_dict(self.average.net.state_dict())
             self.average.net.fold()
         self.net.fold()
+        self.old = None
         self.optimiser = make_optimiser(self.net, self.config.optimiser)
         self.schedule = self.schedule.warmed_up_again(self.config.optimiser, self.done)
 
@@ -186,7 +195,8 @@ class Learner:
         with self._autocast():
             output = self.net(unpack_bitboards(rows.planes), num_steps, rows.legal)
         outputs = step_outputs(self.net, output, rows.legal, rows.num_legal)
-        losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss)
+        old = self._answers_of_old(rows, num_steps)
+        losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss, old)
         share = len(rows.planes) / self.config.batch_size
         rates = torch.stack(output.rates)
         spikes = (rates * prices).sum() * share
@@ -200,6 +210,17 @@ class Learner:
             "loss_value": losses.value.detach().sum(),
             "rates": rates.detach() * len(rows.planes),
         }
+
+    @torch.no_grad()
+    def _answers_of_old(self, rows: Samples[Tensor], num_steps: int) -> StepOutputs | None:
+        """Answers of ``old``, with the statistics of the same rows: the bits that the learner gave
+        then."""
+        if self.old is None:
+            return None
+        with self._autocast():
+            output = self.old(unpack_bitboards(rows.planes), num_steps, rows.legal)
+        self.old.forget_statistics()
+        return step_outputs(self.old, output, rows.legal, rows.num_legal)
 
     def _spike_prices(self) -> Tensor:
         """float32[layers]: the price of a spike, 0 where the last update's rate was on target.

@@ -2,7 +2,8 @@
 
 alphazero, supervised   cross-entropy to the target policy and to a win/draw/loss target
                         (Silver et al. 2018), at every time step (TET, Deng et al. 2022)
-ppo                     the clipped ratio at the step that chose the move (Schulman et al. 2017)
+ppo                     the clipped ratio at the step that chose the move (Schulman et al. 2017), to
+                        the learner of the generation's first update (Hilton et al. 2021)
 reinforce               log probability times advantage over the value (Williams 1992)
 
 ppo and reinforce learn from the one time step that chose the move. The other steps learn its
@@ -24,6 +25,8 @@ from vecchess.train.data.samples import Samples
 
 ILLEGAL = -1e9
 """Logit of columns without a move: their probability is exactly zero in float32."""
+MOST_WEIGHT = 2.0
+"""Importance weights are cut here, as in V-trace (Espeholt et al. 2018)."""
 PROB_RELATIVE, PROB_ABSOLUTE = 1.01 / 256, 2.0**-23
 """Largest error of a recorded probability: a bfloat16, of integer weights out of 2**24."""
 
@@ -73,7 +76,7 @@ class Losses(NamedTuple):
     metrics: dict[str, Tensor]
 
 
-Objective = Callable[[StepOutputs, Samples[Tensor], LossConfig], Losses]
+Objective = Callable[[StepOutputs, Samples[Tensor], LossConfig, StepOutputs | None], Losses]
 
 
 def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
@@ -88,7 +91,9 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
     return (weights / weights.sum())[:, None]
 
 
-def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
+def learn_targets(
+    outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, _old: StepOutputs | None = None
+) -> Losses:
     """``alphazero`` and ``supervised``: recorded policies; recorded values mixed with returns."""
     weights = step_weights(loss.step_weights, outputs.num_steps, batch.policy.device)
     cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
@@ -107,10 +112,20 @@ def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig
     return Losses(policy, (weights * value).sum(0), metrics)
 
 
-def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
-    """``ppo``, with the recorded probabilities and values (decision 91)."""
+def clip_ratios(
+    outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, old: StepOutputs | None = None
+) -> Losses:
+    """``ppo``, with the recorded values. ``old``: answers of the learner as it was when the
+    generation began; None where it was the network that acted, whose probabilities are recorded.
+
+    Its rows count by how much more often than the network that acted, it would have chosen the
+    move (decision 232)."""
     chosen = _choosing_step(outputs, batch)
-    log_ratio = _log_ratio(chosen, batch)
+    if old is None:
+        log_ratio, weight = _log_ratio(chosen, batch), torch.ones_like(batch.prob)
+    else:
+        before = _choosing_step(old, batch)
+        log_ratio, weight = chosen.log_prob - before.log_prob, _log_ratio(before, batch).exp()
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - loss.clip, 1 + loss.clip)
     gain = torch.minimum(ratio * batch.advantage, clipped * batch.advantage)
@@ -118,16 +133,21 @@ def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) 
         "kl": ratio - 1 - log_ratio,  # Schulman's estimator of KL(old || new)
         "clipped": (ratio != clipped).float(),
         "ratio_error": (ratio - 1).abs(),
+        "acting_error": (weight - 1).abs(),
     }
-    return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
+    pushed = -gain * weight.clamp(max=MOST_WEIGHT)
+    return _policy_gradient(outputs, batch, loss, chosen, pushed, batch.returned, metrics)
 
 
-def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
+def follow_advantage(
+    outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, _old: StepOutputs | None = None
+) -> Losses:
     """``reinforce``: the advantage is the return less the recorded value, the baseline. The
     return is the game's result, or the last value of a game that goes on."""
     chosen = _choosing_step(outputs, batch)
-    gain = chosen.log_prob * batch.advantage
-    metrics = {"ratio_error": (_log_ratio(chosen, batch).exp() - 1).abs()}
+    weight = _log_ratio(chosen, batch).detach().exp()
+    gain = chosen.log_prob * batch.advantage * weight.clamp(max=MOST_WEIGHT)
+    metrics = {"acting_error": (weight - 1).abs()}
     return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
 
 
