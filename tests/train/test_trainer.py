@@ -114,13 +114,16 @@ def test_a_stop_leaves_the_candidate_to_the_next_start(tmp_path: Path) -> None:
 
 
 class StubLearner:
-    """Notes the iterations done at each update, and when it was folded."""
+    """Notes generations, the iterations done at each update, and when it was folded."""
 
     shares = SimpleNamespace(share_of=lambda rank, spec: spec, note=lambda times: None)
 
     def __init__(self) -> None:
         self.net, self.steps = SimpleNamespace(folded=False), 0
         self.calls: list[float | str] = []
+
+    def begin_generation(self) -> None:
+        self.calls.append("begin")
 
     def fold(self) -> None:
         self.net.folded = True
@@ -154,7 +157,7 @@ def test_the_fold_comes_within_an_iteration_of_a_short_run(tmp_path: Path) -> No
     source: Any = SimpleNamespace(prepare=lambda *_: plan)
     for _ in range(2):
         assert trainer._prepare_and_learn(source)
-    assert learner.calls == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, "fold", 1.75, 2.0]
+    assert learner.calls == ["begin", 0.25, 0.5, 0.75, 1.0, "begin", 1.25, 1.5, "fold", 1.75, 2.0]
 
 
 def positions(count: int) -> Samples[Tensor]:

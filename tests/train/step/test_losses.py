@@ -61,22 +61,33 @@ def test_targets_at_every_step(outputs: StepOutputs, batch: Samples[Tensor]) -> 
         assert float(losses.value[b]) == pytest.approx(value, rel=1e-5)
 
 
-@pytest.mark.parametrize("objective", ["ppo", "reinforce"])
+def ratio_to_recorded(log_prob: float, recorded: float) -> float:
+    error = recorded * 1.01 / 256 + 2**-23
+    return exp(log_prob) / min(max(exp(log_prob), recorded - error), recorded + error)
+
+
+@pytest.mark.parametrize("objective", ["ppo", "ppo before the fold", "reinforce"])
 def test_drawn_moves_push_the_step_that_acted(
     outputs: StepOutputs, batch: Samples[Tensor], objective: str
 ) -> None:
     loss = LossConfig(entropy_bonus=0.05, clip=0.2)
-    losses = OBJECTIVES[objective](outputs, batch, loss)
+    generator = torch.Generator().manual_seed(3)
+    before = outputs.log_policy + torch.randn(T, B, L, generator=generator) / 4
+    old = StepOutputs(before.log_softmax(-1), outputs.log_wdl)
+    losses = OBJECTIVES[objective.split()[0]](
+        outputs, batch, loss, old if "fold" in objective else None
+    )
     for b in range(B):
         acted = outputs.log_policy[int(batch.steps[b]) - 1, b]
         chosen, advantage = float(acted[batch.played[b]]), float(batch.advantage[b])
-        now, recorded = exp(chosen), float(batch.prob[b])
-        error = recorded * 1.01 / 256 + 2**-23
-        ratio = now / min(max(now, recorded - error), recorded + error)
+        ratio, weight = ratio_to_recorded(chosen, float(batch.prob[b])), 1.0
+        if "fold" in objective:
+            was = float(old.log_policy[int(batch.steps[b]) - 1, b, batch.played[b]])
+            ratio, weight = exp(chosen - was), ratio_to_recorded(was, float(batch.prob[b]))
         clipped = min(max(ratio, 0.8), 1.2)
-        pushed = min(ratio * advantage, clipped * advantage)
+        pushed = min(ratio * advantage, clipped * advantage) * min(weight, 2.0)
         if objective == "reinforce":
-            pushed = chosen * advantage
+            pushed = chosen * advantage * min(ratio, 2.0)
         entropy = -sum(exp(float(x)) * float(x) for x in acted)
         followed = sum(
             exp(float(acted[move])) * (float(acted[move]) - float(outputs.log_policy[t, b, move]))
