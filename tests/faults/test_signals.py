@@ -81,8 +81,9 @@ def test_a_hangup_that_nohup_ignores_stays_ignored() -> None:
 
 
 WAITS = """
-import sys, time
+import signal, sys, time
 from vecchess.runtime.signals import StopSignals
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
 with StopSignals() as stops:
     print("here", flush=True)
     while not stops.reason:
