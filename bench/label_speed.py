@@ -88,7 +88,7 @@ def ours(command: list[str], config: EngineLabelsConfig) -> tuple[int, Ask, Call
 def theirs(command: list[str], config: EngineLabelsConfig) -> tuple[int, Ask, Callable[[], object]]:
     """The same through python-chess."""
     engine = chess.engine.SimpleEngine.popen_uci(command)
-    engine.configure(OPTIONS)
+    engine.configure({name: OPTIONS[name] for name in OPTIONS if name in engine.options})
     limit = chess.engine.Limit(nodes=config.nodes)
     info = chess.engine.INFO_SCORE | chess.engine.INFO_BASIC | chess.engine.INFO_PV
 
@@ -107,21 +107,25 @@ def compare(
     """Both in turns, ``rounds`` times; medians."""
     clients = {"raw pipe": ours(command, config), "python-chess": theirs(command, config)}
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in clients}
-    for turn in range(rounds):
-        for name in sorted(clients, reverse=turn % 2 == 1):
-            pid, ask, _ = clients[name]
-            seconds[name].append(measure(positions, pid, ask))
+    try:
+        for turn in range(rounds):
+            for name in sorted(clients, reverse=turn % 2 == 1):
+                pid, ask, _ = clients[name]
+                seconds[name].append(measure(positions, pid, ask))
+    finally:
+        for _, _, close in clients.values():
+            close()
     facts: dict[str, Any] = {"nodes": config.nodes, "multipv": config.multipv}
-    for name, (_, _, close) in clients.items():
-        close()
-        total = [each["engine"] + each["own"] for each in seconds[name]]
+    for name in clients:
+        engine, own, clock = (
+            max(median(turn[part] for turn in seconds[name]), 1 / TICKS_PER_S)
+            for part in ("engine", "own", "clock")
+        )
         facts[name] = {
-            "positions_per_core_s": round(len(positions) / median(total), 1),
-            "engine_alone": round(len(positions) / median(e["engine"] for e in seconds[name]), 1),
-            "own_us": round(median(e["own"] for e in seconds[name]) / len(positions) * 1e6, 1),
-            "positions_per_clock_s": round(
-                len(positions) / median(e["clock"] for e in seconds[name]), 1
-            ),
+            "positions_per_core_s": round(len(positions) / (engine + own), 1),
+            "engine_alone": round(len(positions) / engine, 1),
+            "own_us": round(own / len(positions) * 1e6, 1),
+            "positions_per_clock_s": round(len(positions) / clock, 1),
         }
     return facts
 

@@ -18,7 +18,7 @@ class EngineConfig(Settings):
     nodes: Annotated[int, Field(ge=1)] = 500
     """Nodes a move."""
     multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 1
-    """Lines that share the policy target; 1: the engine's move alone."""
+    """Lines that share the policy target; 1: the engine's move alone. They share its nodes too."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
     """Engines at a time, one game each."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -52,8 +52,6 @@ class EngineLabelsConfig(EngineConfig):
 
     nodes: Annotated[int, Field(ge=1)] = 2000
     """Nodes a position."""
-    multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 5
-    """Lines that share the policy target; 1: the engine's move alone."""
     every: Annotated[int, Field(ge=1, le=1000)] = 3
     """Label every so many-th position of a game."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
