@@ -1,7 +1,6 @@
 """Sets of game ids against Python's own sets."""
 
 import random
-import time
 
 import numpy as np
 import pytest
@@ -55,12 +54,10 @@ def test_an_empty_set_holds_nothing() -> None:
         assert empty == IdSet()
 
 
-def test_a_hundred_trillion_ids_take_no_time() -> None:
-    start = time.perf_counter()
+def test_a_hundred_trillion_ids_are_not_gone_through() -> None:
     far = 10**14
     left = IdSet([(0, far)]) - IdSet([(3, 5), (far - 1, far)])
     assert left.ranges == [(0, 3), (5, far - 1)]
     assert len(left) == far - 3
     assert left.lowest(4).ranges == [(0, 3), (5, 6)]
     assert left.contains(np.array([4, far - 2, far - 1])).tolist() == [False, True, False]
-    assert time.perf_counter() - start < 1
