@@ -78,6 +78,7 @@ def nodes(kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[tuple[Pat
                 yield file, node
 
 
+@cache
 def imported_modules(file: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(tree_of(file)):
