@@ -4,6 +4,7 @@ import gc
 import math
 import os
 import shutil
+import sys
 import time
 
 import pytest
@@ -11,6 +12,12 @@ import torch
 from hypothesis import settings
 
 from vecchess.runtime import retried_read
+
+# Files are compiled once, not in each of some hundred processes, where a container forbids that.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Nearly all that imports make stays; ``pytest_collection_finish`` enables it again.
+gc.disable()
 
 if os.environ.get("PYTEST_XDIST_WORKER"):
     torch.set_num_threads(1)
