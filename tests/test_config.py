@@ -230,7 +230,6 @@ def test_defaults_follow_the_objective() -> None:
             {"data": ["games"]} if objective == "supervised" else {}
         )
         assert build(TrainConfig, values).trace == trace
-    assert build(TrainConfig, {"objective": "reinforce"}).trace == 1.0
     temperatures = {"alphazero": "1.0,30:0.5", "ppo": "1.0"}
     for objective, temperature in temperatures.items():
         values = {"objective": objective, "game": {"max_plies": 100}}

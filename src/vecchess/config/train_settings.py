@@ -19,12 +19,8 @@ OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
         "game": {"temperature": "1.0,30:0.5"},  # later random moves drown the result
     },
     "supervised": {"loss": {"root_value_share": 1.0}},
-    "ppo": {
-        "samples_per_position": 3.0,
-        "loss": {"gae_lambda": 0.9, "material_share": 0.5},
-        **_AS_DRAWN,
-    },
-    "reinforce": {"samples_per_position": 1.0, "loss": {"gae_lambda": 1.0}, **_AS_DRAWN},
+    "ppo": {"samples_per_position": 3.0, **_AS_DRAWN},
+    "reinforce": {"samples_per_position": 1.0, **_AS_DRAWN},
 }
 """Objective -> defaults that differ from those of the fields."""
 
@@ -51,16 +47,16 @@ class LossConfig(Settings):
     capped_lead: Annotated[int, Field(ge=0, le=100)] = 3
     """Pawns by which a side must be ahead when a game reaches ``max_plies``, for it to teach a
     win; 0: it teaches a draw, as it is recorded."""
-    material_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    material_share: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Share of the men's worth in the values that returns and advantages are made of; the rest is
-    the network's value. By default a half with ppo (ppo, reinforce)."""
+    the network's value (ppo, reinforce)."""
     entropy_bonus: Annotated[float, Field(ge=0, le=10)] = 0.01
     """Weight of the policy's entropy (ppo, reinforce)."""
     clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
     """PPO: the probability ratio counts from 1 - clip to 1 + clip (Schulman et al. 2017)."""
-    gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
-    """The same, of the advantage and of the value's target. By default 0.9 with ppo, and 1 with
-    reinforce: the game's result (ppo, reinforce)."""
+    gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.9
+    """Lambda of the advantage and of the value's target; 1 takes the game's result (ppo,
+    reinforce)."""
     step_weights: Literal["uniform", "last", "late", "early"] = "uniform"
     """Weights of the time steps in the loss: all alike (TET, Deng et al. 2022), the last alone,
     growing as 1 .. T, or shrinking as T .. 1."""

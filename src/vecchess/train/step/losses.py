@@ -142,8 +142,9 @@ def clip_ratios(
 def follow_advantage(
     outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, _old: StepOutputs | None = None
 ) -> Losses:
-    """``reinforce``: the advantage is the return less the recorded value, the baseline. The
-    return is the game's result, or the last value of a game that goes on."""
+    """``reinforce``: the advantage is the return less the recorded value, the baseline.
+    Rows count by how much more often than the network that acted, the learner would have chosen
+    the move."""
     chosen = _choosing_step(outputs, batch)
     weight = _log_ratio(chosen, batch).detach().exp()
     gain = chosen.log_prob * batch.advantage * weight.clamp(max=MOST_WEIGHT)
