@@ -115,11 +115,12 @@ def learn_targets(
 def clip_ratios(
     outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, old: StepOutputs | None = None
 ) -> Losses:
-    """``ppo``, with the recorded values. ``old``: answers of the learner as it was when the
-    generation began; None where it was the network that acted, whose probabilities are recorded.
+    """``ppo``, with the recorded values.
 
-    Its rows count by how much more often than the network that acted, it would have chosen the
-    move (decision 232)."""
+    ``old``: answers of the learner as it was when the generation began; None where it is the
+    network that acted, whose probabilities are recorded. Rows count by how much more often that
+    learner would have chosen the move than the network that acted (decision 232).
+    """
     chosen = _choosing_step(outputs, batch)
     if old is None:
         log_ratio, weight = _log_ratio(chosen, batch), torch.ones_like(batch.prob)
@@ -143,8 +144,10 @@ def follow_advantage(
     outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, _old: StepOutputs | None = None
 ) -> Losses:
     """``reinforce``: the advantage is the return less the recorded value, the baseline.
-    Rows count by how much more often than the network that acted, the learner would have chosen
-    the move."""
+
+    Rows count by how much more often the learner would have chosen the move than the network that
+    acted (decision 232).
+    """
     chosen = _choosing_step(outputs, batch)
     weight = _log_ratio(chosen, batch).detach().exp()
     gain = chosen.log_prob * batch.advantage * weight.clamp(max=MOST_WEIGHT)
