@@ -213,6 +213,7 @@ def _phases(
     on_gpu = learner.ranks.device.type == "cuda"
     found: dict[str, Speed] = {}
     for name in _phase_names(config, learner.net.folded):
+        learner.begin_generation()
         if name == FOLDED:
             learner.fold()
         for _ in range(WARM_UP):
