@@ -86,7 +86,7 @@ def test_a_training_is_measured(tmp_path: Path) -> None:
 def test_other_objectives_are_measured(tmp_path: Path) -> None:
     options = [*QUICK, "--positions-per-iter", 320, "--seats", 8, "--loaders", 0]
     facts = last_json(inside("plan", *options, "--objective", "ppo", "--json"))
-    assert list(facts["samples_per_s"]) == ["folded"]
+    assert list(facts["samples_per_s"]) == ["float", "folded"]
     run = tmp_path / "run"
     assert inside("selfplay", "--games", 8, "--max-plies", 40, "--run-dir", run).returncode == 0
     options = [*QUICK, "--objective", "supervised", "--data", run, "--iterations", 2]
