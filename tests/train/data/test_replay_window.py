@@ -291,7 +291,7 @@ def test_bytes_of_a_position_in_a_block(monkeypatch: pytest.MonkeyPatch) -> None
         **vars(made) | columns | searches | {"offsets": np.arange(games + 1) * plies}
     )
     records.validate()
-    no_leads = np.zeros(records.num_games, np.int64)
+    no_leads = np.zeros(records.num_games, np.int64), np.zeros(num, np.int16)
     monkeypatch.setattr(shard_block, "_check", lambda _: no_leads)  # made up: moves are illegal
     block = shard_block.ShardBlock.of(records, SampleRules())
     assert len(block.trainable) == num

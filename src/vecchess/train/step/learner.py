@@ -195,8 +195,8 @@ class Learner:
         with self._autocast():
             output = self.net(unpack_bitboards(rows.planes), num_steps, rows.legal)
         outputs = step_outputs(self.net, output, rows.legal, rows.num_legal)
-        old = self._answers_of_old(rows, num_steps)
-        losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss, old)
+        outputs = outputs._replace(old=self._answers_of_old(rows, num_steps))
+        losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss)
         share = len(rows.planes) / self.config.batch_size
         rates = torch.stack(output.rates)
         spikes = (rates * prices).sum() * share

@@ -35,10 +35,13 @@ class StepOutputs(NamedTuple):
     """The network's answers after each time step, mover's view.
 
     log_policy: float32[T, B, L], over the legal moves; log_wdl: float32[T, B, 3].
+    old: the answers of the learner as it was when the generation began; None where that is the
+    network that acted, whose probabilities are recorded (ppo).
     """
 
     log_policy: Tensor
     log_wdl: Tensor
+    old: "StepOutputs | None" = None
 
     @property
     def num_steps(self) -> int:
@@ -76,7 +79,7 @@ class Losses(NamedTuple):
     metrics: dict[str, Tensor]
 
 
-Objective = Callable[[StepOutputs, Samples[Tensor], LossConfig, StepOutputs | None], Losses]
+Objective = Callable[[StepOutputs, Samples[Tensor], LossConfig], Losses]
 
 
 def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
@@ -91,9 +94,7 @@ def step_weights(kind: str, num_steps: int, device: torch.device) -> Tensor:
     return (weights / weights.sum())[:, None]
 
 
-def learn_targets(
-    outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, _old: StepOutputs | None = None
-) -> Losses:
+def learn_targets(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``alphazero`` and ``supervised``: recorded policies; recorded values mixed with returns."""
     weights = step_weights(loss.step_weights, outputs.num_steps, batch.policy.device)
     cross_entropy = -(batch.policy * outputs.log_policy).sum(-1)
@@ -112,20 +113,18 @@ def learn_targets(
     return Losses(policy, (weights * value).sum(0), metrics)
 
 
-def clip_ratios(
-    outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, old: StepOutputs | None = None
-) -> Losses:
+def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``ppo``, with the recorded values.
 
-    ``old``: answers of the learner as it was when the generation began; None where it is the
-    network that acted, whose probabilities are recorded. Rows count by how much more often that
-    learner would have chosen the move than the network that acted (decision 232).
+    Ratios are to ``outputs.old``, or to the recorded probabilities without it. Rows count by how
+    much more often that learner would have chosen the move than the network that acted (decision
+    232).
     """
     chosen = _choosing_step(outputs, batch)
-    if old is None:
+    if outputs.old is None:
         log_ratio, weight = _log_ratio(chosen, batch), torch.ones_like(batch.prob)
     else:
-        before = _choosing_step(old, batch)
+        before = _choosing_step(outputs.old, batch)
         log_ratio, weight = chosen.log_prob - before.log_prob, _log_ratio(before, batch).exp()
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - loss.clip, 1 + loss.clip)
@@ -140,9 +139,7 @@ def clip_ratios(
     return _policy_gradient(outputs, batch, loss, chosen, pushed, batch.returned, metrics)
 
 
-def follow_advantage(
-    outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig, _old: StepOutputs | None = None
-) -> Losses:
+def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
     """``reinforce``: the advantage is the return less the recorded value, the baseline.
 
     Rows count by how much more often the learner would have chosen the move than the network that
