@@ -60,8 +60,8 @@ PLAIN_RULES = SampleRules()
 
 
 def worth_of_men(balances: NDArray[np.int16]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shares of won and drawn games, float64[plies] each, for a lead of ``balances`` pawns: it is
-    won or drawn, not lost."""
+    """Shares of won and drawn games, float64[plies] each, for a lead of ``balances`` pawns: the
+    side that is ahead wins or draws."""
     score = np.tanh(PAWN_WORTH / 2 * balances)
     return np.maximum(score, 0.0), 1.0 - np.abs(score)
 
