@@ -163,12 +163,8 @@ def _tear(process: subprocess.Popen[str], seconds: float, size: float, lasting: 
     time.sleep(seconds)
     if process.poll() is not None:
         return
-    everybody = (*Victims.of(process).workers, process.pid)
-    for pid in everybody:
-        processes.limit_files(pid, int(size))
-    time.sleep(lasting)
-    for pid in everybody:
-        processes.limit_files(pid, -1)
+    with processes.limited_files(Victims.of(process), int(size)):
+        time.sleep(lasting)
 
 
 def _finished(process: subprocess.Popen[str]) -> tuple[int | None, str]:

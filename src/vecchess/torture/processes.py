@@ -4,7 +4,8 @@ import os
 import resource
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -57,9 +58,26 @@ def slow(pid: int, seconds: float) -> None:
         time.sleep(0.005)
 
 
-def limit_files(pid: int, size: int) -> None:
-    """Limit files of a process to ``size`` bytes: writes are cut there, as on a disk that becomes
-    full. -1: no limit."""
+@contextmanager
+def limited_files(victims: Victims, size: int) -> Iterator[None]:
+    """Let files of the processes grow to ``size`` bytes only: writes are cut there, as on a disk
+    that becomes full.
+
+    A process that the supervisor starts meanwhile inherits the limit, so it is lifted from the
+    supervisor first, and then from all that are its children by then.
+    """
+    for pid in (*victims.workers, victims.supervisor):
+        _limit_files(pid, size)
+    try:
+        yield
+    finally:
+        _limit_files(victims.supervisor, -1)
+        for child in _children_of(victims.supervisor):
+            _limit_files(int(child), -1)
+
+
+def _limit_files(pid: int, size: int) -> None:
+    """Set the largest size of files of a process; -1: none."""
     with suppress(ProcessLookupError):
         _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if size < 0 else size, hard))
@@ -80,11 +98,14 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _workers_of(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [int(child) for child in children if _is_spawned(child)]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
+    return [int(child) for child in _children_of(pid) if _is_spawned(child)]
+
+
+def _children_of(pid: int) -> list[str]:
+    """What the main thread of a process has started, also what is about to run its program."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return []
 
 
 def _is_spawned(pid: str) -> bool:

@@ -255,11 +255,8 @@ class Torture:
             self._compact(run)
         elif what == "no room":
             size = self._random.choice((0, 100, 5000, 50_000))
-            for pid in all_processes:
-                processes.limit_files(pid, size)
-            time.sleep(moment)
-            for pid in all_processes:
-                processes.limit_files(pid, -1)
+            with processes.limited_files(victims, size):
+                time.sleep(moment)
         else:
             processes.starve(worker, 1 << 20)
             time.sleep(moment)
