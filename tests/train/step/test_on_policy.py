@@ -23,6 +23,7 @@ from vecchess.train.data.collate import make_samples
 from vecchess.train.data.samples import Samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.learner import Learner
+from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
 BATCH = 128
@@ -94,16 +95,24 @@ def test_before_the_fold_ratios_begin_at_1_with_the_statistics_of_any_batch(
     assert learner.old is None
 
 
-def test_the_copy_changes_nothing_of_the_learner(played: GameRecords) -> None:
-    """One update moves the weights as the gradient of weighted log probabilities does."""
-    learners = [float_learner(), float_learner()]
-    learners[0].begin_generation()
-    for learner in learners:
+@pytest.mark.parametrize("keeps_copy", [True, False])
+def test_a_generation_goes_on_with_the_copy_alone(played: GameRecords, keeps_copy: bool) -> None:
+    """After a stop between its updates it has the same weights, unless the copy is made anew."""
+    whole, first, rest = (float_learner() for _ in range(3))
+    for learner in (whole, first):
+        learner.begin_generation()
+        for _ in range(2):
+            learner.step(batch_of(played), 1.0, [])
+    rest.begin_generation()
+    rest.net.load_state_dict(first.net.state_dict())
+    assert rest.old is not None
+    assert first.old is not None
+    rest.old.load_state_dict((first.old if keeps_copy else first.net).state_dict())
+    load_optimiser_tensors(rest.optimiser, rest.net, optimiser_tensors(first.optimiser, first.net))
+    for learner in (whole, rest):
         learner.step(batch_of(played), 1.0, [])
-        assert all(not norm.pending.any() for norm in learner.net._norms())
-    statistics = [[norm.running_mean for norm in learner.net._norms()] for learner in learners]
-    for ours, theirs in zip(*statistics, strict=True):
-        assert torch.equal(ours, theirs)
+    pairs = zip(whole.weights(), rest.weights(), strict=True)
+    assert all(torch.equal(ours, its) for ours, its in pairs) == keeps_copy
 
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
