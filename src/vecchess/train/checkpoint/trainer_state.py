@@ -1,9 +1,9 @@
 """The state of a run in a checkpoint, and how a run resumes from it.
 
-It holds all that decides the rest of the run: float weights, their average and PPO's copy
-of them, AdamW's moments by
-the names of the parameters (another number of ranks can load them), the gradient scaler, the
-learning rate's schedule, counters, the state of the source of positions, results of matches.
+It holds all that decides the rest of the run: float weights, their average, and within a generation
+PPO's copy of them, AdamW's moments by the names of the parameters (another number of ranks can load
+them), the gradient scaler, the learning rate's schedule, counters, the state of the source of
+positions, results of matches.
 Random numbers need no state: each is drawn by counter.
 """
 
