@@ -24,7 +24,7 @@ import numpy as np
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move
 from vecchess.config.import_settings import EngineLabelsConfig
-from vecchess.importers.engine_label import OPTIONS, ask_engine, open_engine
+from vecchess.importers.engine_label import ask_engine, engine_options, open_engine
 from vecchess.importers.label_games import labelled_plies
 from vecchess.importers.recorded_places import recorded_games
 from vecchess.runtime.engines.uci_client import find_engine
@@ -77,7 +77,7 @@ def measure(positions: list[tuple[int, chess.Board]], pid: int, ask: Ask) -> dic
 
 def ours(command: list[str], config: EngineLabelsConfig) -> tuple[int, Ask, Callable[[], object]]:
     """Process id, how to ask and how to end: as ``gather label`` does."""
-    engine = open_engine(command, config.multipv)
+    engine = open_engine(command, config.nodes, config.multipv)
     return (
         engine.pid,
         lambda board, number: ask_engine(engine, board, number, config, True),
@@ -88,7 +88,8 @@ def ours(command: list[str], config: EngineLabelsConfig) -> tuple[int, Ask, Call
 def theirs(command: list[str], config: EngineLabelsConfig) -> tuple[int, Ask, Callable[[], object]]:
     """The same through python-chess."""
     engine = chess.engine.SimpleEngine.popen_uci(command)
-    engine.configure({name: OPTIONS[name] for name in OPTIONS if name in engine.options})
+    wanted = engine_options(config.nodes)
+    engine.configure({name: value for name, value in wanted.items() if name in engine.options})
     limit = chess.engine.Limit(nodes=config.nodes)
     info = chess.engine.INFO_SCORE | chess.engine.INFO_BASIC | chess.engine.INFO_PV
 

@@ -24,7 +24,7 @@ def gather_engine_games(
     ends again and again; what was finished is written first, also on Ctrl-C.
     """
     command = find_engine(config.engine)
-    with open_engine(command, config.multipv) as engine:
+    with open_engine(command, config.nodes, config.multipv) as engine:
         name = engine.name[:64]
 
     def make_game(number: int, must_stop: MustStop, engine: UciEngine) -> GameRecords:

@@ -23,19 +23,30 @@ from vecchess.runtime.engines.uci_client import ANSWER_TIMEOUT_S, UciEngine
 from vecchess.runtime.engines.uci_info import EngineLine
 from vecchess.shapes import TARGET_UNIT
 
-OPTIONS = {"Threads": 1, "Hash": 16, "UCI_ShowWDL": True}
-"""Set in every engine that has them: with one thread and a fresh hash a game can be repeated."""
+_NODES_PER_MB = 6_000
+"""A small hash stays in the processor's cache: 2,000 nodes are 1.1 times as fast as with 16 MB."""
 TEMPERATURE_CP = 60.0
 _MATE_CP = 1e6
 _NODES_PER_S = 1000
 """An engine that is slower hangs."""
 
 
-def open_engine(command: list[str], multipv: int) -> UciEngine:
-    """Start an engine that gives ``multipv`` lines; raises ConfigError where that fails."""
+def engine_options(nodes: int) -> dict[str, Any]:
+    """Options that every engine gets where it has them.
+
+    With one thread and a fresh hash a game can be repeated.
+    """
+    return {"Threads": 1, "Hash": max(1, nodes // _NODES_PER_MB), "UCI_ShowWDL": True}
+
+
+def open_engine(command: list[str], nodes: int, multipv: int) -> UciEngine:
+    """Start an engine for searches of ``nodes`` that gives ``multipv`` lines.
+
+    Raises ConfigError where that fails.
+    """
 
     def settings(known: Mapping[str, Option]) -> dict[str, Any]:
-        chosen: dict[str, Any] = {name: OPTIONS[name] for name in OPTIONS if name in known}
+        chosen = {name: value for name, value in engine_options(nodes).items() if name in known}
         if multipv == 1:
             return chosen
         if "MultiPV" not in known:

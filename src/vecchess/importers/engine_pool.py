@@ -94,7 +94,7 @@ class EnginePool(Generic[T]):
                 return None if stop.is_set() else next(tasks, None)
 
         def work() -> None:
-            with _Engine(self._command, self._config.multipv) as engine, suppress(GameAbandoned):
+            with _Engine(self._command, self._config) as engine, suppress(GameAbandoned):
                 while (task := next_task()) is not None:
                     self._finished.put(engine.attempt(partial(make_game, task, stop.is_set)))
 
@@ -160,8 +160,8 @@ class EnginePool(Generic[T]):
 class _Engine:
     """An engine that is started when it is needed, and anew when it fails."""
 
-    def __init__(self, command: list[str], multipv: int) -> None:
-        self._command, self._multipv = command, multipv
+    def __init__(self, command: list[str], config: EngineConfig) -> None:
+        self._command, self._config = command, config
         self._engine: UciEngine | None = None
 
     def __enter__(self) -> "_Engine":
@@ -175,7 +175,7 @@ class _Engine:
         """What ``make_game`` makes; raises WorkerDied where each of ATTEMPTS engines failed."""
         for _ in range(ATTEMPTS):
             if self._engine is None:
-                self._engine = open_engine(self._command, self._multipv)
+                self._engine = open_engine(self._command, self._config.nodes, self._config.multipv)
             try:
                 return make_game(self._engine)
             except EngineFailed as error:

@@ -43,7 +43,7 @@ def gather_labels(
     """
     command = find_engine(config.engine)
     check_places(places)
-    with open_engine(command, config.multipv) as engine:
+    with open_engine(command, config.nodes, config.multipv) as engine:
         name = engine.name[:64]
 
     def make_game(game: GameRecords, must_stop: MustStop, engine: UciEngine) -> GameRecords:
