@@ -12,8 +12,8 @@ from vecchess.chess.rules import terminations
 from vecchess.config import GameConfig, SelfplayConfig, TrainConfig, load_config, to_toml
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
+from vecchess.importers.opening_file import read_openings
 from vecchess.importers.pgn_main_line import RESULTS, read_main_line
-from vecchess.selfplay.games.openings import read_openings
 from vecchess.snn.create import sizes_of
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (

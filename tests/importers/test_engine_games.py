@@ -11,6 +11,7 @@ import pytest
 from tests.importers.alphabetical import write_engine
 from tests.selfplay.playing import replay
 from tests.system.commands import start
+from vecchess.chess.fen import to_fens
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.errors import ConfigError, WorkerDied
 from vecchess.importers.engine_games import gather_engine_games
@@ -51,6 +52,28 @@ def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path) -> None
     assert gather_engine_games(settings(engine), tmp_path / "parts")["new_games"] == 0
     with pytest.raises(ConfigError, match="seed = 5, not 6: choose another --out"):
         gather_engine_games(settings(engine, seed=6), tmp_path / "parts")
+
+
+def test_games_begin_with_the_openings_in_turn(engine, tmp_path) -> None:
+    fens = ["8/8/8/4k3/8/8/8/K6Q w - - 0 1", "7k/5K2/8/6Q1/8/8/8/8 b - - 0 1"]
+    file = tmp_path / "endgames.epd"
+    file.write_text("".join(f"{fen}\n" for fen in fens))
+    config = settings(engine, openings=file, games=4, random_plies=0, max_plies=61)
+    gather_engine_games(config, tmp_path / "out")
+    games = read_games([tmp_path / "out"]).by_number()
+    assert to_fens(games.start) == fens * 2
+    assert len(replay(games)) == 4
+
+    file.write_text(f"{fens[0]}\n")
+    with pytest.raises(ConfigError, match=r"openings = .*: choose another --out"):
+        gather_engine_games(config, tmp_path / "out")
+
+
+def test_random_plies_that_always_end_the_game_are_left_out(engine, tmp_path) -> None:
+    (tmp_path / "one.fen").write_text("k7/8/8/8/8/8/1q6/K7 w - - 0 1\n")  # only the queen can go
+    config = settings(engine, openings=tmp_path / "one.fen", games=1, random_plies=2)
+    gather_engine_games(config, tmp_path / "out")
+    assert len(read_games([tmp_path / "out"]).action) == 1
 
 
 def test_what_the_engine_thought_is_learnt(engine, tmp_path) -> None:

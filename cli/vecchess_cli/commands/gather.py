@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 app = command_group("Collect games of others to learn from.")
 
-OPTIONS = "games nodes multipv concurrency seed random_plies random_move_share max_plies out json"
+OPTIONS = """games nodes multipv concurrency seed openings random_plies random_move_share
+max_plies out json"""
 LABEL_OPTIONS = "engine nodes multipv every concurrency seed skip_bad out json"
 Out = Annotated[Path, typer.Option(help="Folder for the shards.")]
 SkipBad = Annotated[

@@ -34,6 +34,9 @@ class EngineGamesConfig(EngineConfig):
 
     games: GamesOrForever = 1000
     """Games in the folder at the end, earlier ones included; 0 or "forever": until a stop."""
+    openings: Path | None = None
+    """File of start positions, EPD, FEN or PGN, for one game after the other. A PGN gives the last
+    positions."""
     random_plies: Annotated[int, Field(ge=0, le=60)] = 8
     """Uniformly random plies at the start of a game."""
     random_move_share: Annotated[float, Field(ge=0, lt=1)] = 0.0

@@ -1,8 +1,11 @@
 """One UCI engine playing both sides of a game, with random moves in between."""
 
 import chess
+import numpy as np
+from numpy.typing import NDArray
 
-from vecchess.chess.fen import from_board
+from vecchess.chess.pgn import start_board
+from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.importers.engine_label import ask_engine
@@ -14,6 +17,8 @@ from vecchess.runtime.engines.uci_client import UciEngine
 RESULTS = {True: 1, False: -1}
 _ATTEMPTS = 1 << 40
 """Counters of the random numbers: plies below it, further attempts at an opening in steps of it."""
+_ATTEMPTS_EACH = 16
+"""With as many random plies."""
 _SHARE = 1 << 39
 """Counters from here decide whether a ply is random; those below, which move it is."""
 
@@ -22,21 +27,23 @@ def play_game(
     engine: UciEngine,
     config: EngineGamesConfig,
     number: int,
+    starts: Positions,
     must_stop: MustStop = lambda: False,
 ) -> ImportedGame:
-    """Game ``number`` from the usual start to its end by the rules of ``chess/rules.py``.
+    """Game ``number`` to its end by the rules of ``chess/rules.py``.
 
-    Its random moves depend on (seed, number) alone. Raises GameAbandoned once ``must_stop()`` is
-    true, EngineFailed where the engine ended or made no legal move.
+    It begins with one of ``starts``, uint64[S, 8], which take turns. Its random moves depend on
+    (seed, number) alone. Raises GameAbandoned once ``must_stop()`` is true, EngineFailed where the
+    engine ended or made no legal move.
     """
-    board, game = _opening(number, config)
+    board, game = _opening(number, config, starts[number % len(starts)])
     random_below = config.random_move_share * 2**64
     while (over := termination_of(board)) is Termination.ONGOING and (
-        board.ply() < config.max_plies
+        len(game.actions) < config.max_plies
     ):
         if must_stop():
             raise GameAbandoned
-        ply = board.ply()
+        ply = len(game.actions)
         if random_word(config.seed, number, _SHARE + ply) < random_below:
             _make_random_move(board, game, random_word(config.seed, number, ply))
         else:
@@ -56,14 +63,20 @@ def _make_engine_move(
     board.push(move)
 
 
-def _opening(number: int, config: EngineGamesConfig) -> tuple[chess.Board, ImportedGame]:
-    """A board after the random plies, from which the game goes on."""
+def _opening(
+    number: int, config: EngineGamesConfig, start: NDArray[np.uint64]
+) -> tuple[chess.Board, ImportedGame]:
+    """A board after the random plies from ``start``, uint64[8], from which the game goes on.
+
+    Where they end the game again and again there are fewer of them.
+    """
     attempt = 0
     while True:
-        board = chess.Board()
-        game = ImportedGame(number, from_board(board), 0, Termination.ONGOING)
-        while len(game.actions) < config.random_plies and any(board.legal_moves):
-            counter = attempt * _ATTEMPTS + board.ply()
+        board = start_board(start)
+        game = ImportedGame(number, start, 0, Termination.ONGOING)
+        random_plies = config.random_plies - attempt // _ATTEMPTS_EACH
+        while len(game.actions) < random_plies and any(board.legal_moves):
+            counter = attempt * _ATTEMPTS + len(game.actions)
             _make_random_move(board, game, random_word(config.seed, number, counter))
         if termination_of(board) is Termination.ONGOING:
             return board, game

@@ -13,8 +13,8 @@ from vecchess.arena.game_batch import GameBatch, random_openings
 from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.position import Positions
 from vecchess.config import MatchConfig
+from vecchess.importers.opening_file import read_openings
 from vecchess.rng import random_word
-from vecchess.selfplay.games.openings import read_openings
 
 SHIPPED = "openings.epd"
 
