@@ -5,7 +5,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from vecchess.config import MatchConfig, load_config
+from vecchess.config import DEFAULT_NET, MatchConfig, load_config
 from vecchess.errors import ConfigError
 from vecchess.evaluate import rating_plot
 from vecchess.evaluate.checkpoint_ratings import RatingHistory, rate_history
@@ -33,7 +33,7 @@ def rate_players(flags: dict[str, Any], stop: StopSignals) -> int:
     if config.sprt is not None:
         raise ConfigError("sprt: every pair plays all its games here; drop it, or use match")
     run, against, recall = flags["history"], flags["against"] or [], not flags["fresh"]
-    net, query = str(flags["net"]), (flags["search"], flags["sims"])
+    net, query = flags["net"] or DEFAULT_NET, (flags["search"], flags["sims"])
     if run is None:
         rated = [network_spelling(net, *query)]
         rated += [network_spelling(net)] if flags["with_policy"] else []
@@ -62,8 +62,8 @@ def _checkpoints(run: Path, flags: dict[str, Any]) -> list[Checkpoint]:
 def _check(flags: dict[str, Any]) -> None:
     """Raise ConfigError for options that do not go together, or files that cannot be written."""
     net, run = flags["net"], flags["history"]
-    if (net is None) == (run is None):
-        raise ConfigError("give a NET, or a run with --history RUN" + ", not both" * bool(net))
+    if net is not None and run is not None:
+        raise ConfigError("give a NET, or a run with --history RUN, not both")
     if run is None and (flags["plot"] or flags["by_cost"] or flags["every"] != 1):
         raise ConfigError("--plot, --every and --by-cost belong to --history RUN")
     if flags["by_cost"] and flags["every"] != 1:

@@ -88,7 +88,8 @@ def test_other_objectives_are_measured(tmp_path: Path) -> None:
     facts = last_json(inside("plan", *options, "--objective", "ppo", "--json"))
     assert list(facts["samples_per_s"]) == ["float", "folded"]
     run = tmp_path / "run"
-    assert inside("selfplay", "--games", 8, "--max-plies", 40, "--run-dir", run).returncode == 0
+    short = ["--net", "constant", "--games", 8, "--max-plies", 40]
+    assert inside("selfplay", *short, "--run-dir", run).returncode == 0
     options = [*QUICK, "--objective", "supervised", "--data", run, "--iterations", 2]
     done = inside("plan", *options)
     assert done.returncode == 0, done.stderr

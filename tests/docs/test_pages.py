@@ -17,6 +17,7 @@ from tests.docs.pages import Reader, is_run, read_aloud
 from tests.docs.scale import SCALE
 from vecchess.config import SelfplayConfig, TrainConfig, build
 from vecchess.config.load import read_toml
+from vecchess.snn.integer.net_file import SHIPPED_NET, load_net
 
 QUICK = [
     ROOT / "docs" / name
@@ -67,6 +68,12 @@ def test_every_call_is_understood(page: Path) -> None:
         for command in commands:
             for arguments in calls(command):
                 check_call(arguments)
+
+
+def test_the_model_card_is_that_of_the_network_that_is_shipped() -> None:
+    card = (ROOT / "docs" / "networks.md").read_text()
+    assert f"sha256        {load_net('default').sha256}" in card
+    assert f"{SHIPPED_NET.stat().st_size:,} bytes" in card
 
 
 def test_shell_scripts_are_shell() -> None:

@@ -11,12 +11,13 @@ from tests.evaluate.players import small_net
 from tests.lc0.made import weight_file
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.evaluate.participant import (
+    HASH_DIGITS,
     Participant,
     distinct_participants,
     identify,
     network_spelling,
 )
-from vecchess.snn.integer.net_file import save_net
+from vecchess.snn.integer.net_file import load_net, save_net
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,15 @@ def test_spellings_of_one_network_player_have_one_identity() -> None:
     found = {identify(f"net:material?search=puct{way}", seed=0).identity for way in ways}
     assert len(found) == 1
     assert identify("net:material?search=puct&sims=65", seed=0).identity not in found
+
+
+def test_the_network_of_vecchess_needs_no_name() -> None:
+    unnamed, named, searched = (
+        identify(text, seed=0) for text in ("net:", "net:default", "net:?search=gumbel&sims=2")
+    )
+    assert (unnamed.name, unnamed.identity) == (named.name, named.identity)
+    assert unnamed.identity == f"net:{load_net('default').sha256[:HASH_DIGITS]}"
+    assert searched.name == "default gumbel 2"
 
 
 def test_a_network_of_lc0_is_known_by_its_content(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 from vecchess.config import SelfplayConfig, TrainConfig, to_toml
 from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.selfplay.games.openings import start_table
+from vecchess.snn.integer import net_file
+from vecchess.snn.integer.net_file import SHIPPED_NET
 from vecchess.store import run_pins
 from vecchess.store.games_version import GAMES_VERSION
 from vecchess.store.run_folder import RunFolder
@@ -105,6 +107,35 @@ def test_networks_of_a_training_are_kept(tmp_path: Path, monkeypatch: pytest.Mon
     assert kept.init_from is not None
     assert kept.init_from.read_text() == "weights.safetensors"
     assert kept.data == (tmp_path / "games.npz",)
+
+
+def test_a_run_keeps_the_network_of_vecchess(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later vecchess has another under the same name."""
+    monkeypatch.chdir(tmp_path)
+    Path("default").write_text("a file of that name")
+    config = config_with(net="default")
+    assert config.net == "default"
+    run, data = new_run(tmp_path / "run", config), SHIPPED_NET.read_bytes()
+    assert Path(pinned(run, config).net).read_bytes() == data
+    assert note_start(run, config) == []
+    Path("same.safetensors").write_bytes(data)
+    check_resumable(run, config_with(net="same.safetensors"))
+    later = tmp_path / "later.safetensors"
+    later.write_bytes(b"another")
+    monkeypatch.setattr(net_file, "SHIPPED_NET", later)
+    check_resumable(run, config)
+    assert note_start(run, config) == [f"{later} has changed: the run goes on with its own copy"]
+    assert Path(pinned(run, config).net).read_bytes() == data
+
+
+def test_a_training_keeps_it_too(tmp_path: Path) -> None:
+    for name in ("net", "init_from"):
+        config = absolute_paths(TrainConfig.model_validate({name: "default"}))
+        assert str(getattr(config, name)) == "default"
+        kept = pinned(new_run(tmp_path / name, config), config)
+        assert Path(getattr(kept, name)).read_bytes() == SHIPPED_NET.read_bytes()
 
 
 @pytest.mark.parametrize("net", ["tiny", "constant"])

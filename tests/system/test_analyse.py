@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.commands import PROGRAM, inside, last_json
+from vecchess.snn.integer.net_file import load_net
 
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
@@ -17,7 +18,7 @@ STALEMATE = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 
 
 def test_lines_and_move_are_on_stdout_and_notes_on_stderr() -> None:
-    done = inside("analyse", SCHOLAR)
+    done = inside("analyse", SCHOLAR, "--net", "material")
     assert done.returncode == 0
     assert done.stdout.endswith("\nbestmove h5f7\n")
     assert "counting material only" in done.stderr
@@ -28,7 +29,8 @@ def test_lines_and_move_are_on_stdout_and_notes_on_stderr() -> None:
 
 
 def test_json_has_everything() -> None:
-    done = inside("analyse", "--moves", "e2e4 e7e5", "--sims", 300, "--multipv", 2, "--json")
+    options = ["--net", "material", "--sims", 300, "--multipv", 2]
+    done = inside("analyse", "--moves", "e2e4 e7e5", *options, "--json")
     facts = last_json(done)
     keys = "schema fen best wdl visits lines simulations simulations_per_s seconds net stopped_by"
     assert set(keys.split()) <= set(facts)
@@ -47,10 +49,19 @@ def test_json_has_everything() -> None:
 
 
 def test_a_fen_needs_no_quotes_and_settings_have_variables() -> None:
-    env = {"VECCHESS_MULTIPV": "1", "VECCHESS_SIMS": "50"}
+    env = {"VECCHESS_MULTIPV": "1", "VECCHESS_SIMS": "50", "VECCHESS_NET": "constant"}
     facts = last_json(inside("analyse", *SCHOLAR.split(), "--json", "--no-exits", env=env))
     assert facts["fen"] == SCHOLAR
+    assert facts["net"] == "constant"
     assert len(facts["lines"]) == 1
+
+
+def test_the_network_of_vecchess_evaluates_where_none_is_named() -> None:
+    done = inside("analyse", SCHOLAR, "--gpus", "cpu", "--sims", 30, "--json")
+    facts = last_json(done)
+    assert (facts["net"], facts["sha256"]) == ("default", load_net("default").sha256)
+    assert facts["best"]["uci"] == "h5f7"
+    assert "evaluating with default on cpu" in done.stderr
 
 
 def test_a_new_network_is_said_to_be_new() -> None:
@@ -67,9 +78,10 @@ def test_help() -> None:
 
 
 def test_a_terminal_sees_the_lines_until_ctrl_c_ends_the_search() -> None:
-    assert inside("analyse", "--sims", 10).returncode == 0  # compiled from here on
+    command = ["analyse", "--net", "material"]
+    assert inside(*command, "--sims", 10).returncode == 0  # compiled from here on
     ours, theirs = pty.openpty()
-    command = [*PROGRAM, "analyse", "--sims", "2000000", "--tree-mb", "2000", "--lanes", "1"]
+    command = [*PROGRAM, *command, "--sims", "2000000", "--tree-mb", "2000", "--lanes", "1"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     program = subprocess.Popen(
         [*command, "--json"], stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment

@@ -34,6 +34,20 @@ def test_net_info_and_check(net: Path) -> None:
     assert "exact in float32" in inside("net", "check", net).stdout
 
 
+def test_the_network_of_vecchess_plays_where_none_is_named(tmp_path: Path) -> None:
+    facts = last_json(inside("net", "info", "default", "--json"))
+    assert last_json(inside("net", "check", "default", "--json"))["exact"]
+    run = tmp_path / "run"
+    options = ["--games", 2, "--max-plies", 4, "--gpus", "cpu", "--run-dir", run]
+    done = inside("selfplay", *options)
+    assert done.returncode == 0, done.stderr
+    assert "2 games with default" in done.stderr
+    assert RunFolder(run).records().nets == (facts["sha256"],)
+    against = ["--against", "random", "--games", 2]
+    found = last_json(inside("eval", *against, "--json", env={"VECCHESS_MAX_PLIES": "61"}))
+    assert {row["player"] for row in found["ratings"]} == {"default policy", "random"}
+
+
 @pytest.mark.slow
 def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     """Made, played with and calibrated like any other."""
@@ -76,7 +90,7 @@ def test_tune_decides_the_slots_of_runs(tmp_path: Path, monkeypatch: pytest.Monk
     bytes_of = {rung["slots"]: rung["nbytes"] for rung in facts["ladder"]}
     assert bytes_of[facts["slots"]] <= 0.012e9
     assert facts["slots"] < 200, "no room for more"
-    options = ["selfplay", "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
+    options = ["selfplay", "--net", "tiny", "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
     tuned = inside(*options, "--run-dir", tmp_path / "tuned", env=env)
     assert f"network batch {facts['slots']} " in tuned.stderr
 
@@ -85,8 +99,9 @@ def test_variables_are_settings_and_the_preset_is_the_network_of_a_new_file(
     net: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    env = {"VECCHESS_GAMES": "3", "VECCHESS_MAX_PLIES": "6", "VECCHESS_GPUS": "cpu"}
-    summary = last_json(inside("selfplay", "--run-dir", run, "--json", env=env))
+    env = {"VECCHESS_GAMES": "3", "VECCHESS_MAX_PLIES": "6", "VECCHESS_NET": "tiny"}
+    done = inside("selfplay", "--gpus", "cpu", "--run-dir", run, "--json", env=env)
+    summary = last_json(done)
     assert (summary["games"], summary["plies"]) == (3, 18)
     assert RunFolder(run).records().nets == (load_net(net).sha256,)
 
@@ -180,6 +195,7 @@ BAD = [
     (["calibrate", "BROKEN"], "BROKEN"),
     (["calibrate", "nowhere.safetensors"], "nowhere"),
     (["calibrate", "BROKEN", "--positions", "0"], "--positions"),
+    (["calibrate", "default"], "add --out FILE"),
     (["tune", "nowhere"], "nowhere"),
     (["tune", "constant"], "constant"),
     (["tune", "tiny", "--gpus", "cpu", "--memory-gb", "-1"], "--memory-gb"),

@@ -72,7 +72,6 @@ def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["eval"], "give a NET, or a run with --history RUN"),
         (["eval", "tiny", "--history", "."], "not both"),
         (["eval", "tiny", "--every", "2"], "--every and --by-cost belong to --history"),
         (["eval", "tiny", "--by-cost", "3"], "--by-cost belong to --history"),

@@ -70,8 +70,8 @@ def cgroup() -> Iterator[Cgroup]:
 
 def selfplay(cgroup: Cgroup, run: Path, *options: object) -> tuple[int, dict[str, Any], str]:
     """Exit code, summary and what was said."""
-    command = [*PROGRAM, "selfplay", "--gpus", "cpu", "--run-dir", run, "--max-plies", 30, "--json"]
-    done = cgroup.run(*command, *options)
+    command = [*PROGRAM, "selfplay", "--net", "tiny", "--gpus", "cpu", "--run-dir", run, "--json"]
+    done = cgroup.run(*command, "--max-plies", 30, *options)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
 

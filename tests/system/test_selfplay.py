@@ -52,7 +52,8 @@ def test_the_run_folder(reference: Path) -> None:
 
 def test_two_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--gpus", "cpu:2", "--slots", 3, "--concurrent-games", 5, "--movers", 2]
+    options = ["--net", "tiny", "--gpus", "cpu:2", "--slots", 3, "--concurrent-games", 5]
+    options += ["--movers", 2]
     done = inside("selfplay", *SHORT, *options, "--games", 12, "--run-dir", run, "--json")
     assert last_json(done)["games"] == 12
     assert games(run).digest() == games(reference).digest()
@@ -61,7 +62,7 @@ def test_two_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_the_reference_backend_plays_the_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--backend", "reference", "--games", 12, "--run-dir", run]
+    options = ["--net", "tiny", "--backend", "reference", "--games", 12, "--run-dir", run]
     assert vecchess("selfplay", *SHORT, *options).returncode == 0
     assert games(run).digest() == games(reference).digest()
 

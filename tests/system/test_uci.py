@@ -8,7 +8,7 @@ import pytest
 
 from tests.system.commands import inside, vecchess
 
-UCI = [sys.executable, "-m", "vecchess_cli.main", "uci"]
+UCI = [sys.executable, "-m", "vecchess_cli.main", "uci", "--net", "material"]
 
 
 def start() -> "subprocess.Popen[str]":
@@ -34,12 +34,14 @@ def tell(process: "subprocess.Popen[str]", line: str) -> None:
 def test_a_command_on_the_command_line() -> None:
     done = vecchess("uci", "bench", 2)
     assert done.returncode == 0, done.stderr
+    assert "evaluating with default on " in done.stderr
     assert done.stdout.splitlines()[-2].startswith("Nodes searched  : ")
 
 
 @pytest.mark.slow
 def test_a_bench_counts_the_same_nodes_again() -> None:
-    one, other = (vecchess("uci", "bench", 2).stdout.splitlines()[-2] for _ in range(2))
+    bench = ["uci", "--net", "material", "bench", 2]
+    one, other = (vecchess(*bench).stdout.splitlines()[-2] for _ in range(2))
     assert one == other
 
 

@@ -28,7 +28,7 @@ class Talk:
     """Sends lines, and keeps what is said."""
 
     def __init__(self, **settings: Any) -> None:
-        config = build(UciConfig, {"hash_mb": 16, **settings})
+        config = build(UciConfig, {"hash_mb": 16, "net": "material", **settings})
         self.said: list[str] = []
         self._changed = Condition()
         self._lines: Lines = SimpleQueue()

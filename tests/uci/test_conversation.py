@@ -15,7 +15,7 @@ from vecchess.errors import ConfigError
 from vecchess.uci.parse_command import parse_go, parse_position, split
 from vecchess.uci.uci_board import UciGame, legal_move, set_up
 
-ENGINE = [sys.executable, "-m", "vecchess_cli.main", "uci", "--hash-mb", "16"]
+ENGINE = [sys.executable, "-m", "vecchess_cli.main", "uci", "--net", "material", "--hash-mb", "16"]
 PATIENCE_S = 120.0
 RECORDED = FILE.read_text().splitlines()
 

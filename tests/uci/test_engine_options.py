@@ -58,6 +58,16 @@ def test_setting(name: str, text: str, field: str, value: object) -> None:
     assert getattr(options.config, field) == value
 
 
+def test_chess_programs_read_the_name_of_the_network_of_vecchess() -> None:
+    """The bare word is a keyword of option lines: python-chess would read no value."""
+    (line,) = (line for line in Options(UciConfig()).lines() if "WeightsFile" in line)
+    assert line == "option name WeightsFile type string default <default>"
+    options = Options(UciConfig(net="material"))
+    for text in ("<default>", "material", "default"):
+        options.set("WeightsFile", text)
+        assert options.config.net == text.strip("<>")
+
+
 def test_an_empty_path_means_none() -> None:
     options = Options(UciConfig(syzygy="/somewhere"))  # type: ignore[arg-type]
     options.set("SyzygyPath", "<empty>")

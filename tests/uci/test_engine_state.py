@@ -7,12 +7,13 @@ import pytest
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import no_report
+from vecchess.snn.integer import net_file
 from vecchess.uci.engine_options import Options
 from vecchess.uci.engine_state import EngineState, tree_config
 
 
 def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
-    options, told = Options(UciConfig(hash_mb=16)), list[str]()
+    options, told = Options(UciConfig(hash_mb=16, net="material")), list[str]()
     engine = EngineState(options, told.append, no_report)
     good = engine.load(options.config)
     options.set("WeightsFile", str(tmp_path / "missing"))
@@ -26,8 +27,25 @@ def test_only_what_failed_is_taken_back(tmp_path: Path) -> None:
     assert told[0].startswith("error: there is no network file")
 
 
+@pytest.mark.parametrize("content", [None, b"no network"])
+def test_it_plays_by_material_where_its_own_network_is_lost(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "default.safetensors"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setattr(net_file, "SHIPPED_NET", file)
+    options, told = Options(UciConfig(hash_mb=16)), list[str]()
+    engine = EngineState(options, told.append, no_report)
+    assert engine.load(options.config).net == "material"
+    assert (options.config.net, engine.facts["net"]) == ("material", "material")
+    assert len(told) == 1
+    assert str(file) in told[0]
+    assert told[0].endswith("(still using material)")
+
+
 def test_the_tree_stays_where_nothing_of_it_changes() -> None:
-    config = UciConfig(hash_mb=16)
+    config = UciConfig(hash_mb=16, net="material")
     engine = EngineState(Options(config), no_report, no_report)
     session = engine.session(config)
     assert engine.session(config.model_copy(update={"multipv": 5})) is session

@@ -13,7 +13,7 @@ from vecchess_cli.shared_options import Config
 EXAMPLES = """Search a position and print its best lines.
 
 Scores are those of the side to move. Without options: the start position, 800 simulations,
-evaluated by counting material.
+evaluated by the trained network of vecchess.
 
 Examples:
 

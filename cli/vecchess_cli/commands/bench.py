@@ -65,7 +65,7 @@ def movegen(
 
 
 @app.command(cls=PanelCommand)
-@settings_options(ThroughputBench, THROUGHPUT, {"net": "tiny"})
+@settings_options(ThroughputBench, THROUGHPUT)
 def throughput(settings: dict[str, Any], json: Json = False) -> None:
     """Measure whole self-play for some seconds: plies/s, batch fill, busy shares, bottleneck.
 

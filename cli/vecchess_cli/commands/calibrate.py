@@ -30,7 +30,7 @@ after all T steps; share of best moves equal to those at T; divergence from the 
 @settings_options(NetworkUse, {"Options": OPTIONS})
 def calibrate(
     settings: dict[str, Any],
-    net: Annotated[Path, typer.Argument(help="A network file (.safetensors).")],
+    net: Annotated[Path, typer.Argument(help="A network file (.safetensors), or default.")],
     games: Annotated[
         list[Path] | None,
         typer.Option(help="Recorded games: a run's folder or a shard; repeatable."),

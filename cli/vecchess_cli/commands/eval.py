@@ -19,7 +19,9 @@ at limited Elo and at 1, 100 and 1000 nodes a move. All results together make ra
 
 Examples:
 
-  vecchess eval my.safetensors --games 20    # quick; 400 is serious
+  vecchess eval --games 20                   # the network of vecchess; 400 games are serious
+
+  vecchess eval my.safetensors --games 20
 
   vecchess eval my.safetensors --search gumbel --sims 64 --out my.json
 
@@ -52,8 +54,9 @@ def evaluate(
         str | None,
         typer.Argument(
             metavar="NET",
-            help='Network file, tiny, small, base, large, sizes (.toml), "material", or a whole '
-            'player: "net:FILE?search=puct&sims=800".',
+            help='Network file, default, tiny, small, base, large, sizes (.toml), "material", or a '
+            'whole player: "net:FILE?search=puct&sims=800".',
+            show_default="default",
         ),
     ] = None,
     search: Annotated[

@@ -22,11 +22,14 @@ EXAMPLES = """Play two players against each other, in pairs of games with the sa
 Players: random, greedy, minimax:2, net:FILE, net:FILE?search=gumbel&sims=64&T=4&exits=off,
 net:FILE?search=puct&sims=800&c_puct=2, lc0:FILE.pb.gz?temperature=1, uci:stockfish?nodes=1000,
 uci:/path/engine?tc=1+0.01, uci:stockfish?elo=1400&movetime=50&Hash=64. FILE of "net:" is a network
-file, a preset, "material" or "constant", that of "lc0:" a weight file of lc0.
+file, "default" or nothing for the trained network of vecchess, a preset, "material" or "constant",
+that of "lc0:" a weight file of lc0.
 
 Examples:
 
   vecchess match greedy random
+
+  vecchess match "net:?search=gumbel&sims=64" uci:stockfish?nodes=1
 
   vecchess match "net:new?search=gumbel&sims=32" "net:old?search=gumbel&sims=32" --games 400
 

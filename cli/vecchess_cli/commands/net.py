@@ -9,7 +9,7 @@ from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import Json, print_json, print_lines, print_rows, results
 
 app = command_group("Make, describe and check network files.")
-File = Annotated[Path, typer.Argument(help="A network file (.safetensors).")]
+File = Annotated[Path, typer.Argument(help="A network file (.safetensors), or default.")]
 
 
 @app.command(cls=PanelCommand)
@@ -63,7 +63,7 @@ def new(
 def info(file: File, json: Json = False) -> None:
     """Print sizes, time steps, grid and hash of a network, and the costs of early exits.
 
-    Example:  vecchess net info small.safetensors --json
+    Example:  vecchess net info default --json
     """
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import load_net

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Play games of a network against itself and record them.
 
-Without options: 64 games with a fresh tiny network, on all GPUs or else on the processor.
+Without options: 64 games of the trained network of vecchess, on all GPUs or else on the processor.
 
 Examples:
 

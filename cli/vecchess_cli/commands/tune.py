@@ -13,7 +13,7 @@ from vecchess_cli.settings_options import settings_options
 @settings_options(SelfplayConfig, {"Options": "gpus backend threads memory_gb latency_ms json"})
 def tune(
     settings: dict[str, Any],
-    net: Annotated[str, typer.Argument(help="A network file, or a preset.")],
+    net: Annotated[str, typer.Argument(help="A network file, default, or a preset.")],
     memory_gb: Annotated[
         float | None,
         typer.Option(help="Memory for the network in GB.", show_default="most of the free memory"),

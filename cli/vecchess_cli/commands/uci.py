@@ -11,8 +11,9 @@ from vecchess_cli.shared_options import Config
 
 HELP = """Be a UCI engine: play and analyse in any chess program.
 
-Without arguments it counts material; --net names a network. Flags, variables (VECCHESS_NET, ...)
-and a --config file set the defaults of the options that the chess program shows: see docs/uci.md.
+Without arguments it plays with the trained network of vecchess; --net names another. Flags,
+variables (VECCHESS_NET, ...) and a --config file set the defaults of the options that the chess
+program shows: see docs/uci.md.
 
 Examples:
 

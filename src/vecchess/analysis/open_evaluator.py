@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -21,9 +20,8 @@ from vecchess.jit import cache_dir
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
-from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.selfplay.worker.networks import is_new, load_or_create
 from vecchess.selfplay.worker.setup import open_network
-from vecchess.snn.create import SIZES_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,8 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
     see_only(device)
     network = load_or_create(name, config.seed)
     backend, sha256 = open_network(settings, network, name, device, share, report_line)
-    if Path(name).is_file() and Path(name).suffix != SIZES_SUFFIX:
-        report_line(f"evaluating with {name} on {device.label}")
-    else:
-        report_line(f"evaluating with a new, untrained network ({name}) on {device.label}")
+    what = f"a new, untrained network ({name})" if is_new(name) else name
+    report_line(f"evaluating with {what} on {device.label}")
     return PositionEvaluator(backend, network.config.num_planes, {"net": name, "sha256": sha256})
 
 

@@ -16,6 +16,7 @@ from vecchess.config.search_settings import SearchConfig, TreeConfig
 from vecchess.config.selfplay_settings import (
     BUILT_IN_NETS,
     CONSTANT_NET,
+    DEFAULT_NET,
     MATERIAL_NET,
     PlayConfig,
     SelfplayConfig,
@@ -27,6 +28,7 @@ from vecchess.config.uci_settings import UciConfig
 __all__ = [
     "BUILT_IN_NETS",
     "CONSTANT_NET",
+    "DEFAULT_NET",
     "MATERIAL_NET",
     "Adjudication",
     "AnalyseConfig",

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vecchess.config.search_settings import SearchConfig
+from vecchess.config.selfplay_settings import DEFAULT_NET
 from vecchess.config.settings import Settings
 from vecchess.shapes import MAX_MOVES
 
@@ -23,9 +24,10 @@ class NetworkUse(Settings):
 class EvaluatorConfig(NetworkUse):
     """The network that evaluates positions."""
 
-    net: str = "material"
-    """Network file, tiny, small, base, large, sizes (.toml), constant or material. A preset or a
-    file of sizes makes a new network from the seed; "material" counts material."""
+    net: str = DEFAULT_NET
+    """Network file, default, tiny, small, base, large, sizes (.toml), constant or material.
+    "default" is a trained network, a preset or a file of sizes makes a new one from the seed;
+    "material" counts material."""
     exits: bool = True
     """Let a position leave the network once its answer is settled."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0

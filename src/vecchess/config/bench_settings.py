@@ -21,6 +21,8 @@ class BenchConfig(Settings):
 class ThroughputBench(SelfplayConfig):
     """Settings of ``vecchess bench throughput``, besides those of self-play."""
 
+    net: str = "tiny"
+    """Network file, default, tiny, small, base, large, sizes (.toml), material or constant."""
     seconds: Annotated[float, Field(gt=0)] = 10.0
     """Time to measure, in seconds."""
     cores: Annotated[int, Field(ge=0)] = 0
@@ -31,7 +33,7 @@ class InferenceBench(BenchConfig):
     """Settings of ``vecchess bench inference``."""
 
     net: str = "small"
-    """Network file, tiny, small, base, large or sizes (.toml)."""
+    """Network file, default, tiny, small, base, large or sizes (.toml)."""
     gpus: str = "auto"
     """The device: auto, cpu, or a GPU's number."""
     backend: BackendName = "auto"
@@ -73,7 +75,7 @@ class SearchBench(BenchConfig):
     games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     """Positions searched at a time."""
     net: str = CONSTANT_NET
-    """Network file, preset, constant or material."""
+    """Network file, default, preset, constant or material."""
     gpus: str = "auto"
     """The device: auto, cpu, or a GPU's number."""
     backend: BackendName = "auto"

@@ -9,6 +9,8 @@ from vecchess.config.game_settings import GameConfig
 from vecchess.config.search_settings import TreeConfig
 from vecchess.config.settings import MOST_GAMES, GamesOrForever, OnResume, Settings
 
+DEFAULT_NET = "default"
+"""Name of the trained network that comes with vecchess."""
 CONSTANT_NET = "constant"
 """Name of the evaluator that gives every position the same answer."""
 MATERIAL_NET = "material"
@@ -65,9 +67,9 @@ class SelfplayConfig(PlayConfig):
 
     games: GamesOrForever = 64
     """Games to play in all, numbered from 0; 0 or "forever": until the run is stopped."""
-    net: Annotated[str, OnResume.FIXED] = "tiny"
-    """Network file, tiny, small, base, large, sizes (.toml), material or constant. A preset or a
-    file of sizes makes a new network from the seed."""
+    net: Annotated[str, OnResume.FIXED] = DEFAULT_NET
+    """Network file, default, tiny, small, base, large, sizes (.toml), material or constant.
+    "default" is a trained network; a preset or a file of sizes makes a new one from the seed."""
 
     @property
     def num_games(self) -> int:

@@ -102,7 +102,7 @@ class TrainConfig(PlayConfig):
     """What is learnt. "alphazero" learns the results of searches, "ppo" and "reinforce" learn from
     games whose moves are drawn from the policy, "supervised" from recorded games."""
     net: Annotated[str, OnResume.FIXED] = "tiny"
-    """tiny, small, base, large, sizes (.toml), or a network file to continue from."""
+    """tiny, small, base, large, sizes (.toml), or a network to continue from: a file, default."""
     history: Annotated[Annotated[int, Field(ge=1, le=8)] | None, OnResume.FIXED] = None
     """Positions of the game that a new network sees, the newest included. Without it the number in
     its file of sizes, 1 for a preset."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import DEFAULT_NET, SelfplayConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend
@@ -108,6 +108,8 @@ def calibrate(
 def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
     """The file to write; raises ConfigError where that would overwrite something."""
     if out is None:
+        if str(net) == DEFAULT_NET:
+            raise ConfigError("the network of vecchess stays as it is: add --out FILE")
         file = net.resolve()
         if len(file.stem) >= SHORTEST_HASH and network.sha256.startswith(file.stem):
             raise ConfigError(

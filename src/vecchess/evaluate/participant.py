@@ -19,7 +19,7 @@ from vecchess.arena.players.player_registry import (
     open_player,
 )
 from vecchess.arena.players.uci_player import UciPlayer
-from vecchess.config import BUILT_IN_NETS
+from vecchess.config import BUILT_IN_NETS, DEFAULT_NET
 from vecchess.errors import ConfigError
 from vecchess.lc0.weights_file import load_weights
 from vecchess.runtime.devices import parse_gpus
@@ -75,6 +75,7 @@ def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto"
 
 def _network(spelling: str, seed: int) -> Participant:
     kind, _, file = spelling.partition("?")[0].partition(":")
+    file = file or DEFAULT_NET
     words = net_settings(spelling)
     known = sorted(f"{name}={value}" for name, value in words.items())
     search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()

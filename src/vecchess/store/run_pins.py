@@ -29,6 +29,7 @@ from vecchess.jit import cpu_features, cpu_name
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import clip_line, parse_json_object
+from vecchess.snn.integer.net_file import SHIPPED_NET, net_path
 from vecchess.snn.presets import PRESETS
 from vecchess.store.games_version import GAMES_VERSION
 from vecchess.store.run_folder import RunFolder
@@ -127,10 +128,10 @@ def absolute_paths(config: ConfigT) -> ConfigT:
     values = dict[str, Any]()
     for name, section in fixed_settings(type(config)):
         value = _value(config, name, section)
-        if isinstance(value, Path) or (name == "net" and _is_file(value)):
-            values[name] = type(value)(os.path.abspath(value))
-        elif isinstance(value, tuple):
+        if isinstance(value, tuple):
             values[name] = tuple(Path(os.path.abspath(path)) for path in value)
+        elif (file := _file(name, value)) not in (None, SHIPPED_NET):
+            values[name] = type(value)(os.path.abspath(file))
     return _replaced(config, values)
 
 
@@ -241,9 +242,9 @@ def _is_same_input(pins: RunPins, name: str, value: Any) -> bool:
     """Whether ``value`` names a place with the content that the run began with."""
     if name == TABLES:
         return value is not None and _tables(value) == pins.tables
-    kept = pins.inputs.get(name)
+    kept, file = pins.inputs.get(name), _file(name, value)
     try:
-        return kept is not None and value is not None and _sha256(Path(value)) == kept.sha256
+        return kept is not None and file is not None and _sha256(file) == kept.sha256
     except OSError:
         return False
 
@@ -251,13 +252,19 @@ def _is_same_input(pins: RunPins, name: str, value: Any) -> bool:
 def _files(config: PlayConfig) -> Iterator[tuple[str, Path]]:
     """The files that the settings COPIED name."""
     for name, section, _ in leaf_fields(type(config)):
-        value = _value(config, name, section)
-        if name in COPIED and value is not None and (name != "net" or _is_file(value)):
-            yield name, Path(value)
+        file = _file(name, _value(config, name, section))
+        if name in COPIED and file is not None:
+            yield name, file
 
 
-def _is_file(net: str) -> bool:
-    return net not in (*BUILT_IN_NETS, *PRESETS) and Path(net).is_file()
+def _file(name: str, value: Any) -> Path | None:
+    """The file or folder that the setting ``name`` names, None where it names none."""
+    if name == "net":
+        is_file = value not in (*BUILT_IN_NETS, *PRESETS) and net_path(value).is_file()
+        return net_path(value) if is_file else None
+    if not isinstance(value, Path):
+        return None
+    return net_path(value) if name == "init_from" else value
 
 
 def _copy(run: RunFolder, name: str, file: Path) -> PinnedFile:

@@ -11,8 +11,7 @@ from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.create import create_sized, is_recipe, require_inputs, sizes_of
-from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net, missing_net
+from vecchess.snn.integer.net_file import load_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
@@ -26,7 +25,7 @@ def first_sizes(config: TrainConfig) -> NetConfig:
 
     Raises ConfigError or NetworkError where the settings or files do not fit together.
     """
-    given = None if config.init_from is None else _load(config.init_from).config
+    given = None if config.init_from is None else load_net(config.init_from).config
     sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
     if config.init_from is not None and given is not None:
         _require_same_shapes(sizes, given, config.init_from)
@@ -42,10 +41,10 @@ def first_net(config: TrainConfig) -> SpikingNet:
     """
     sizes = first_sizes(config)
     if config.init_from is not None:
-        weights = replace(_load(config.init_from), config=sizes)
+        weights = replace(load_net(config.init_from), config=sizes)
         return from_integers(weights, config.surrogate)
     if not is_recipe(config.net):
-        return from_integers(_load(Path(config.net)), config.surrogate)
+        return from_integers(load_net(config.net), config.surrogate)
     if config.fold_at == 0:
         return from_integers(create_sized(sizes, config.seed), config.surrogate)
     return _new(sizes, config)
@@ -74,18 +73,12 @@ def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
 
 def _existing_sizes(config: TrainConfig) -> NetConfig:
     """Sizes of the network file ``config.net``, input planes included."""
-    sizes = _load(Path(config.net)).config
+    sizes = load_net(config.net).config
     try:
         require_inputs(sizes, config.history, config.tactical)
     except VecchessError as error:
         raise ConfigError(f"{config.net}: {error}") from None
     return sizes
-
-
-def _load(file: Path) -> IntegerNet:
-    if not file.is_file():
-        raise missing_net(file)
-    return load_net(file)
 
 
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:

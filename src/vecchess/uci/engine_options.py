@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from vecchess import __version__
-from vecchess.config import UciConfig, build
+from vecchess.config import DEFAULT_NET, UciConfig, build
 from vecchess.errors import ConfigError
 
 ABOUT = f"vecchess {__version__}: chess with spiking neural networks; GPL-3.0-or-later"
 EMPTY = "<empty>"
 """How UCI writes a string without characters."""
+SHIPPED_NET = f"<{DEFAULT_NET}>"
+"""How the network ``DEFAULT_NET`` is written: chess programs take the bare word for the keyword of
+an option line."""
 CLEAR_HASH = "Clear Hash"
 _ABOUT_NAME = "UCI_EngineAbout"
 
@@ -53,6 +56,8 @@ class Option:
             return next((one for one in self.choices() if one.lower() == text.lower()), text)
         if self.kind == "check":
             return text.lower()
+        if text == SHIPPED_NET:
+            return DEFAULT_NET
         return None if text in ("", EMPTY) else text
 
 
@@ -126,4 +131,6 @@ class Options:
 def _written(value: Any) -> str:
     if value is None:
         return EMPTY
+    if value == DEFAULT_NET:
+        return SHIPPED_NET
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,8 +8,15 @@ import chess
 
 from vecchess.analysis.open_evaluator import PositionEvaluator, compiling, open_evaluator
 from vecchess.chess.fen import from_board
-from vecchess.config import BUILT_IN_NETS, AnalyseConfig, TreeConfig, UciConfig, build
-from vecchess.errors import ConfigError, VecchessError
+from vecchess.config import (
+    BUILT_IN_NETS,
+    MATERIAL_NET,
+    AnalyseConfig,
+    TreeConfig,
+    UciConfig,
+    build,
+)
+from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
 from vecchess.runtime.devices import CPU, parse_gpus
 from vecchess.runtime.reporting import ReportLine
@@ -64,6 +71,8 @@ class EngineState:
         try:
             self.open(config)
         except (VecchessError, MemoryError, OSError) as error:
+            if isinstance(error, NetworkError) and config.net == self._good.net:
+                self._good = self._good.model_copy(update={"net": MATERIAL_NET})  # needs no file
             reason = " ".join(str(error).split()) or "out of memory"
             self._inform(f"error: {reason} (still using {self._good.net})")
             self._options.config = self._without(self._options.config, config)

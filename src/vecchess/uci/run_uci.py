@@ -3,12 +3,11 @@
 import os
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, current_thread, main_thread
 from time import monotonic
 
-from vecchess.config import BUILT_IN_NETS, UciConfig
+from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, UciConfig
 from vecchess.runtime.signals import EXIT_INTERRUPTED
 from vecchess.uci.session import Session
 
@@ -61,12 +60,12 @@ def _close(session: Session, timeout_s: float, code: int) -> None:
 
 def check_net_name(net: str) -> None:
     """Raise NetworkError where no network has this name; no file is opened yet."""
-    from vecchess.snn.integer.net_file import missing_net
+    from vecchess.snn.integer.net_file import missing_net, net_path
     from vecchess.snn.presets import PRESETS
 
     known = (*BUILT_IN_NETS, *PRESETS)
-    if net not in known and not Path(net).is_file():
-        raise missing_net(Path(net), ", ".join(known))
+    if net not in known and not net_path(net).is_file():
+        raise missing_net(net_path(net), (DEFAULT_NET, *known))
 
 
 def _converse(session: Session, lines: Lines) -> None:

@@ -222,7 +222,6 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     ("text", "part"),
     [
         ("gready", "there is no player 'gready': choose random, greedy, minimax:2, net:FILE"),
-        ("net:", "there is no player 'net:'"),
         ("net:tiny?sim=3", "unknown setting 'sim'; give temperature, T, exits, search, sims"),
         ("net:tiny?search=alphabeta", 'search must be "none", "gumbel" or "puct"'),
         ("net:tiny?search=puct&sims=0", "sims must be at least 1"),

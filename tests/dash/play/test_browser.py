@@ -48,6 +48,8 @@ def opened(browser: Browser, address: str, **settings: Any) -> Iterator[Page]:
     )
     page.goto(f"{address}/#/play")
     page.wait_for_selector("cg-board piece")
+    assert page.get_by_label("Network").input_value() == "default"
+    page.get_by_label("Network").select_option(NETWORK)
     try:
         yield page
     finally:
@@ -118,7 +120,6 @@ def _mates_after(board: chess.Board, reply: chess.Move, moves: int) -> bool:
 def test_a_whole_game_to_mate(browser: Browser, address: str) -> None:
     with opened(browser, address) as page:
         player = Player(page)
-        assert page.get_by_label("Network").input_value() == NETWORK
         page.get_by_label("Strength").select_option("s16")
         player.new_game("white", "fen", PAWN_ENDING)
         expect(page.locator(".fen")).to_have_text(PAWN_ENDING)

@@ -78,7 +78,7 @@ def is_gone(pid: int) -> bool:
 
 def test_what_is_offered(table: Table) -> None:
     offer = table.client.get("/api/play/").json()
-    assert offer["networks"] == ["run/lif", "run/relu", "material"]
+    assert offer["networks"] == ["default", "run/lif", "run/relu", "material"]
     assert offer["sims"] == [0, 16, 64, 256, 1000]
 
 

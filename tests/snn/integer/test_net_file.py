@@ -14,9 +14,10 @@ from vecchess.errors import NetworkError
 from vecchess.runtime import retried_read
 from vecchess.safe_parse import open_regular
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.bounds import net_facts
+from vecchess.snn.integer import net_file
+from vecchess.snn.integer.bounds import check_bounds, net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
-from vecchess.snn.integer.net_file import load_net, save_net
+from vecchess.snn.integer.net_file import SHIPPED_NET, load_net, save_net
 from vecchess.snn.presets import NetConfig
 
 
@@ -67,6 +68,24 @@ def test_info_is_json(net: IntegerNet) -> None:
 def test_missing_file() -> None:
     with pytest.raises(NetworkError, match="there is no network file /nowhere/net"):
         load_net(Path("/nowhere/net"))
+
+
+def test_the_network_of_vecchess_has_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever lies in the working folder: a file there is no network of vecchess."""
+    monkeypatch.chdir(tmp_path)
+    Path("default").write_text("no network")
+    net = load_net("default")
+    assert net.sha256 == load_net(Path("default")).sha256 == load_net(SHIPPED_NET).sha256
+    check_bounds(net).require_exact()
+    assert SHIPPED_NET.stat().st_size < 2e6
+    monkeypatch.setattr(net_file, "SHIPPED_NET", tmp_path / "lost.safetensors")
+    with pytest.raises(NetworkError) as caught:
+        load_net("default")
+    assert str(caught.value) == (
+        f"this installation lacks its network {tmp_path}/lost.safetensors: install vecchess again"
+    )
 
 
 def test_a_failed_read_is_repeated(

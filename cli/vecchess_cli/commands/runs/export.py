@@ -101,7 +101,7 @@ def csv(
 
 @app.command(cls=PanelCommand)
 def onnx(
-    net: Annotated[Path, typer.Argument(help="Network file.", metavar="NET")],
+    net: Annotated[Path, typer.Argument(help="Network file, or default.", metavar="NET")],
     out: Annotated[
         Path | None, typer.Option(help=OUT_HELP, show_default="NET with the suffix .onnx")
     ] = None,

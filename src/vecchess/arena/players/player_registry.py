@@ -3,6 +3,8 @@
     random                                 any legal move
     greedy                                 mates if it can, else has the most material after it
     minimax:2                              the most material so many plies ahead
+    net:                                   the most probable move of the network that comes with
+                                           vecchess; also written net:default
     net:FILE                               the most probable move of a network's policy
     net:FILE?temperature=1                 drawn from the policy at a temperature
     net:FILE?search=gumbel&sims=64         searched; "gumbel" or "puct"
@@ -13,9 +15,9 @@
     mymodule:make_player?depth=3           what a function of the user returns, called with
                                            seed=... and the settings, as texts, by name
 
-FILE is a network file, a preset (a new network), "material" or "constant". Gumbel's temperature
-is that of its noise, PUCT's that of the choice by visits. Other settings of a search, as c_puct or
-draw_score, are given by their names.
+FILE is a network file, "default", a preset (a new network), "material" or "constant". Gumbel's
+temperature is that of its noise, PUCT's that of the choice by visits. Other settings of a search,
+as c_puct or draw_score, are given by their names.
 """
 
 from collections.abc import Callable
@@ -30,7 +32,7 @@ from vecchess.arena.players.simple import MINIMAX, GreedyPlayer, MinimaxPlayer, 
 from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS
-from vecchess.config import BUILT_IN_NETS, SelfplayConfig, TreeConfig, build
+from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, SelfplayConfig, TreeConfig, build
 from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
@@ -107,7 +109,7 @@ def open_player(text: str, seed: int = 0, resources: PlayerResources | None = No
             return MinimaxPlayer.parse(text, seed)
         if name.startswith(UCI) and name != UCI:
             return _open_engine(name.removeprefix(UCI), _pairs(query), resources, text)
-        if name.startswith(NETWORKS) and name not in NETWORKS:
+        if name.startswith(NETWORKS) and name != LC0:
             return _open_net(name, _pairs(query), seed, resources, text)
         if is_plugin(name):
             return _open_plugin(name, _pairs(query), seed)
@@ -166,7 +168,8 @@ def _open_net(
 ) -> Player:
     options, tree = _read(net, given)
     if isinstance(options, NetOptions):
-        backend, num_planes = _backend(net.removeprefix(NET), options, seed, resources)
+        file = net.removeprefix(NET) or DEFAULT_NET
+        backend, num_planes = _backend(file, options, seed, resources)
     else:
         backend, num_planes = _lc0_backend(net.removeprefix(LC0), resources), POSITION_INPUTS
     common: dict[str, Any] = {"max_games": resources.max_games, "seed": seed, "name": name}

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from vecchess.config import MATERIAL_NET
+from vecchess.config import DEFAULT_NET, MATERIAL_NET
 from vecchess.dash.answers import Busy
 from vecchess.dash.play.helper_pool import HelperPool
 from vecchess.dash.play.parse_requests import (
@@ -56,7 +56,7 @@ class PlayService:
         """``idle_s``: seconds after which an unused process is ended."""
         self._networks, self._open = networks, 0
         self.engines = HelperPool(PlayEngine.start, idle_s, MOST_ENGINES)
-        """By network: a file's path, or "material"."""
+        """By network: a file's path, "default" or "material"."""
         self.spikes = HelperPool(SpikeHelper.start, idle_s)
 
     async def close(self) -> None:
@@ -79,7 +79,7 @@ class PlayService:
         """Networks, strengths and limits to choose from."""
         return {
             "schema": 1,
-            "networks": [*await self._networks(), MATERIAL_NET],
+            "networks": [DEFAULT_NET, *await self._networks(), MATERIAL_NET],
             "built_in": MATERIAL_NET,
             "sims": SIMS,
             "ratings": RATINGS,
@@ -125,8 +125,9 @@ class PlayService:
         yield {"state": "done"}
 
     async def _net(self, name: str) -> str:
-        """The file of the network ``name``, or "material": names are looked up, never opened."""
-        if name == MATERIAL_NET:
+        """The file of the network ``name``, or a name of vecchess: names are looked up, never
+        opened."""
+        if name in (DEFAULT_NET, MATERIAL_NET):
             return name
         try:
             return str((await self._networks())[name])

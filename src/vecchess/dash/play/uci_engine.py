@@ -85,7 +85,7 @@ class PlayEngine:
 
     @classmethod
     async def start(cls, net: str) -> "PlayEngine":
-        """Start with the network file ``net``, or "material"; raises HelperFailed.
+        """Start with the network ``net``, a file or a name; raises HelperFailed.
 
         Returned once it is ready, which takes minutes where everything has to be compiled.
         """

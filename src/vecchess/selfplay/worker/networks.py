@@ -5,36 +5,37 @@ Decision 29.
 
 from pathlib import Path
 
-from vecchess.config import BUILT_IN_NETS, SelfplayConfig
+from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.snn.create import create_network, is_recipe, sizes_of
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net, missing_net, save_net
+from vecchess.snn.integer.net_file import load_net, missing_net, net_path, save_net
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import LATEST, RunFolder
 
 
 def load_or_create(net: str, seed: int) -> IntegerNet:
-    """The network in file ``net``; a new one, weights from the seed, for a preset or a TOML file.
+    """The network in file ``net``, or that of vecchess for ``DEFAULT_NET``; a new one, weights
+    from the seed, for a preset or a TOML file.
 
     Raises NetworkError where there is none of these, ConfigError for sizes that will not do.
     """
-    if _is_new(net):
+    if is_new(net):
         return create_network(net, seed)
-    if not Path(net).is_file():
-        raise missing_net(Path(net), ", ".join(PRESETS))
-    return load_net(Path(net))
+    if not net_path(net).is_file():
+        raise missing_net(net_path(net), (DEFAULT_NET, *PRESETS))
+    return load_net(net)
 
 
 def check_net(net: str) -> None:
     """Raise what ``load_or_create`` would, without making a new network, which takes seconds."""
-    if _is_new(net):
+    if is_new(net):
         sizes_of(net)
     elif net not in BUILT_IN_NETS:
         load_or_create(net, seed=0)
 
 
-def _is_new(net: str) -> bool:
+def is_new(net: str) -> bool:
     """True where the network has yet to be made; a file named like a preset is a file."""
     return is_recipe(net) and not (net in PRESETS and Path(net).is_file())
 

@@ -13,6 +13,7 @@ Decision 37.
 import json
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from vecchess.config import DEFAULT_NET
 from vecchess.errors import DataError, FileMissing, NetworkError, write_error
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import MOST_BYTES, clip_line, parse_json, parse_json_object
@@ -28,6 +30,8 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 
 SUFFIX = ".safetensors"
+SHIPPED_NET = Path(__file__).parents[2] / "nets" / f"{DEFAULT_NET}{SUFFIX}"
+"""The file of the network ``DEFAULT_NET``."""
 METADATA_KEY = "vecchess"
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
 
@@ -54,9 +58,17 @@ def save_net(net: IntegerNet, path: Path) -> None:
         raise write_error(f"cannot write network {path}", error, NetworkError) from None
 
 
-def load_net(path: Path) -> IntegerNet:
-    """Read, then check schema, names, dtypes, shapes, ranges and hash; raises ``NetworkError``."""
-    path = Path(path)
+def net_path(net: str | Path) -> Path:
+    """The file that ``net`` names: that of vecchess for ``DEFAULT_NET``, any other as it is."""
+    return SHIPPED_NET if str(net) == DEFAULT_NET else Path(net)
+
+
+def load_net(net: str | Path) -> IntegerNet:
+    """Read, then check schema, names, dtypes, shapes, ranges and hash; raises ``NetworkError``.
+
+    net: as for ``net_path``.
+    """
+    path = net_path(net)
     if path.is_dir():
         raise missing_net(path)
     data = _read(path)
@@ -84,10 +96,15 @@ def _read(path: Path) -> bytes:
         raise NetworkError(str(error)) from None
 
 
-def missing_net(path: Path, presets: str = "") -> NetworkError:
-    """The error for a path without a network file; of a run's folder it names the newest one."""
+def missing_net(path: Path, names: Iterable[str] = ()) -> NetworkError:
+    """The error for a path without a network file; of a run's folder it names the newest one.
+
+    names: of the networks that could have been named instead.
+    """
+    if path == SHIPPED_NET:
+        return NetworkError(f"this installation lacks its network {path}: install vecchess again")
     if not path.is_dir():
-        also = f", nor a preset of that name ({presets})" if presets else ""
+        also = f", nor a network of that name ({', '.join(names)})" if names else ""
         return NetworkError(f"there is no network file {path}{also}")
     nets = [*path.glob(f"nets/*{SUFFIX}"), *path.glob(f"*{SUFFIX}")]
     if not nets:
