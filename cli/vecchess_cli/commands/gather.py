@@ -1,27 +1,33 @@
 """``vecchess gather``: games of others as shards for training."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess.config.import_settings import EngineGamesConfig, EngineLabelsConfig
+from vecchess.config.import_settings import (
+    EngineGamesConfig,
+    EngineLabelsConfig,
+    Lc0LabelsConfig,
+)
 from vecchess.config.settings import build_from_flags
+from vecchess.errors import ConfigError
 from vecchess.runtime.signals import stopped_text
 from vecchess_cli.option_panels import PanelCommand, command_group
 from vecchess_cli.output import Json, note, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
-    from vecchess.importers.engine_pool import ImportProgress, OnImportProgress
+    from vecchess.importers.import_writer import ImportProgress, OnImportProgress
     from vecchess.importers.pgn_import import ImportCounts
 
 app = command_group("Collect games of others to learn from.")
 
 OPTIONS = """games nodes multipv concurrency seed openings random_plies random_move_share
 max_plies out json"""
-LABEL_OPTIONS = "engine nodes multipv every concurrency seed skip_bad out json"
+LABEL_OPTIONS = "engine lc0 nodes multipv every concurrency seed skip_bad out json"
 Out = Annotated[Path, typer.Option(help="Folder for the shards.")]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out games of PGN files with errors.")
@@ -94,18 +100,20 @@ def label(
         list[Path],
         typer.Argument(help="Runs, folders of shards, shards and PGN files.", metavar="PLACE..."),
     ],
-    engine: Annotated[str, typer.Option(help="Program that speaks UCI.")],
     out: Out,
+    engine: Annotated[str | None, typer.Option(help="Program that speaks UCI.")] = None,
+    lc0: Annotated[Path | None, typer.Option(help="Weight file of lc0, instead.")] = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> int:
-    """Let a UCI engine label positions of recorded games; the same command resumes.
+    """Let a UCI engine, or a network of lc0, label positions of recorded games; the same command
+    resumes.
 
     Example:  vecchess gather label runs/first --engine stockfish --every 3 --out data/labels
-    """
-    from vecchess.importers.label_games import gather_labels
 
-    config = build_from_flags(EngineLabelsConfig, settings | {"engine": engine})
+    Example:  vecchess gather label runs/first --lc0 maia-1900.pb.gz --out data/labels
+    """
+    work = _labelling(settings | {"engine": engine, "lc0": lc0})
 
     def show(facts: dict[str, Any]) -> str:
         return f"{facts['searched_plies']:,} positions of {facts['games']:,} games in {out}"
@@ -113,9 +121,22 @@ def label(
     def line(progress: "ImportProgress") -> str:
         return f"{progress.positions_per_s:,.0f} positions/s"
 
-    return _gather(
-        lambda say: gather_labels(config, places, out, skip_bad, say, note), line, show, out, json
-    )
+    return _gather(lambda say: work(places, out, skip_bad, say, note), line, show, out, json)
+
+
+def _labelling(flags: dict[str, Any]) -> Callable[..., dict[str, Any]]:
+    """The function that labels places as ``flags`` say."""
+    if (flags["engine"] is None) == (flags["lc0"] is None):
+        raise ConfigError("what is to label? give --engine PROGRAM or --lc0 FILE")
+    if flags["engine"] is not None:
+        from vecchess.importers.label_games import gather_labels
+
+        return partial(gather_labels, build_from_flags(EngineLabelsConfig, flags))
+    if flags["nodes"] is not None or flags["multipv"] is not None:
+        raise ConfigError("--nodes and --multipv belong to --engine: a network answers at once")
+    from vecchess.importers.lc0_label import gather_lc0_labels
+
+    return partial(gather_lc0_labels, build_from_flags(Lc0LabelsConfig, flags))
 
 
 def _gather(

@@ -1,4 +1,4 @@
-"""Settings of games that another engine plays for us, and of positions that it labels."""
+"""Settings of games that another program plays for us, and of positions that it labels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +10,21 @@ from vecchess.config.settings import GamesOrForever, Settings
 from vecchess.shapes import MAX_MOVES
 
 
-class EngineConfig(Settings):
-    """Settings of an engine at work, common to ``vecchess gather engine`` and ``gather label``."""
+class GatherConfig(Settings):
+    """Settings common to ``vecchess gather engine`` and ``gather label``."""
+
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Engines at a time, one game each; threads of a network."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of the random moves."""
+    shard_games: Annotated[int, Field(ge=1)] = 100
+    """Games in a shard."""
+    shard_interval_s: Annotated[float, Field(gt=0)] = 60.0
+    """Longest time in seconds that a finished game waits to be written."""
+
+
+class EngineConfig(GatherConfig):
+    """Settings of an engine at work."""
 
     engine: str
     """Program that speaks UCI."""
@@ -19,14 +32,6 @@ class EngineConfig(Settings):
     """Nodes a move."""
     multipv: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 1
     """Lines that share the policy target; 1: the engine's move alone. They share its nodes too."""
-    concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Engines at a time, one game each."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of the random moves."""
-    shard_games: Annotated[int, Field(ge=1)] = 100
-    """Games in a shard."""
-    shard_interval_s: Annotated[float, Field(gt=0)] = 60.0
-    """Longest time in seconds that a finished game waits to be written."""
 
 
 class EngineGamesConfig(EngineConfig):
@@ -50,17 +55,29 @@ class EngineGamesConfig(EngineConfig):
         return {"schema": 2, "source": name, **self.model_dump(include=decisive)}
 
 
-class EngineLabelsConfig(EngineConfig):
-    """Settings of ``vecchess gather label``."""
+class LabelsConfig(GatherConfig):
+    """Settings of ``vecchess gather label``, whatever labels."""
 
-    nodes: Annotated[int, Field(ge=1)] = 2000
-    """Nodes a position."""
     every: Annotated[int, Field(ge=1, le=1000)] = 3
     """Label every so many-th position of a game."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of the first position of each game."""
 
     def facts(self, name: str, places: Sequence[Path]) -> dict[str, Any]:
-        """The settings that decide the labels of the engine ``name``, for ``gather.json``."""
+        """The settings that decide the labels of ``name``, for ``gather.json``."""
         decisive = self.model_dump(include={"nodes", "multipv", "every", "seed"})
         return {"schema": 2, "source": name, "places": [*map(str, places)], **decisive}
+
+
+class EngineLabelsConfig(LabelsConfig, EngineConfig):
+    """Settings of ``vecchess gather label --engine``."""
+
+    nodes: Annotated[int, Field(ge=1)] = 2000
+    """Nodes a position."""
+
+
+class Lc0LabelsConfig(LabelsConfig):
+    """Settings of ``vecchess gather label --lc0``."""
+
+    lc0: Path
+    """A weight file of lc0."""

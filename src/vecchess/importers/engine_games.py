@@ -8,9 +8,10 @@ from vecchess.chess.chess960 import start_positions
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.importers.engine_label import open_engine
-from vecchess.importers.engine_pool import EnginePool, MustStop, OnImportProgress
+from vecchess.importers.engine_pool import EnginePool, MustStop
 from vecchess.importers.engine_selfplay import play_game
 from vecchess.importers.import_folder import open_import_folder
+from vecchess.importers.import_writer import ImportWriter, OnImportProgress
 from vecchess.importers.imported_game import to_records
 from vecchess.importers.opening_file import read_openings
 from vecchess.runtime.engines.uci_client import UciEngine, find_engine
@@ -41,6 +42,7 @@ def gather_engine_games(
     with open_import_folder(out, facts) as folder:
         recorded = set(folder.numbers().tolist())
         missing = (number for number in range(config.games or MOST_GAMES) if number not in recorded)
-        pool: EnginePool[int] = EnginePool(config, command, folder, config.games, on_progress)
+        writer = ImportWriter(folder, config, config.games, on_progress)
+        pool: EnginePool[int] = EnginePool(config, command, writer)
         pool.run(missing, make_game)
-        return pool.facts(name)
+        return writer.facts(name)

@@ -4,7 +4,7 @@ A labelled game keeps its moves and its result; every M-th position has the engi
 and value in place of what was recorded, and the others teach nothing (``train/data/shard_block``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import numpy as np
 
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move
-from vecchess.config.import_settings import EngineLabelsConfig
+from vecchess.config.import_settings import EngineLabelsConfig, LabelsConfig
 from vecchess.importers.engine_label import ask_engine, open_engine
-from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop, OnImportProgress
-from vecchess.importers.import_folder import open_import_folder
+from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop
+from vecchess.importers.import_folder import ImportFolder, open_import_folder
+from vecchess.importers.import_writer import ImportWriter, OnImportProgress
 from vecchess.importers.ply_label import PlyLabel, label_columns
 from vecchess.importers.recorded_places import check_places, count_games, recorded_games
 from vecchess.rng import random_word
@@ -50,19 +51,28 @@ def gather_labels(
         return label_game(engine, config, game, must_stop)
 
     with open_import_folder(out, config.facts(name, places)) as folder:
-        recorded = set(folder.numbers().tolist())
-        missing = (
-            game
-            for game in recorded_games(places, skip_bad, report_line)
-            if int(game.numbers[0]) not in recorded and any(labelled_plies(config, game))
-        )
-        target = count_games(places)
-        pool: EnginePool[GameRecords] = EnginePool(config, command, folder, target, on_progress)
-        pool.run(missing, make_game)
-        return pool.facts(name)
+        writer = ImportWriter(folder, config, count_games(places), on_progress)
+        pool: EnginePool[GameRecords] = EnginePool(config, command, writer)
+        pool.run(unlabelled_games(config, places, folder, skip_bad, report_line), make_game)
+        return writer.facts(name)
 
 
-def labelled_plies(config: EngineLabelsConfig, game: GameRecords) -> range:
+def unlabelled_games(
+    config: LabelsConfig,
+    places: Sequence[Path],
+    folder: ImportFolder,
+    skip_bad: bool,
+    report_line: ReportLine,
+) -> Iterator[GameRecords]:
+    """The games of ``places``, one at a time, that have a position to label and are not in
+    ``folder``. Raises as ``recorded_games``."""
+    recorded = set(folder.numbers().tolist())
+    for game in recorded_games(places, skip_bad, report_line):
+        if int(game.numbers[0]) not in recorded and labelled_plies(config, game):
+            yield game
+
+
+def labelled_plies(config: LabelsConfig, game: GameRecords) -> range:
     """The plies of one game to label: they depend on the seed and its number alone."""
     first = random_word(config.seed, int(game.numbers[0]), 0) % config.every
     return range(first, len(game.action), config.every)
