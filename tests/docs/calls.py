@@ -57,5 +57,5 @@ def _check(arguments: list[str]) -> None:
         path.append(name)
     given = command.make_context(" ".join(path), words).params
     if (model := getattr(command.callback, "settings_model", None)) and not given.get("config"):
-        required = {"engine": given["engine"]} if "engine" in given else {}
+        required = {"engine": given["engine"] or ""} if "engine" in given else {}
         load_config(model, given | required, environ={})
