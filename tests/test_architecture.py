@@ -22,7 +22,7 @@ LAYERS = [
     ["dash", "watch", "report"],
     ["monitor"],
     ["uci"],
-    ["bench", "analysis", "ray_launcher", "export", "evaluate", "replay"],
+    ["bench", "analysis", "ray_launcher", "export", "evaluate", "replay", "suites"],
     ["train"],
     ["arena"],
     ["selfplay"],

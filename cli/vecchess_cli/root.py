@@ -31,6 +31,7 @@ COMMANDS = {
     "Strength and analysis": {
         "match": "Play two players against each other.",
         "eval": "Play the ladder and rate a network, or all networks of a run.",
+        "suite": "Examine players: best moves, puzzles and won endings.",
         "compare": "Rate the players of several reports together, on one scale.",
         "analyse": "Search a position and print its best lines.",
         "uci": "Be a UCI engine: play and analyse in any chess program.",

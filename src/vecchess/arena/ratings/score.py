@@ -67,7 +67,7 @@ class Score:
             losses=losses,
             ptnml=tuple(counts.tolist()),
             score=score,
-            interval=_wilson(score, trials),
+            interval=wilson(score, trials),
             los=NormalDist().cdf((score - 0.5) * 2 * sqrt(trials)),
         )
 
@@ -125,8 +125,8 @@ def _squares(counts: NDArray[np.int64], score: float) -> float:
     return float(counts @ (points - score) ** 2)
 
 
-def _wilson(score: float, trials: float) -> tuple[float, float]:
-    """95 % of a share found in so many trials, which need not be whole."""
+def wilson(score: float, trials: float) -> tuple[float, float]:
+    """95 % of a share found in so many trials, which need not be whole and are above 0."""
     weight = STANDARD_ERRORS**2 / trials
     centre = (score + weight / 2) / (1 + weight)
     width = sqrt(weight * (score * (1 - score) + weight / 4)) / (1 + weight)

@@ -1,0 +1,58 @@
+"""Suites of positions with known best moves: a game of one ply each."""
+
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vecchess.arena.game_batch import GameBatch
+from vecchess.arena.match_game import MatchGame
+from vecchess.arena.player_protocol import Player
+from vecchess.chess.uci_moves import move_to_uci
+from vecchess.suites.epd import read_best_moves
+from vecchess.suites.suite_result import Figure, SuiteResult
+
+MOVES, PUZZLES = "moves.epd", "puzzles.epd"
+"""In the package."""
+
+
+class BestMoveSuite:
+    """Counts the positions in which a player makes the best move; see ``run_suite.Suite``.
+
+    Of players that give a value, ``value_error`` is its RMS error, of win - loss.
+    """
+
+    def __init__(self, file: Path | str, limit: int | None = None) -> None:
+        """The positions of an EPD file, or of one of the package, by its name.
+
+        limit: so many of the first. Raises ConfigError with file and line.
+        """
+        if isinstance(file, str):
+            with as_file(files("vecchess.suites") / file) as shipped:
+                whole = read_best_moves(shipped)
+        else:
+            whole = read_best_moves(file)
+        self._suite = whole.first(limit)
+        self.games = GameBatch.at(self._suite.positions, max_plies=1)
+        self.facts: dict[str, Any] = {"suite": Path(file).name, "sha256": whole.sha256}
+
+    def opponent(self, seed: int) -> Player | None:
+        """See ``Suite``."""
+        return None
+
+    def is_hit(self, game: MatchGame) -> bool:
+        """See ``Suite``."""
+        best = self._suite.moves[game.number // 2]
+        return len(game.moves) > 0 and move_to_uci(game.start, int(game.moves[0])) in best
+
+    def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
+        """See ``Suite``."""
+        scores = np.array([[*game.values, np.nan][0] for game in games])
+        return SuiteResult(
+            player,
+            np.array([self.is_hit(game) for game in games]),
+            {"value_error": Figure(2 * scores - 1 - self._suite.values, is_rms=True)},
+            self._suite.sources,
+            sum(game.is_forfeit for game in games),
+        )

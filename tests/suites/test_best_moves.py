@@ -1,0 +1,137 @@
+"""EPD files of best moves, what players find in them, and how results are told."""
+
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vecchess.arena.player_protocol import ImmediatePlayer, MoveRequests
+from vecchess.chess.fen import to_board
+from vecchess.chess.uci_moves import uci_to_move
+from vecchess.config import MatchConfig
+from vecchess.errors import ConfigError
+from vecchess.suites.best_moves import MOVES, PUZZLES, BestMoveSuite
+from vecchess.suites.epd import best_moves_line, read_best_moves
+from vecchess.suites.run_suite import SuiteProgress, run_suite, suite_facts
+from vecchess.suites.suite_result import Figure, SuiteResult, share_ratio
+
+LINES = """# a comment
+
+4k3/8/8/8/8/8/8/R3K3 w Q - bm O-O-O Ra8+; hmvc 3; c0 "905 90 5"; id "endings.17";
+r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - bm Bb5; id "games.1";
+rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - bm e5; c0 "400 500 100"; id "games.2";
+"""
+
+
+class Castler(ImmediatePlayer):
+    """Castles where it can, else makes the first legal move by name."""
+
+    def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
+        chosen = []
+        for position in requests.positions:
+            board = to_board(position, chess960=False)
+            legal = sorted(board.legal_moves, key=lambda m: (not board.is_castling(m), m.uci()))
+            chosen.append(uci_to_move(position, legal[0].uci()))
+        return np.array(chosen, np.uint16)
+
+
+def castler(seed: int) -> Castler:
+    return Castler("castler")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "some.epd"
+    path.write_text(LINES)
+    return path
+
+
+def test_a_file_is_read(file: Path) -> None:
+    suite = read_best_moves(file)
+    assert suite.moves == [{"e1c1", "a1a8"}, {"f1b5"}, {"e7e5"}]
+    assert suite.sources == ["endings", "games", "games"]
+    np.testing.assert_equal(suite.values, [0.9, np.nan, 0.3])
+    assert len(suite.first(2)) == 2
+
+
+def test_a_line_is_read_as_it_was_written(tmp_path: Path) -> None:
+    board = chess.Board("r3k2r/8/8/8/4Pp2/8/8/R3K2R b KQkq e3 12 34")
+    file = tmp_path / "one.epd"
+    file.write_text(best_moves_line(board, chess.Move.from_uci("e8g8"), "a.b.7", (1, 1, 2)))
+    suite = read_best_moves(file)
+    assert (suite.moves, suite.sources) == ([{"e8g8"}], ["a.b"])
+    assert suite.values.tolist() == [-0.25]
+    assert int(suite.positions[0, 7]) & 0xFFFF == 12
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("8/8/8/8/8/8/8/8 w - - bm Ka1;", "line 1: illegal san"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q -", "line 1: it has no best move"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Rb9;", "line 1: "),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Ra2; c0 \"1 x 2\";", "line 1: "),
+        ("k7/2K5/1Q6/8/8/8/8/8 b - - bm Kb8;", "line 1: "),
+        ("4k3/8/8/8/8/8/8/4R3 w - - bm Ra1;", "White has no king"),
+        ("nothing", "line 1: "),
+        ("", "holds no positions"),
+    ],
+)  # fmt: skip
+def test_bad_lines_are_named(tmp_path: Path, line: str, reason: str) -> None:
+    file = tmp_path / "bad.epd"
+    file.write_text(line)
+    with pytest.raises(ConfigError, match=reason):
+        read_best_moves(file)
+
+
+def test_best_moves_are_counted_by_source(file: Path) -> None:
+    suite = BestMoveSuite(file)
+    seen: list[SuiteProgress] = []
+    (result,) = run_suite([f"{__name__}:castler"], suite, MatchConfig(), seen.append)
+    facts = suite_facts(suite, [result])
+    (one,) = facts["players"]
+    assert (one["hits"], one["positions"], one["value_error"]) == (1, 3, None)
+    assert [one["groups"][name]["hits"] for name in ("endings", "games")] == [1, 0]
+    assert facts["suite"] == "some.epd"
+    assert (seen[-1].done, seen[-1].total, seen[-1].hits) == (3, 3, 1)
+
+
+def test_a_network_finds_the_same_each_time_however_many_at_once(file: Path) -> None:
+    players = ["net:material?search=gumbel&sims=8", "net:material"]
+    found = [
+        [one.to_dict() for one in run_suite(players, BestMoveSuite(MOVES, 40), config)]
+        for config in (MatchConfig(gpus="cpu"), MatchConfig(gpus="cpu", concurrency=7))
+    ]
+    assert found[0] == found[1]
+    assert found[0][0]["positions"] == 40
+    assert 0 < found[0][0]["value_error"] < 2
+
+
+@pytest.mark.parametrize("name", [MOVES, PUZZLES])
+def test_the_suites_of_the_package_have_one_best_move(name: str) -> None:
+    suite = BestMoveSuite(name)._suite
+    assert all(len(moves) == 1 for moves in suite.moves)
+    assert len(np.unique(suite.positions[:, :7], axis=0)) == len(suite)
+    assert all(suite.sources)
+
+
+def test_shares_of_the_same_positions_are_compared() -> None:
+    def result(hits: list[int]) -> SuiteResult:
+        return SuiteResult("", np.array(hits, np.bool_), {}, [""] * len(hits), 0)
+
+    first, second = result([1, 1, 1, 1, 0, 0, 0]), result([1, 1, 0, 0, 1, 0, 0])
+    facts = share_ratio(first, second)
+    assert facts["ratio"] == 0.75
+    width = np.exp(1.96 * np.sqrt(3 / 12))  # 3 differ; 4 and 3 hits
+    assert facts["ratio_interval"] == [round(0.75 / width, 4), round(0.75 * width, 4)]
+    assert share_ratio(first, first)["ratio_interval"] == [1.0, 1.0]
+    assert share_ratio(first, result([0] * 7))["ratio"] is None
+
+
+def test_a_figure_is_a_mean_over_the_positions_that_have_it() -> None:
+    every = np.array([True, True, True])
+    assert Figure(np.array([3.0, np.nan, 4.0])).mean(every) == 3.5
+    assert Figure(np.array([3.0, np.nan, 4.0]), is_rms=True).mean(every) == 3.5355
+    assert Figure(np.full(3, np.nan)).mean(every) is None
