@@ -2,6 +2,7 @@
 
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,13 +42,17 @@ def test_the_first_run_compiles_and_the_second_does_not(
 def test_a_mark_is_of_one_kind_of_kernels(tmp_path: Path) -> None:
     """A run with spiking networks compiles nothing for their twin without time."""
     kinds = []
-    for neuron, time_steps in (("lif", 4), ("relu", 1)):
-        sizes = {"blocks": 1, "channels": 64, "neuron": neuron, "time_steps": time_steps}
-        config = NetConfig.model_validate({"num_planes": NUM_PLANES} | sizes)
-        file = tmp_path / neuron
+    kinds_of_sizes: list[dict[str, Any]] = [
+        {},
+        {"readout": "graded"},
+        {"neuron": "relu", "time_steps": 1},
+    ]
+    for sizes in kinds_of_sizes:
+        config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, **sizes)
+        file = tmp_path / "net"
         save_net(new_network(config, 1, random_positions(16, 1)[0]), file)
         kinds.append(_kernels_of(str(file)))
-    assert kinds == ["lif-int16", "relu-int32"]
+    assert kinds == ["lif-spikes-int16", "lif-graded-int16", "relu-spikes-int32"]
     assert _kernels_of("constant") == "constant"
 
 

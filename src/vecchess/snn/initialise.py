@@ -2,12 +2,13 @@
 
 Weights are bell-shaped integers from a counter (Philox); each output channel is scaled so that its
 current has a chosen spread on the calibration positions, its mean is taken out, and one common
-bias a layer is found by bisection so that the neurons behind it fire at ``RATE``. What batch norm
+bias a layer is found by bisection so that the neurons behind it fire at ``RATE``; clipped ReLUs are
+left at the mean. What batch norm
 does in training is thereby already in the weights (data-dependent initialisation, Kraehenbuehl et
 al. 2016, with the spike rate added), and no layer starts dead or saturated.
 
-Sums of integers are done as float32 matrix products, which are exact below 2^24 (float64 for the
-ReLU twin, whose sums are larger); apart from them there are only integers and single correctly
+Sums of integers are done as float32 matrix products, which are exact below 2^24 (float64 for
+activations, whose sums are larger); apart from them there are only integers and single correctly
 rounded float64 operations.
 
 Decision 18.
@@ -31,7 +32,7 @@ from vecchess.snn.presets import (
     NetConfig,
     preset,
 )
-from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes
+from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, reads_activations
 
 RATE = 0.10
 """Spikes per neuron and time step that a new layer is set to."""
@@ -62,7 +63,8 @@ def new_network(
     if config.num_planes != num_planes:
         raise ConfigError(f"network has {config.num_planes} planes, positions have {num_planes}")
     fit = _Fit(config, seed, {})
-    spikes = neuron_outputs(config, _fit_tower(fit, _coded(config, calibration_planes)))
+    current = _fit_tower(fit, _coded(config, calibration_planes))
+    spikes = neuron_outputs(config, current, "heads")
     if config.kind == "plain":
         spikes = spikes.sum(axis=(2, 3), keepdims=True)
     gain = _fit_policy(fit, spikes)
@@ -89,9 +91,10 @@ def _coded(config: NetConfig, planes: NDArray[np.uint64]) -> Spikes:
     return np.stack([unpack_planes(step) for step in steps])
 
 
-def neuron_outputs(config: NetConfig, current: Ints) -> Spikes:
-    """Neurons in integers over the first axis of ``current: int64[T, ...]`` (units 2^-F)."""
-    if config.neuron == "relu":
+def neuron_outputs(config: NetConfig, current: Ints, reader: str) -> Spikes:
+    """The neurons in front of layer ``reader`` (or of "heads"), in integers, over the first axis of
+    ``current: int64[T, ...]`` (units 2^-F)."""
+    if reads_activations(config, reader):
         positive = np.maximum(current, 0) >> (config.grid_bits - ACTIVATION_BITS)
         activations: Spikes = np.minimum(positive, ACTIVATION_LIMIT).astype(np.float64)
         return activations
@@ -132,19 +135,19 @@ class _Fit:
         self.layers[name] = Layer(weight, shift, bias.astype(np.int32))
         return current + self._on_grid(bias)
 
-    def firing(self, name: str, current: Ints, stream: Ints | None = None) -> Ints:
+    def firing(self, name: str, current: Ints, reader: str, stream: Ints | None = None) -> Ints:
         """Shift layer ``name`` until LIF(current + stream) fires at ``RATE``; the new sum.
 
-        The ReLU twin is left at its zero mean: half of its neurons are active.
+        reader: the layer that reads the neurons. Clipped ReLUs are left at their zero mean.
         """
         total = current if stream is None else current + stream
         total = np.broadcast_to(total, (self.config.time_steps, *total.shape[1:]))
-        if self.config.neuron == "relu":
+        if reads_activations(self.config, reader):
             return total
         sample = total[:, :: max(1, total.shape[1] // FITTED_POSITIONS)]
 
         def rate(shift: int) -> float:
-            spikes = neuron_outputs(self.config, sample + self._on_grid(np.int64(shift)))
+            spikes = _leaky(self.config, sample + self._on_grid(np.int64(shift)))
             return int(np.count_nonzero(spikes)) / spikes.size
 
         one = 1 << self.config.weight_bits
@@ -164,13 +167,15 @@ def _fit_tower(fit: _Fit, planes: Spikes) -> Ints:
     A block adds 1 / blocks of the variance of x0, so the depth doubles it, no more.
     """
     hidden = hidden_layers(fit.config)
-    buffers = [fit.firing("stem", fit.centred("stem", planes, 1.0))] * 2
+    readers = [*(layer.name for layer in hidden), "heads"]
+    buffers = [fit.firing("stem", fit.centred("stem", planes, 1.0), readers[0])] * 2
     for index, layer in enumerate(hidden):
         source, target = index % 2, 1 - index % 2
         spread = 1.0 / np.sqrt(fit.config.blocks) if layer.adds else 1.0
-        current = fit.centred(layer.name, neuron_outputs(fit.config, buffers[source]), spread)
+        spikes = neuron_outputs(fit.config, buffers[source], layer.name)
+        current = fit.centred(layer.name, spikes, spread)
         stream = buffers[target] if layer.adds else None
-        buffers[target] = fit.firing(layer.name, current, stream)
+        buffers[target] = fit.firing(layer.name, current, readers[index + 1], stream)
     return buffers[len(hidden) % 2]
 
 
@@ -186,8 +191,8 @@ def _fit_policy(fit: _Fit, spikes: Spikes) -> float:
 
 def _fit_value(fit: _Fit, spikes: Spikes) -> None:
     if fit.config.kind == "residual":
-        squeezed = fit.firing("value.squeeze", fit.centred("value.squeeze", spikes, 1.0))
-        fired = neuron_outputs(fit.config, squeezed)
+        current, reader = fit.centred("value.squeeze", spikes, 1.0), "value.outcome"
+        fired = neuron_outputs(fit.config, fit.firing("value.squeeze", current, reader), reader)
         spikes = fired.reshape(*fired.shape[:2], 1, 1, -1)
     fit.centred("value.outcome", spikes, VALUE_SPREAD)
 

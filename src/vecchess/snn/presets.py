@@ -11,7 +11,7 @@ LANES = 32
 WEIGHT_LIMIT = 127
 """Largest magnitude of an int8 weight; -128 is not used."""
 ACTIVATION_BITS = 6
-"""An activation of the ReLU twin is a multiple of 2^-6 ..."""
+"""An activation, of the ReLU twin or of a graded readout, is a multiple of 2^-6 ..."""
 ACTIVATION_LIMIT = 127
 """... and at most 127 of them, so it fits int8 as the weights do."""
 DIRECT = 16
@@ -34,6 +34,9 @@ class NetConfig(BaseModel):
     squares; "plain": 3x3 convolutions in a row, heads that read the mean over the board."""
     neuron: Literal["lif", "relu"] = "lif"
     """"lif" spikes; "relu" is the twin without time: T = 1, activations of 7 bits."""
+    readout: Literal["spikes", "graded"] = "spikes"
+    """What policy and value head of a spiking residual network read of the tower's last currents:
+    spikes of LIF neurons, or graded spikes, activations of 7 bits as the twin's."""
     blocks: int = Field(ge=0, le=80)
     """Residual blocks; 0 for a plain network."""
     channels: int = Field(ge=LANES, le=512, multiple_of=LANES)
@@ -77,6 +80,8 @@ class NetConfig(BaseModel):
             raise ValueError(f"widths must be multiples of {LANES} up to 512")
         if self.neuron == "relu" and (self.kind == "plain" or self.time_steps != 1):
             raise ValueError("a ReLU network is residual and has time_steps = 1")
+        if self.readout == "graded" and (self.kind == "plain" or self.neuron == "relu"):
+            raise ValueError("a graded readout is for spiking residual networks")
         return self
 
     @property
@@ -86,7 +91,7 @@ class NetConfig(BaseModel):
 
     def facts(self) -> dict[str, Any]:
         """The fields as a network file stores them: what was added since schema 1 only if set."""
-        added = {"kind", "neuron", "widths", "input_rate"}
+        added = {"kind", "neuron", "readout", "widths", "input_rate"}
         unset = {
             name for name in added if getattr(self, name) == type(self).model_fields[name].default
         }

@@ -5,7 +5,8 @@
     heads read fire(x[number of hidden layers % 2])
 
 In a residual network every second hidden layer adds, so x[0] is the stream and x[1] the inside of
-a block; in a plain one none does.
+a block; in a plain one none does. Neurons spike, or are clipped ReLUs without a membrane: all of
+the ReLU twin, and those in front of the heads where the readout is graded.
 """
 
 from typing import NamedTuple
@@ -55,6 +56,19 @@ def neuron_layers(config: NetConfig) -> dict[str, int]:
     return layers
 
 
+def reads_activations(config: NetConfig, name: str) -> bool:
+    """True where the neurons in front of layer ``name`` (or of "heads") are clipped ReLUs."""
+    if config.neuron == "relu":
+        return name != "stem"
+    return config.readout == "graded" and name in ("heads", "policy", "value.squeeze")
+
+
+def membrane_layers(config: NetConfig) -> dict[str, int]:
+    """Those of ``neuron_layers`` that have membranes."""
+    layers = neuron_layers(config).items()
+    return {name: size for name, size in layers if not reads_activations(config, name)}
+
+
 def layer_shapes(config: NetConfig) -> dict[str, tuple[int, int]]:
     """Name of every layer with weights, in forward order -> (O, K)."""
     shapes = {"stem": (stem_channels(config), NUM_TAPS * config.num_planes)}
@@ -72,14 +86,14 @@ def layer_shapes(config: NetConfig) -> dict[str, tuple[int, int]]:
 
 def input_bits(config: NetConfig, name: str) -> int:
     """The inputs of layer ``name`` are integers in units of 2^-this: 0 for planes and spikes."""
-    if name != "stem" and config.neuron == "relu":
+    if reads_activations(config, name):
         return ACTIVATION_BITS
     return POOL_BITS if _is_pooled(config, name) else 0
 
 
 def input_limit(config: NetConfig, name: str) -> int:
     """The largest input of layer ``name``, in units of 2^-input_bits."""
-    if name != "stem" and config.neuron == "relu":
+    if reads_activations(config, name):
         return ACTIVATION_LIMIT
     return NUM_SQUARES if _is_pooled(config, name) else 1
 

@@ -17,9 +17,10 @@ from vecchess.snn.torch_integer import from_integers, to_integers, unpack_planes
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
+GRADED = CONFIG.model_copy(update={"readout": "graded"})
 PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64, 96), time_steps=6)
 RATE_CODED = PLAIN.model_copy(update={"input_rate": 11})
-EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, TWIN, PLAIN, RATE_CODED])
+EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, GRADED, TWIN, PLAIN, RATE_CODED])
 
 
 def _planes(count: int = 12, seed: int = 1, config: NetConfig = CONFIG) -> torch.Tensor:
@@ -56,16 +57,17 @@ def _integer_forward(net: IntegerNet, planes: np.ndarray) -> tuple[np.ndarray, n
     stream = np.broadcast_to(stream, (config.time_steps, *stream.shape[1:]))
     if config.kind == "plain":
         for index in range(1, len(config.widths)):
-            stream = currents(f"conv{index}", neuron_outputs(config, stream))
-        counts = neuron_outputs(config, stream).sum(axis=(2, 3), keepdims=True)
+            stream = currents(f"conv{index}", neuron_outputs(config, stream, f"conv{index}"))
+        counts = neuron_outputs(config, stream, "heads").sum(axis=(2, 3), keepdims=True)
         policy, wdl = (currents(head, counts) for head in ("policy", "value.outcome"))
         return policy[:, :, 0, 0].cumsum(0), wdl[:, :, 0, 0].cumsum(0)
     for block in range(config.blocks):
-        inner = currents(f"block{block}.first", neuron_outputs(config, stream))
-        stream = stream + currents(f"block{block}.second", neuron_outputs(config, inner))
-    spikes = neuron_outputs(config, stream)
+        first, second = f"block{block}.first", f"block{block}.second"
+        inner = currents(first, neuron_outputs(config, stream, first))
+        stream = stream + currents(second, neuron_outputs(config, inner, second))
+    spikes = neuron_outputs(config, stream, "heads")
     policy = currents("policy", spikes).transpose(0, 1, 4, 2, 3)
-    squeezed = neuron_outputs(config, currents("value.squeeze", spikes))
+    squeezed = neuron_outputs(config, currents("value.squeeze", spikes), "value.outcome")
     wdl = currents("value.outcome", squeezed.reshape(*squeezed.shape[:2], 1, 1, -1))
     return policy.reshape(*policy.shape[:2], -1).cumsum(0), wdl[:, :, 0, 0].cumsum(0)
 

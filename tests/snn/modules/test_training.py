@@ -20,10 +20,13 @@ from vecchess.snn.torch_integer import exported, from_integers, to_integers, unp
 WIDE = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, value_channels=24)
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=3)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
+GRADED = CONFIG.model_copy(update={"readout": "graded"})
 PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 96), time_steps=3)
 RATE_CODED = PLAIN.model_copy(update={"input_rate": 11})
 EIGHT = CONFIG.model_copy(update={"num_planes": 109})
-EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, WIDE, TWIN, PLAIN, RATE_CODED, EIGHT])
+EVERY_KIND = pytest.mark.parametrize(
+    "config", [CONFIG, WIDE, GRADED, TWIN, PLAIN, RATE_CODED, EIGHT]
+)
 
 
 def _calibration(config: NetConfig) -> np.ndarray:
@@ -153,7 +156,7 @@ def _head_gradients(
     return output.policy.detach(), found
 
 
-@pytest.mark.parametrize("config", [CONFIG, PLAIN])
+@pytest.mark.parametrize("config", [CONFIG, GRADED, PLAIN])
 @pytest.mark.parametrize("folded", [True, False])
 def test_number_of_threads_changes_nothing_in_layers(config: NetConfig, folded: bool) -> None:
     before = torch.get_num_threads()

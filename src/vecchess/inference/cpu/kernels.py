@@ -49,11 +49,13 @@ class Convolutions(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The weights. is_plain: the heads read the mean over the board; rate: sixteenths of the time
-    steps at which input planes spike."""
+    """The weights. readout: the neurons that policy and value head read, neuron: all others;
+    is_plain: the heads read the mean over the board; rate: sixteenths of the time steps at which
+    input planes spike."""
 
     convolutions: Convolutions
     neuron: Leaky | ClippedRelu
+    readout: Leaky | ClippedRelu
     heads: Heads
     is_plain: bool
     rate: int
@@ -61,7 +63,8 @@ class Network(NamedTuple):
 
 class State(NamedTuple):
     """Neurons of the slots. stem: int16|int32[S, 64 * O], sums of the stem, units of the row;
-    value: int32[S, 64 * V]; membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``."""
+    value: int32[S, 64 * V]; membrane: int32[S, ...], layer n's begin at ``membrane_at[n]``, if it
+    has any."""
 
     stem: NDArray[Any]
     membrane: NDArray[np.int32]
@@ -73,7 +76,7 @@ class Scratch(NamedTuple):
     """Work space of one thread for a group of M members; W is the widest layer.
 
     sums: int16|int32[M, 64 * W]    of a convolution, units of its rows
-    stream: int32[M, 64 * W]        residual stream
+    stream: int32[M, 64 * W]        residual stream; sums of the value's neurons behind it
     spikes: uint8[M, 80 * W]        masks: uint32[M, 2 * W]
     rows: int32[M, 64 * W + 1]      starts: int32[M, 65]
     own: int32[M], 0, 1, 2 ...      silent: int32[64 * W], membranes at rest
@@ -168,10 +171,10 @@ def _add_answers(slots, rows, times, network, value, requests, s, fired):  # typ
             add_pooled(heads, legal, count, channels, spikes, s.pooled, s.outcome, policy, wdl)
             continue
         add_policy(heads, legal, count, channels, spikes, policy)
-        squeeze(weight, channels, spikes, masks, s.sums[m])
+        squeeze(weight, channels, spikes, masks, s.stream[m])
         update_board(
-            s.sums[m], heads.squeeze.scale, heads.squeeze.bias, heads.bits, False, s.silent,
-            s.stream[m], s.silent if times[m] == 0 else after, 0, after, 0, 0, values,
+            s.stream[m], heads.squeeze.scale, heads.squeeze.bias, heads.squeeze.bits, False,
+            s.silent, s.silent, s.silent if times[m] == 0 else after, 0, after, 0, 0, values,
             network.neuron, spikes, masks.view(np.uint16), fired,
         )  # fmt: skip
         add_outcome(heads, values, spikes, masks.view(np.uint16), s.outcome, wdl)
@@ -186,7 +189,7 @@ def step(  # type: ignore[no-untyped-def]
     group: members that go through the layers together, at most M; is_dense: bool[N], the kernel of
     each layer. Work is proportional to the members and, by events, to their spikes.
     """
-    layers, neuron, s = network.convolutions, network.neuron, scratch
+    layers, s = network.convolutions, scratch
     num_layers = layers.outputs.shape[0]
     for start in range(0, slots.shape[0], group):
         end = start + group
@@ -202,9 +205,11 @@ def step(  # type: ignore[no-untyped-def]
                     now.shape[0], is_dense[n], s.spikes, s.masks, layers.dense, layers.event,
                     layers.offset[n], layers.inputs[n], layers.outputs[n], s.rows, s.starts, s.sums,
                 )  # fmt: skip
-            _update(
-                now, at, totals, which, layers.scale[n], layers.bias[n], layers.bits[n], n == 0,
-                layers.adds[n], s.stream, state.membrane, at_n, at_next, s.silent,
-                layers.outputs[n], neuron, s.spikes, s.masks, s.fired[n:],
-            )  # fmt: skip
+            synapses = layers.scale[n], layers.bias[n], layers.bits[n], n == 0, layers.adds[n]
+            neurons = s.stream, state.membrane, at_n, at_next, s.silent, layers.outputs[n]
+            written = s.spikes, s.masks, s.fired[n:]
+            if n == num_layers - 1:
+                _update(now, at, totals, which, *synapses, *neurons, network.readout, *written)
+            else:
+                _update(now, at, totals, which, *synapses, *neurons, network.neuron, *written)
         _add_answers(now, row, at, network, state.value, requests, s, s.fired[num_layers:])

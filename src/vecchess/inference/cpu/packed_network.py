@@ -17,7 +17,9 @@ from vecchess.snn.topology import (
     HiddenLayer,
     hidden_layers,
     input_bits,
+    membrane_layers,
     neuron_layers,
+    reads_activations,
     stem_channels,
 )
 
@@ -41,15 +43,21 @@ def widest(config: NetConfig) -> int:
 def cpu_network(net: IntegerNet) -> Network:
     """Weights, scales and neurons of ``net``."""
     config = net.config
-    is_leaky = config.neuron == "lif"
-    level = 1 << config.grid_bits if is_leaky else config.grid_bits - ACTIVATION_BITS
     return Network(
         convolutions=_convolutions(net),
-        neuron=Leaky(np.int32(level)) if is_leaky else ClippedRelu(np.int32(level)),
+        neuron=_neurons(config, "value.outcome"),
+        readout=_neurons(config, "heads"),
         heads=_heads(net),
         is_plain=config.kind == "plain",
         rate=config.input_rate,
     )
+
+
+def _neurons(config: NetConfig, reader: str) -> Leaky | ClippedRelu:
+    """The neurons in front of layer ``reader``."""
+    if reads_activations(config, reader):
+        return ClippedRelu(np.int32(config.grid_bits - ACTIVATION_BITS))
+    return Leaky(np.int32(1 << config.grid_bits))
 
 
 def _convolutions(net: IntegerNet) -> Convolutions:
@@ -94,10 +102,9 @@ def _heads(net: IntegerNet) -> Heads:
     else:
         squeeze, outcome = _with_whole_lanes(squeeze, outcome)
     return Heads(
-        policy=Head(policy.weight, _scale(config, policy), _bias(config, policy)),
-        squeeze=_transposed(config, squeeze),
-        outcome=_transposed(config, outcome),
-        bits=np.int32(input_bits(config, "policy")),
+        policy=_head(config, "policy", policy, policy.weight),
+        squeeze=_head(config, "value.squeeze", squeeze, squeeze.weight.T),
+        outcome=_head(config, "value.outcome", outcome, outcome.weight.T),
     )
 
 
@@ -121,9 +128,9 @@ def _whole_lanes(count: int) -> int:
     return -(-count // LANES) * LANES
 
 
-def _transposed(config: NetConfig, layer: Layer) -> Head:
-    weight = np.ascontiguousarray(layer.weight.T)
-    return Head(weight, _scale(config, layer), _bias(config, layer))
+def _head(config: NetConfig, name: str, layer: Layer, weight: NDArray[np.int8]) -> Head:
+    bits = np.int32(input_bits(config, name))
+    return Head(np.ascontiguousarray(weight), _scale(config, layer), _bias(config, layer), bits)
 
 
 def _scale(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
@@ -142,15 +149,16 @@ def _padded(values: NDArray[np.int32], width: int) -> NDArray[np.int32]:
 def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool = True) -> State:
     """Empty slots. Without ``keep_layers`` the neuron layers share one place, for groups that hold
     all steps of their boards, and so finish a layer before the next begins."""
-    sizes = list(neuron_layers(config).values())
-    tower = sizes[: len(hidden_layers(config)) + 1]
-    starts = np.cumsum([0, *tower[:-1]]) if keep_layers else np.zeros(len(tower), np.int64)
-    membranes = sum(tower) if keep_layers else max(tower)
+    tower = {name: size for name, size in neuron_layers(config).items() if name != "value.outcome"}
+    kept = membrane_layers(config)
+    sizes = [kept.get(name, 0) for name in tower]
+    starts = np.cumsum([0, *sizes[:-1]]) if keep_layers else np.zeros(len(tower), np.int64)
+    membranes = sum(sizes) if keep_layers else max(sizes)
     stem = 0 if config.is_rate_coded else NUM_SQUARES * stem_channels(config)
     value = NUM_SQUARES * _whole_lanes(config.value_channels) if config.kind == "residual" else 0
     return State(
         stem=np.zeros((num_slots, stem), sums),
-        membrane=np.zeros((num_slots, membranes if config.neuron == "lif" else 0), np.int32),
+        membrane=np.zeros((num_slots, membranes), np.int32),
         membrane_at=starts,
         value=np.zeros((num_slots, value), np.int32),
     )

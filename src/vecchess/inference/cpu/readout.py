@@ -1,6 +1,7 @@
 """The heads on one board: currents of the legal moves and of win, draw and loss, from the spikes.
 
-spikes: uint8[8 * 10 * C], masks: uint32[64 * C / 32]       as ``neurons`` leaves them
+spikes: uint8[8 * 10 * C], masks: uint32[64 * C / 32]       as ``neurons`` leaves them; activations
+                                                            stand for spikes in a graded readout
 policy: int32[L], wdl: int32[3]                             one step's currents are added
 """
 
@@ -17,24 +18,22 @@ from vecchess.llvm import LANES, instruction, load, splat, store, vector
 
 
 class Head(NamedTuple):
-    """weight: int8[O, K] or [K, O]; scale, bias: int32[O] (units 2^-F)."""
+    """weight: int8[O, K] or [K, O]; scale, bias: int32[O] (units 2^-F); the inputs are in units of
+    2^-bits."""
 
     weight: NDArray[np.int8]
     scale: NDArray[np.int32]
     bias: NDArray[np.int32]
+    bits: np.int32
 
 
 class Heads(NamedTuple):
     """policy [73, C], squeeze [C, V], outcome [64 * V, 3] of a residual network, V a multiple of
-    LANES; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one.
-
-    bits: the inputs are in units of 2^-bits.
-    """
+    LANES; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one."""
 
     policy: Head
     squeeze: Head
     outcome: Head
-    bits: np.int32
 
 
 @instruction(types.void, None, types.int64, None, types.int64, types.int32)
@@ -62,7 +61,7 @@ def add_policy(heads, legal, num_legal, channels, spikes, policy):  # type: igno
         total = np.int32(0)
         for c in range(channels):
             total += np.int32(head.weight[plane, c]) * np.int32(spikes[here + c])
-        current = np.int32(total * head.scale[plane]) >> heads.bits
+        current = np.int32(total * head.scale[plane]) >> head.bits
         policy[move] += np.int32(current) + head.bias[plane]
 
 
@@ -121,7 +120,7 @@ def add_pooled(heads, legal, num_legal, channels, spikes, pooled, sums, policy, 
         total = np.int32(0)
         for c in range(channels):
             total += np.int32(head.weight[action, c]) * pooled[c]
-        current = np.int32(total * head.scale[action]) >> heads.bits
+        current = np.int32(total * head.scale[action]) >> head.bits
         policy[move] += np.int32(current) + head.bias[action]
     for o in range(3):
         sums[o] = 0
@@ -133,5 +132,5 @@ def add_pooled(heads, legal, num_legal, channels, spikes, pooled, sums, policy, 
 @inline
 def _to_wdl(heads, sums, wdl):  # type: ignore[no-untyped-def]
     for o in range(3):
-        current = np.int32(sums[o] * heads.outcome.scale[o]) >> heads.bits
+        current = np.int32(sums[o] * heads.outcome.scale[o]) >> heads.outcome.bits
         wdl[o] += np.int32(current) + heads.outcome.bias[o]

@@ -120,11 +120,12 @@ class Precompiler:
 
 def _kernels_of(net: str) -> str:
     """A name for the kernels that compute the network ``net`` on a processor: numba compiles them
-    for a type of neuron and a type of sums."""
+    for a type of neuron, of readout and of sums."""
     if net in BUILT_IN_NETS:
         return net
     network = load_net(Path(net))
-    return f"{network.config.neuron}-{'int16' if check_bounds(network).int16_sums else 'int32'}"
+    sums = "int16" if check_bounds(network).int16_sums else "int32"
+    return f"{network.config.neuron}-{network.config.readout}-{sums}"
 
 
 def _help(work: Callable[..., None], *arguments: object) -> None:

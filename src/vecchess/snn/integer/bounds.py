@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.errors import NetworkError
 from vecchess.snn.integer.integer_net import IntegerNet, Layer, describe
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.topology import hidden_layers, input_bits, input_limit
+from vecchess.snn.topology import hidden_layers, input_bits, input_limit, reads_activations
 
 EXACT_LIMIT = 1 << 24
 """In units of 2^-F: the first magnitude that float32 may round."""
@@ -52,7 +52,7 @@ class BoundsReport:
     bounds: tuple[Bound, ...]
     leak_exact: bool
     int16_sums: bool
-    """True when int16 holds the weighted sums (before the shift) in front of neurons."""
+    """True when int16 holds the weighted sums (before the shift) of stem and hidden layers."""
 
     @property
     def exact(self) -> bool:
@@ -119,9 +119,9 @@ def net_facts(net: IntegerNet) -> dict[str, Any]:
 
 
 def _fits_int16(config: NetConfig, layers: dict[str, Layer]) -> bool:
-    """True when every partial sum of every layer that ends in neurons fits int16."""
-    names = ["stem", *(layer.name for layer in hidden_layers(config)), "value.squeeze"]
-    sums = (_sums(layers[name], input_limit(config, name)) for name in names if name in layers)
+    """True when every partial sum of every layer of the tower fits int16."""
+    names = ["stem", *(layer.name for layer in hidden_layers(config))]
+    sums = (_sums(layers[name], input_limit(config, name)) for name in names)
     return all(max(-low.min(), high.max()) < INT16_LIMIT for low, high in sums)
 
 
@@ -154,8 +154,8 @@ class _Walk:
         return interval
 
     def neurons(self, name: str, current: Interval) -> None:
-        """Bound the neurons in front of layer ``name``; those of the ReLU twin have no membrane."""
-        if self.config.neuron == "lif":
+        """Bound the neurons in front of layer ``name``; clipped ReLUs have no membrane."""
+        if not reads_activations(self.config, name):
             _membrane(self.config, name, current, self.bounds)
 
 

@@ -16,7 +16,8 @@ The shift to the right is arithmetic: it rounds down. Spikes and planes are 0 or
     value.outcome       64 * value_channels           3: win, draw, loss
                         (square, channel)
 
-The ReLU twin is the same with activations min(max(x, 0) >> (F - 6), 127) for spikes, b = 6.
+The ReLU twin is the same with activations min(max(x, 0) >> (F - 6), 127) for spikes, b = 6; with a
+graded readout so are policy and value.squeeze of a spiking network.
 A plain network has conv<i> (9 * widths[i - 1] -> widths[i]) for blocks, and its heads, policy
 (C -> 4672) and value.outcome (C -> 3), read the number of spikes on the board, b = 6: the mean.
 

@@ -1,10 +1,10 @@
-"""Sums of the policy head over spikes, of a position's legal moves alone, on the processor.
+"""Sums of the policy head, of a position's legal moves alone, on the processor.
 
-An action is ``move * 64 + square``; its sum reads the spikes of that square. A position has about
-30 legal moves where the head has 4,672 actions.
+An action is ``move * 64 + square``; its sum reads the spikes, or activations, of that square. A
+position has about 30 legal moves where the head has 4,672 actions.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,45 +15,73 @@ _U = np.uint64
 _ZERO = np.float32(0)
 
 
+class HeadInputs(NamedTuple):
+    """masks: uint32[T * B, 64 * C / 32], spikes, or values: float32[T * B, 64, C]; the other is
+    empty. grid: float32, sums of values are rounded down to multiples of 1 / grid; 0: they are
+    not."""
+
+    masks: Any
+    values: Any
+    grid: Any
+
+
 @kernel
-def sum_moves(masks, weight, bias, legal, begin, end, policy):  # type: ignore[no-untyped-def]
+def sum_moves(inputs, weight, bias, legal, begin, end, policy):  # type: ignore[no-untyped-def]
     """Boards begin..end.
 
-    masks: uint32[T * B, 64 * C / 32]; weight: float32[moves, C]; bias: float32[moves]; legal:
-    int64[B, L], actions; policy: float32[T, B, L], written, added up over time.
+    inputs: ``HeadInputs``; weight: float32[moves, C]; bias: float32[moves]; legal: int64[B, L],
+    actions; policy: float32[T, B, L], written, added up over time.
     """
     num_steps, num_boards, width = policy.shape
-    words = masks.shape[1] // 64
     for b in range(begin, end):
         for t in range(num_steps):
-            spikes = masks[t * num_boards + b]
+            n = t * num_boards + b
             for column in range(width):
                 move, square = legal[b, column] >> 6, legal[b, column] & 63
-                total = bias[move]
-                for word in range(words - 1, -1, -1):
-                    left = _U(spikes[square * words + word])
-                    while left != _U(0):
-                        highest = msb(left)
-                        total += weight[move, word * 32 + np.int64(tz(highest))]
-                        left ^= highest
-                policy[t, b, column] = total
+                if inputs.values.shape[0] > 0:
+                    total = _sum_values(inputs.values[n, square], weight[move], inputs.grid)
+                    policy[t, b, column] = total + bias[move]
+                else:
+                    policy[t, b, column] = _sum_spikes(
+                        inputs.masks[n], square, weight[move], bias[move]
+                    )
             if t > 0:
                 for column in range(width):
                     policy[t, b, column] += policy[t - 1, b, column]
 
 
+@inline
+def _sum_spikes(masks: Any, square: Any, weight: Any, total: Any) -> Any:
+    words = masks.shape[0] // 64
+    for word in range(words - 1, -1, -1):
+        left = _U(masks[square * words + word])
+        while left != _U(0):
+            highest = msb(left)
+            total += weight[word * 32 + np.int64(tz(highest))]
+            left ^= highest
+    return total
+
+
+@inline
+def _sum_values(values: Any, weight: Any, grid: Any) -> Any:
+    total = _ZERO
+    for c in range(values.shape[0]):
+        total += weight[c] * values[c]
+    return total if grid == _ZERO else np.float32(np.floor(total * grid)) / grid
+
+
 @kernel
 def sum_moves_backward(  # type: ignore[no-untyped-def]
-    masks, weight, legal, upstream, part, begin, end, row, of_weight, of_bias, of_values
+    inputs, weight, legal, upstream, part, begin, end, row, of_weight, of_bias, of_values
 ):
-    """Gradients through ``sum_moves`` of parts begin..end, ``part`` boards each.
+    """Gradients through ``sum_moves`` of parts begin..end, ``part`` boards each; rounding passes
+    them on.
 
     upstream: float32[T, B, L]; row: float32[L], to work in; of_weight: float32[parts, moves, C] and
     of_bias: float32[parts, moves], zeros, added to; of_values: float32[T * B, 64, C], zeros, the
-    gradients of the spikes are added.
+    gradients of the inputs are added.
     """
     num_steps, num_boards, width = upstream.shape
-    words = masks.shape[1] // 64
     for p in range(begin, end):
         for b in range(p * part, min((p + 1) * part, num_boards)):
             row[:] = _ZERO
@@ -67,11 +95,20 @@ def sum_moves_backward(  # type: ignore[no-untyped-def]
                         move, square = legal[b, column] >> 6, legal[b, column] & 63
                         _add_scaled(weight[move], gradient, of_values[n, square])
                         of_bias[p, move] += gradient
-                        for word in range(words):
-                            left = _U(masks[n, square * words + word])
-                            while left != _U(0):
-                                of_weight[p, move, word * 32 + np.int64(tz(left))] += gradient
-                                left &= left - _U(1)
+                        if inputs.values.shape[0] > 0:
+                            _add_scaled(inputs.values[n, square], gradient, of_weight[p, move])
+                        else:
+                            _add_at_spikes(inputs.masks[n], square, gradient, of_weight[p, move])
+
+
+@inline
+def _add_at_spikes(masks: Any, square: Any, gradient: Any, target: Any) -> None:
+    words = masks.shape[0] // 64
+    for word in range(words):
+        left = _U(masks[square * words + word])
+        while left != _U(0):
+            target[word * 32 + np.int64(tz(left))] += gradient
+            left &= left - _U(1)
 
 
 @inline

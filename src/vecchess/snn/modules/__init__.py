@@ -4,6 +4,7 @@ network             the module: planes to policy and win/draw/loss
 layers              weights of a layer: float with ghost norm, or folded and quantised
 neuron              LIF neurons and quantisation, in torch
 fused_layer         sums, norm, shortcut and neurons in one pass on the processor
+activation          clipped ReLUs by numba kernels
 neuron_dispatch     the fastest neurons for a device
 lif_triton          LIF neurons in Triton
 convolution         3x3 convolutions

@@ -66,11 +66,11 @@ class SynapseLayer(nn.Module):
         if self.folded:
             with torch.autocast(inputs.device.type, enabled=False):
                 weight, bias = self.quantised()
-                if self.spec.floor_bits is None:
+                if self.rounding is None:
                     sums = self._sums(inputs.float(), weight, bias, compiled)
                 else:
                     sums = self._sums(inputs.float(), weight, None, compiled)
-                    sums = floor_on_grid(sums, self.spec.floor_bits) + bias
+                    sums = floor_on_grid(sums, self.rounding) + bias
                 return sums if shortcut is None else shortcut + sums
         sums = self._sums(inputs, *self.current_weights(), compiled)
         return self.normalise(sums, compiled, shortcut)
@@ -80,10 +80,11 @@ class SynapseLayer(nn.Module):
         return self.normalise(linear_spikes(spikes, *self.current_weights()), True, None)
 
     def fire(
-        self, spikes: Spikes, shortcut: Tensor | None, before: Tensor, job: FusedJob
+        self, spikes: Spikes, shortcut: Tensor | None, before: Tensor | None, job: FusedJob
     ) -> tuple[Tensor, LifOutput]:
         """``forward`` of a 3x3 convolution for packed spikes, on the processor, and what neurons
-        with membranes ``before`` make of its currents; those are kept where there is a shortcut."""
+        with membranes ``before`` (None: no neurons) make of its currents; those are kept where
+        there is a shortcut."""
         weights, norm = self.current_weights(), self.norm
         job = job._replace(keeps_currents=shortcut is not None)
         if norm is None:
@@ -91,8 +92,13 @@ class SynapseLayer(nn.Module):
         else:
             job = job._replace(group=norm.group)
             fused = fuse(spikes, weights, shortcut, (norm.weight, norm.bias), before, job)
-            norm.note(fused.mean, fused.variance, before.shape[0])
+            norm.note(fused.mean, fused.variance, spikes.values.shape[1])
         return fused.currents, fused.fired
+
+    @property
+    def rounding(self) -> int | None:
+        """The grid that sums are rounded down to now, where they are."""
+        return self.spec.floor_bits if self.folded else None
 
     def current_weights(self) -> tuple[Tensor, Tensor | None]:
         """Weight [O, K] and bias [O] to compute with; no bias where a norm follows."""

@@ -28,7 +28,8 @@ from vecchess.snn.topology import (
     hidden_layers,
     input_bits,
     layer_shapes,
-    neuron_layers,
+    membrane_layers,
+    reads_activations,
 )
 
 FIRST_BIAS = -0.6
@@ -39,8 +40,8 @@ class NetOutput(NamedTuple):
     """Results of T steps. Accumulators are real numbers here, integers times 2^-F if folded.
 
     policy: float32[T, B, 4672], or [T, B, L] of the legal moves alone, and wdl: float32[T, B, 3]
-    after each step; membranes: one per neuron layer, to go on from; rates: float32[] per neuron
-    layer, spikes per neuron and step (of the twin: share of active neurons).
+    after each step; membranes: one per layer that has them, to go on from; rates: float32[] per
+    neuron layer, spikes per neuron and step (of clipped ReLUs: share of active neurons).
     """
 
     policy: Tensor
@@ -157,11 +158,9 @@ class SpikingNet(nn.Module):
         return self.layer(name)(inputs, self.compiled, shortcut)  # type: ignore[no-any-return]
 
     def resting_membranes(self, num_boards: int) -> list[Tensor]:
-        """Membranes of B boards before the first step, one per neuron layer; none of the twin."""
-        if self.config.neuron == "relu":
-            return []
+        """Membranes of B boards before the first step, one per layer of spiking neurons."""
         device = self.policy_gain.device
-        sizes = neuron_layers(self.config).values()
+        sizes = membrane_layers(self.config).values()
         return [torch.zeros(num_boards, 8, 8, size // NUM_SQUARES, device=device) for size in sizes]
 
     def advance(
@@ -180,12 +179,14 @@ class SpikingNet(nn.Module):
         neurons = NeuronLayers(self.config, membranes, self.surrogate, lif_function, fuses)
         stream = input_current[:num_steps] if self.config.is_rate_coded else input_current[None]
         spikes = neurons.fire(stream, num_steps)
-        is_plain = self.config.kind == "plain"
+        is_plain, is_graded = self.config.kind == "plain", self.config.readout == "graded"
         for layer in self._hidden:
-            packed = not (is_plain and layer == self._hidden[-1])
-            shortcut = stream if layer.adds else None
-            given = self.layer(layer.name), spikes, shortcut
-            current, spikes = neurons.fire_behind(*given, self.compiled, packed)
+            is_last, module = layer == self._hidden[-1], self.layer(layer.name)
+            if is_last and is_graded:
+                spikes = neurons.grade_behind(module, spikes, stream, self.compiled)
+                break
+            shortcut, packed = stream if layer.adds else None, not (is_last and is_plain)
+            current, spikes = neurons.fire_behind(module, spikes, shortcut, self.compiled, packed)
             stream = current if layer.adds else stream
         heads = self._pooled_heads if is_plain else self._heads
         policy, wdl = heads(spikes, neurons, legal)
@@ -206,10 +207,11 @@ class SpikingNet(nn.Module):
 
         On the processor the sums of moves that are not legal are never made.
         """
-        if spikes.masks is not None and legal is not None:
-            weight, bias = self.layer("policy").current_weights()
+        if neurons.fuses and legal is not None:
+            head = self.layer("policy")
+            weight, bias = head.current_weights()
             assert bias is not None
-            policy, spikes = read_moves(spikes, weight, bias, legal)
+            policy, spikes = read_moves(spikes, weight, bias, legal, head.rounding)
         else:
             policy = self._layer_current("policy", spikes)
             policy = _select(policy.permute(0, 1, 4, 2, 3).flatten(2), legal).cumsum(0)

@@ -13,6 +13,7 @@ from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
 from vecchess.snn.modules.fused_layer import GROUP, FusedJob, fire, lif_compiled
 from vecchess.snn.modules.layers import SynapseLayer
+from vecchess.snn.modules.activation import activate
 from vecchess.snn.modules.neuron import LifFunction, LifOutput, Spikes, clipped_relu, lif
 from vecchess.snn.presets import NetConfig
 
@@ -54,7 +55,7 @@ class NeuronLayers:
         self._before = membranes
         self._surrogate = surrogate
         self._lif = lif_function
-        self._fuses = fuses and lif_function is lif_compiled and config.neuron == "lif"
+        self.fuses = fuses and lif_function is lif_compiled and config.neuron == "lif"
         self.after: list[Tensor] = []
         self.rates: list[Tensor] = []
 
@@ -64,13 +65,11 @@ class NeuronLayers:
         current: [T, B, ...], or [1, B, ...], the same at every step; packed: in the form that the
         processor's kernels read, where those are used.
         """
-        if self._fuses:
+        if self.fuses:
             return self._noted(fire(current, self._next, self._job(num_steps, packed)))
         current = current.expand(num_steps, *current.shape[1:])
         if self._config.neuron == "relu":
-            activations = clipped_relu(current)
-            self.rates.append((activations > 0).float().mean())
-            return Spikes(activations)
+            return self.grade(current)
         given = self._config.grid_bits, self._surrogate, False
         return self._noted(self._lif(current, self._next, *given))
 
@@ -91,6 +90,23 @@ class NeuronLayers:
         job = self._job(num_steps, packed)
         current, fired = layer.fire(spikes, shortcut, self._next, job)
         return current, self._noted(fired)
+
+    def grade_behind(
+        self, layer: SynapseLayer, spikes: Spikes, shortcut: Tensor, compiled: bool
+    ) -> Spikes:
+        """Activations of clipped ReLUs behind ``layer`` and ``shortcut``."""
+        if spikes.masks is None:
+            return self.grade(layer(spikes.values, compiled, shortcut))
+        job = self._job(len(spikes.values), packed=False)
+        return self.grade(layer.fire(spikes, shortcut, None, job)[0])
+
+    def grade(self, current: Tensor) -> Spikes:
+        """Activations [T, B, ...] of clipped ReLUs, which have no membranes; their rate is the
+        share that is active."""
+        grades = activate if self.fuses else clipped_relu
+        activations = grades(current)
+        self.rates.append(torch.count_nonzero(activations) / activations.numel())
+        return Spikes(activations)
 
     def _job(self, num_steps: int, packed: bool) -> FusedJob:
         neuron = self._config.grid_bits, self._surrogate

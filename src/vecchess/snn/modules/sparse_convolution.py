@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from vecchess.snn.kernels.move_sums import sum_moves, sum_moves_backward
+from vecchess.snn.kernels.move_sums import HeadInputs, sum_moves, sum_moves_backward
 from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.sparse_sums import TILE, sum_boards, turn_masks
 from vecchess.snn.modules.convolution import by_tap, weight_gradient
@@ -28,15 +28,17 @@ def linear_spikes(spikes: Spikes, weight: Tensor, bias: Tensor | None) -> Tensor
 
 
 def read_moves(
-    spikes: Spikes, weight: Tensor, bias: Tensor, legal: Tensor
+    spikes: Spikes, weight: Tensor, bias: Tensor, legal: Tensor, floor_bits: int | None
 ) -> tuple[Tensor, Spikes]:
-    """Packed [T, B, 8, 8, I], weight [moves, I], bias [moves], legal: int64[B, L] ->
+    """Packed or activations [T, B, 8, 8, I], weight [moves, I], bias [moves], legal: int64[B, L] ->
 
     policy [T, B, L] of the actions in ``legal``, added up over time; and the spikes, for who else
-    reads them: gradients of the policy are added to theirs.
+    reads them: gradients of the policy are added to theirs. floor_bits: the grid that sums of
+    activations are rounded down to.
     """
-    policy, values = _ReadMoves.apply(*spikes, weight, bias, legal)  # type: ignore[no-untyped-call]
-    return policy, Spikes(values, spikes.masks)
+    grid = 0.0 if floor_bits is None else 2.0**floor_bits
+    read = _ReadMoves.apply(*spikes, weight, bias, legal, grid)  # type: ignore[no-untyped-call]
+    return read[0], Spikes(read[1], spikes.masks)
 
 
 class _Linear(Function):
@@ -74,33 +76,39 @@ class _Linear(Function):
 
 
 class _ReadMoves(Function):
-    """Spikes in, accumulators of the legal moves out, and the spikes."""
+    """Spikes or activations in, accumulators of the legal moves out, and what came in."""
 
     @staticmethod
     def forward(
-        ctx: Any, values: Tensor, masks: Tensor, weight: Tensor, bias: Tensor, legal: Tensor
+        ctx: Any,
+        values: Tensor,
+        masks: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
+        legal: Tensor,
+        grid: float,
     ) -> tuple[Tensor, Tensor]:
         policy = torch.empty(len(values), *legal.shape)
         head = weight.detach().contiguous().numpy(), bias.detach().numpy()
-        read = _words(masks), *head, legal.contiguous().numpy()
+        read = _head_inputs(values, masks, grid), *head, legal.contiguous().numpy()
         parallel_for(lambda begin, end: sum_moves(*read, begin, end, policy.numpy()), len(legal))
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(masks, weight, legal)
+        ctx.save_for_backward(values if masks is None else None, masks, weight, legal)
         return policy, values.view_as(values)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        masks, weight, legal = ctx.saved_tensors
+        values, masks, weight, legal = ctx.saved_tensors
         upstream, of_values = gradients
         if upstream is None:
-            return of_values, None, None, None, None
+            return of_values, None, None, None, None, None
         num_parts, num_moves = -(-len(legal) // PART), len(weight)
         of_weight = torch.zeros(num_parts, *weight.shape)
         of_bias = torch.zeros(num_parts, num_moves)
         if of_values is None:
             of_values = torch.zeros(*upstream.shape[:2], 8, 8, weight.shape[1])
         boards = of_values.view(-1, 64, weight.shape[1])
-        head = _words(masks), weight.detach().contiguous().numpy()
+        head = _head_inputs(values, masks), weight.detach().contiguous().numpy()
         read = *head, legal.contiguous().numpy(), upstream.contiguous().numpy(), PART
         written = of_weight.numpy(), of_bias.numpy(), boards.numpy()
 
@@ -109,7 +117,14 @@ class _ReadMoves(Function):
             sum_moves_backward(*read, begin, end, row, *written)
 
         parallel_for(work, num_parts)
-        return of_values, None, of_weight.sum(0), of_bias.sum(0), None
+        return of_values, None, of_weight.sum(0), of_bias.sum(0), None, None
+
+
+def _head_inputs(values: Tensor, masks: Tensor | None, grid: float = 0.0) -> HeadInputs:
+    if masks is None:
+        boards = values.detach().contiguous().view(-1, 64, values.shape[-1])
+        return HeadInputs(np.empty((0, 0), np.uint32), boards.numpy(), np.float32(grid))
+    return HeadInputs(_words(masks), np.empty((0, 0, 0), np.float32), np.float32(grid))
 
 
 def _words(masks: Tensor) -> Any:
