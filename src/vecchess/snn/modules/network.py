@@ -29,7 +29,6 @@ from vecchess.snn.topology import (
     input_bits,
     layer_shapes,
     membrane_layers,
-    reads_activations,
 )
 
 FIRST_BIAS = -0.6

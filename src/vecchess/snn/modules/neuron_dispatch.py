@@ -11,9 +11,9 @@ from torch import Tensor
 
 from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
+from vecchess.snn.modules.activation import activate
 from vecchess.snn.modules.fused_layer import GROUP, FusedJob, fire, lif_compiled
 from vecchess.snn.modules.layers import SynapseLayer
-from vecchess.snn.modules.activation import activate
 from vecchess.snn.modules.neuron import LifFunction, LifOutput, Spikes, clipped_relu, lif
 from vecchess.snn.presets import NetConfig
 
