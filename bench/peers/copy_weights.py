@@ -8,11 +8,13 @@ from typing import TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from vecchess.errors import NetworkError
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.modules.neuron import clipped_relu, floor_on_grid
+from vecchess.snn.topology import input_bits
 
 LayerT = TypeVar("LayerT", nn.Conv2d, nn.Linear)
 
@@ -31,6 +33,35 @@ def convolution(net: IntegerNet, name: str) -> nn.Conv2d:
     layer = nn.Conv2d(inputs, outputs, size, padding=size // 2)
     taps_first = weight.reshape(outputs, size, size, inputs)
     return _filled(layer, taps_first.transpose(0, 3, 1, 2), bias)
+
+
+def head(net: IntegerNet, name: str) -> nn.Module:
+    """Policy or value head ``name`` over what ``readout`` gives, [B, C, 8, 8]."""
+    layer = convolution(net, name)
+    return RoundedDown(layer, net.config.grid_bits) if input_bits(net.config, name) else layer
+
+
+class RoundedDown(nn.Module):
+    """A convolution whose sums are rounded down to the grid of 2^-F before the bias is added."""
+
+    def __init__(self, layer: nn.Conv2d, grid_bits: int) -> None:
+        """Of ``layer``, F = ``grid_bits``."""
+        super().__init__()
+        self.layer, self.grid_bits, self.out_channels = layer, grid_bits, layer.out_channels
+        assert layer.bias is not None
+        self.bias = nn.Parameter(layer.bias[:, None, None], requires_grad=False)
+        layer.bias = None
+
+    def forward(self, activations: Tensor) -> Tensor:
+        return floor_on_grid(self.layer(activations), self.grid_bits) + self.bias
+
+
+class GradedReadout(nn.Module):
+    """Activations of the tower's last currents; a membrane, where there is one, stays."""
+
+    def forward(self, current: Tensor, *membrane: Tensor) -> Tensor | tuple[Tensor, ...]:
+        activations = clipped_relu(current)
+        return (activations, *membrane) if membrane else activations
 
 
 def outcome(net: IntegerNet) -> nn.Linear:

@@ -1,6 +1,7 @@
 """Counts of a network's work for one position: spikes, synaptic operations, multiplications.
 
-A synaptic operation is one spike arriving at one neuron: an accumulate. Spikes are counted where
+A synaptic operation is one spike arriving at one neuron: an accumulate, or of a graded spike a
+multiply-accumulate. Spikes are counted where
 they arrive, so one at the edge of the board, which reaches fewer squares, counts less.
 """
 
@@ -17,7 +18,7 @@ from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.convolution import patches
 from vecchess.snn.modules.layers import SynapseLayer
 from vecchess.snn.modules.network import SpikingNet
-from vecchess.snn.topology import NUM_TAPS, layer_shapes, neuron_layers
+from vecchess.snn.topology import NUM_TAPS, layer_shapes, neuron_layers, reads_activations
 from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 COUNTED = 64
@@ -42,6 +43,8 @@ class LayerWork:
     """int8 weights."""
     once: bool
     """Whether the layer is computed once a position: ``synaptic_ops`` then has one entry."""
+    multiplies: bool = False
+    """Whether its inputs are graded."""
 
     def times(self, steps: float) -> float:
         """Number of computations of the layer for a position that takes ``steps`` time steps."""
@@ -92,8 +95,10 @@ def count_work(net: IntegerNet, questions: Requests, num: int = COUNTED) -> Work
 
 
 def energy_proxy(work: Work, steps: float) -> float:
-    """Nanojoules a position by the usual proxy: every synaptic operation is an accumulate."""
-    return work.synaptic_ops(steps) * ACCUMULATE_PJ / 1000
+    """Nanojoules a position by the usual proxy: synaptic operations are accumulates, or
+    multiply-accumulates where inputs are graded."""
+    prices = {False: ACCUMULATE_PJ, True: MULTIPLY_ACCUMULATE_PJ}
+    return sum(one.accumulates(steps) * prices[one.multiplies] for one in work.layers) / 1000
 
 
 def dense_energy_proxy(work: Work) -> float:
@@ -139,4 +144,5 @@ def _layer_work(net: IntegerNet, name: str, nonzero: NDArray[np.float64]) -> Lay
         macs=(64 if on_board else 1) * outputs * inputs,
         weight_bytes=outputs * inputs,
         once=name == "stem" and not config.is_rate_coded,
+        multiplies=reads_activations(config, name),
     )

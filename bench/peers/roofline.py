@@ -14,7 +14,7 @@ from bench.peers.operations import LayerWork, Work
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.bounds import INT16_LIMIT, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.topology import neuron_layers, stem_channels
+from vecchess.snn.topology import membrane_layers, stem_channels
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,9 @@ class Traffic:
 def count_traffic(net: IntegerNet, work: Work, num_slots: int) -> Traffic:
     """Bytes a position and step of ``net`` in S = ``num_slots`` slots."""
     width = membrane_bytes(net)
-    if net.config.neuron == "relu":
-        state = {}
-    else:
-        state = {name: 2.0 * width * size for name, size in neuron_layers(net.config).items()}
-        if not net.config.is_rate_coded:
-            state[next(iter(state))] += 4.0 * NUM_SQUARES * stem_channels(net.config)
+    state = {name: 2.0 * width * size for name, size in membrane_layers(net.config).items()}
+    if state and not net.config.is_rate_coded:
+        state[next(iter(state))] += 4.0 * NUM_SQUARES * stem_channels(net.config)
     return Traffic({layer.name: layer.weight_bytes / num_slots for layer in work.layers}, state)
 
 
@@ -74,6 +71,6 @@ def _neurons_before(layer: str) -> str:
 
 def _arithmetic(layer: LayerWork, ceilings: Ceilings, steps: float) -> float:
     dense = layer.times(steps) * 2 * layer.macs / ceilings.int8_ops_per_s
-    if not ceilings.int16_adds_per_s:
+    if layer.multiplies or not ceilings.int16_adds_per_s:
         return dense
     return min(dense, layer.accumulates(steps) / ceilings.int16_adds_per_s)

@@ -5,7 +5,13 @@ what a careful user would add: the constant input current is computed once, no g
 """
 
 import torch
-from bench.peers.copy_weights import convolution, outcome, require_residual
+from bench.peers.copy_weights import (
+    GradedReadout,
+    convolution,
+    head,
+    outcome,
+    require_residual,
+)
 from torch import Tensor, nn
 
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -23,10 +29,12 @@ class SnntorchLoop(nn.Module):
         blocks = range(net.config.blocks)
         self.first = nn.ModuleList(convolution(net, f"block{block}.first") for block in blocks)
         self.second = nn.ModuleList(convolution(net, f"block{block}.second") for block in blocks)
-        self.policy = convolution(net, "policy")
-        self.squeeze = convolution(net, "value.squeeze")
+        self.policy = head(net, "policy")
+        self.squeeze = head(net, "value.squeeze")
         self.outcome = outcome(net)
         self.neurons = nn.ModuleList(leaky_neurons(2 * len(blocks) + 2))
+        if net.config.readout == "graded":
+            self.neurons[-2] = GradedReadout()
         self.eval()
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:

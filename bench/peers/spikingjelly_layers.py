@@ -7,7 +7,13 @@ network; with ``neuron`` in place of its LIF the rest of this tower can be shown
 
 from collections.abc import Callable
 
-from bench.peers.copy_weights import convolution, outcome, require_residual
+from bench.peers.copy_weights import (
+    GradedReadout,
+    convolution,
+    head,
+    outcome,
+    require_residual,
+)
 from torch import Tensor, nn
 
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -29,9 +35,9 @@ class SpikingjellyLayers(nn.Module):
         blocks = range(net.config.blocks)
         self.inner = nn.ModuleList(_half(net, f"block{block}.first", make) for block in blocks)
         self.outer = nn.ModuleList(_half(net, f"block{block}.second", make) for block in blocks)
-        self.heads = make()
-        self.policy = convolution(net, "policy")
-        self.squeeze = convolution(net, "value.squeeze")
+        self.heads = GradedReadout() if net.config.readout == "graded" else make()
+        self.policy = head(net, "policy")
+        self.squeeze = head(net, "value.squeeze")
         self.fired = make()
         self.outcome = outcome(net)
         self.eval()

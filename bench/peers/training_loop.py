@@ -8,6 +8,7 @@ The constant input current is computed once, as a careful user would.
 from typing import NamedTuple
 
 import torch
+from bench.peers.copy_weights import GradedReadout
 from bench.peers.snntorch_loop import leaky_neurons
 from torch import Tensor, nn
 
@@ -43,6 +44,8 @@ class TrainingLoop(nn.Module):
         self.squeeze = _normed(channels, config.value_channels, 1)
         self.outcome = nn.Linear(NUM_SQUARES * config.value_channels, NUM_OUTCOMES)
         self.neurons = nn.ModuleList(leaky_neurons(2 * config.blocks + 2))
+        if config.readout == "graded":
+            self.neurons[-2] = GradedReadout()
 
     def forward(self, planes: Tensor) -> PeerOutput:
         current = self.stem(planes)

@@ -32,6 +32,7 @@ PLACES = [
     (STARTPOS, ["g1f3", "g8f6", "f3g1", "f6g8"]),
 ]
 RESIDUAL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
+GRADED = RESIDUAL.model_copy(update={"readout": "graded"})
 CODED = {"kind": "plain", "widths": (32, 32), "time_steps": 5, "input_rate": 8}
 PLAIN = NetConfig.model_validate({"num_planes": NUM_PLANES, **CODED})
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, neuron="relu", time_steps=1)
@@ -45,7 +46,10 @@ def questions(planes: int = NUM_PLANES) -> list[Requests]:
     return [request_at(position_reached(*place), planes) for place in PLACES]
 
 
-@pytest.mark.parametrize("config", [RESIDUAL, PLAIN, TWIN], ids=["residual", "plain", "relu"])
+KINDS = {"residual": RESIDUAL, "graded": GRADED, "plain": PLAIN, "relu": TWIN}
+
+
+@pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
 def test_accumulators_are_those_of_the_backend_at_every_step(config: NetConfig) -> None:
     net = network(config)
     observer, steps = SpikeTracer(net), config.time_steps
@@ -75,8 +79,9 @@ def test_a_position_leaves_when_the_backend_lets_it_go(rule: ExitRule) -> None:
         assert np.array_equal(seen.wdl[seen.steps - 1], question.wdl[0])
 
 
-def test_spikes_are_those_of_snntorch() -> None:
-    net = network(RESIDUAL)
+@pytest.mark.parametrize("config", [RESIDUAL, GRADED], ids=["spikes", "graded"])
+def test_spikes_are_those_of_snntorch(config: NetConfig) -> None:
+    net = network(config)
     peer, observer = SnntorchLoop(net), SpikeTracer(net)
     fired: list[list[Tensor]] = [[] for _ in peer.neurons]
     for neuron, spikes in zip(peer.neurons, fired, strict=True):
@@ -95,7 +100,7 @@ def test_spikes_are_those_of_snntorch() -> None:
             "value.outcome",
         ]  # fmt: skip
         for layer, spikes in zip(seen.layers, fired, strict=True):
-            counts = torch.stack(spikes)[:, 0].sum(1).flatten(1).to(torch.int64).numpy()
+            counts = torch.stack(spikes)[:, 0].count_nonzero(1).flatten(1).numpy()
             assert np.array_equal(layer.counts, counts)
             assert layer.channels == spikes[0].shape[1]
             neurons = spikes[0][0].numel()

@@ -15,9 +15,9 @@ SMALL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, value_channels=4
 
 
 @cache
-def small_net() -> IntegerNet:
+def small_net(readout: str = "spikes") -> IntegerNet:
     """Two blocks of 32 channels."""
-    return create_sized(SMALL, 3)
+    return create_sized(SMALL.model_copy(update={"readout": readout}), 3)
 
 
 @cache

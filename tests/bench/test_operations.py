@@ -1,5 +1,7 @@
 """Counts against hand computations, and the roofline against sums done by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bench.peers.machine_limits import Ceilings
@@ -45,12 +47,15 @@ def test_the_first_layer_hears_the_planes() -> None:
     assert stem.synaptic_ops == pytest.approx((float(by_hand),), rel=1e-12)
 
 
-def test_heads_hear_every_spike_once() -> None:
-    work = count_work(small_net(), questions())
+@pytest.mark.parametrize("readout", ["spikes", "graded"])
+def test_heads_hear_every_spike_once(readout: str) -> None:
+    work = count_work(small_net(readout), questions())
     layers, rates = by_name(work), work.spike_rates
     policy, outcome = rates["heads"] * 64 * 32 * 73, rates["value.outcome"] * 256 * 3
     assert layers["policy"].accumulates(4) == pytest.approx(4 * policy)
     assert layers["value.outcome"].accumulates(4) == pytest.approx(4 * outcome)
+    graded = {name for name, layer in layers.items() if layer.multiplies}
+    assert graded == ({"policy", "value.squeeze"} if readout == "graded" else set())
     assert layers["policy"].macs == 64 * 73 * 32
     assert layers["value.outcome"].macs == 3 * 256
     assert layers["block1.second"].macs == 64 * 9 * 32 * 32
@@ -70,6 +75,8 @@ def test_energy_is_counted_as_papers_count_it() -> None:
     assert TWO.synaptic_ops(1.5) == 100 + 100 + 0.5 * 200
     assert TWO.macs(3) == 1000 + 3 * 400
     assert energy_proxy(TWO, 3) == pytest.approx(0.7 * 0.9)
+    graded = Work((TWO.layers[0], replace(TWO.layers[1], multiplies=True)), TWO.spike_rates)
+    assert energy_proxy(graded, 3) == pytest.approx(0.1 * 0.9 + 0.6 * 4.6)
     assert dense_energy_proxy(TWO) == pytest.approx((100 * 0.9 + 400 * 4.6) / 1000)
 
 

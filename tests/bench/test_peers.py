@@ -33,10 +33,14 @@ def settled(name: str, module: torch.nn.Module, asked: peers.Questions, batch: i
     return peer
 
 
+READOUTS = pytest.mark.parametrize("readout", ["spikes", "graded"])
+
+
+@READOUTS
 @pytest.mark.parametrize("batch", [1, 7, 24])
-def test_the_snntorch_loop_gives_our_bits_in_any_batch(batch: int) -> None:
-    asked = questions_for(small_net())
-    peer = settled("snntorch", SnntorchLoop(small_net()), asked, batch)
+def test_the_snntorch_loop_gives_our_bits_in_any_batch(batch: int, readout: str) -> None:
+    asked = questions_for(small_net(readout))
+    peer = settled("snntorch", SnntorchLoop(asked.net), asked, batch)
     assert asked.agreement(peer).agrees == BITS
     assert peer.turn() == (batch, 4 * batch)
 
@@ -55,9 +59,10 @@ def test_the_compiled_loop_gives_our_bits() -> None:
     assert asked.agreement(settled("compiled", module, asked, 8)).agrees == BITS
 
 
-def test_spikingjelly_gives_our_bits_with_our_neuron() -> None:
+@READOUTS
+def test_spikingjelly_gives_our_bits_with_our_neuron(readout: str) -> None:
     pytest.importorskip("spikingjelly")
-    asked = questions_for(small_net())
+    asked = questions_for(small_net(readout))
     bits = asked.net.config.grid_bits
     wired = SpikingjellyLayers(asked.net, neuron=lambda: peers.OurNeuron(bits))
     assert asked.agreement(settled("wired", wired, asked, 7)).agrees == BITS

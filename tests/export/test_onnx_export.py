@@ -26,6 +26,7 @@ CONFIGS = {
     "spiking": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32),
     "history": NetConfig(num_planes=num_planes(3), blocks=1, channels=32, time_steps=2),
     "long": NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=9, grid_bits=11),
+    "graded": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, readout="graded"),
     "twin": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=1, neuron="relu"),
     "plain": NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64), grid_bits=11),
     "coded": NetConfig(

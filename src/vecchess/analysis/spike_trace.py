@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from vecchess.inference.exit_rule import ExitRule, exit_step
 from vecchess.inference.requests import Requests
@@ -30,7 +30,8 @@ class LayerSpikes:
     """A layer of neurons at one position.
 
     name: the layer that receives the spikes. channels: neurons a square. counts: int64[T, 64],
-    spikes of each square at each time step, over the channels; mover's view.
+    spikes of each square at each time step, over the channels; mover's view. A graded spike, of a
+    readout, counts as one, whatever its level.
     """
 
     name: str
@@ -82,6 +83,8 @@ class SpikeTracer:
         self._module = from_integers(net).eval()
         self._module.compiled = False
         self._module.lif = self._lif
+        if net.config.readout == "graded":
+            self._module.layer("value.squeeze").register_forward_pre_hook(self._note_graded)
         self._spikes: list[Tensor] = []
 
     @torch.no_grad()
@@ -113,6 +116,9 @@ class SpikeTracer:
         fired = lif(currents, membrane, grid_bits, surrogate, packed)
         self._spikes.append(fired.spikes.values)
         return fired
+
+    def _note_graded(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self._spikes.append((inputs[0] > 0).float())
 
 
 def _planes(module: SpikingNet, request: Requests) -> Tensor:

@@ -93,11 +93,8 @@ class OnnxLayers(OnnxGraph):
         ]
         return self.add("Concat", *taps, axis=3)
 
-    def lif(self, current: str, membrane: str | None) -> tuple[str, str | None]:
-        """Spikes, and the membrane after them; None before the first step. The activations of a
-        non-spiking twin have no membrane."""
-        if self._net.config.neuron == "relu":
-            return self._activation(current), None
+    def lif(self, current: str, membrane: str | None) -> tuple[str, str]:
+        """Spikes, and the membrane after them; None before the first step."""
         one, two = self.number(self._threshold), self.number(2 * self._threshold)
         charged, limit = current, one
         if membrane is not None:
@@ -107,8 +104,8 @@ class OnnxLayers(OnnxGraph):
         spikes = self.floats(self.add("Greater", charged, limit))
         return spikes, self.add("Sub", charged, self.add("Mul", spikes, one))
 
-    def _activation(self, current: str) -> str:
-        """Whole numbers of 2^-6, at most 127 of them."""
+    def activations(self, current: str) -> str:
+        """Of clipped ReLUs: whole numbers of 2^-6, at most 127 of them."""
         unit = self.number(2.0 ** (ACTIVATION_BITS - self._net.config.grid_bits))
         whole = self.add("Floor", self.add("Mul", self.add("Relu", current), unit))
         return self.add("Min", whole, self.number(float(ACTIVATION_LIMIT)))

@@ -22,7 +22,7 @@ from vecchess.export.onnx_layers import OnnxLayers
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.topology import hidden_layers
+from vecchess.snn.topology import hidden_layers, reads_activations
 
 OPSET = 17
 IR_VERSION = 9
@@ -114,10 +114,10 @@ class _Tower(OnnxLayers):
         return policy, self.currents("value.outcome", squares)
 
     def _spikes(self, name: str, current: str) -> str:
-        """Spikes of the neurons whose output layer ``name`` reads."""
-        spikes, after = self.lif(current, self._membranes.get(name))
-        if after is not None:
-            self._membranes[name] = after
+        """Spikes, or activations, of the neurons whose output layer ``name`` reads."""
+        if reads_activations(self._net.config, name):
+            return self.activations(current)
+        spikes, self._membranes[name] = self.lif(current, self._membranes.get(name))
         return spikes
 
 
@@ -142,6 +142,7 @@ def _metadata(net: IntegerNet, steps: int) -> dict[str, str]:
         "value_scale": net.value_scale,
         "kind": config.kind,
         "neuron": config.neuron,
+        "readout": config.readout,
         "input_rate": config.input_rate,
         "num_planes": config.num_planes,
         "history": history_of(config.num_planes),

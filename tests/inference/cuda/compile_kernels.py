@@ -46,17 +46,13 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], **options: int) -> No
 
 
 def main() -> None:
-    """All kernels of a small spiking network and of its twin."""
-    for neuron in ("lif", "relu"):
-        config = NetConfig(
-            num_planes=40,
-            blocks=1,
-            channels=64,
-            neuron=neuron,
-            time_steps=4 if neuron == "lif" else 1,
-        )
-        sizes = {"CHANNELS": 64, "GRID_BITS": 13, "RELU": neuron == "relu"}
-        for tile in candidates(config)[: 2 if neuron == "lif" else 1]:
+    """All kernels of a small spiking network, with either readout, and of its twin."""
+    kinds: list[dict[str, Any]] = [{}, {"readout": "graded"}, {"neuron": "relu", "time_steps": 1}]
+    for kind in kinds:
+        config = NetConfig(num_planes=40, blocks=1, channels=64, **kind)
+        sizes = {"CHANNELS": 64, "GRID_BITS": 13}
+        sizes |= {"RELU": config.neuron == "relu", "GRADED": config.readout == "graded"}
+        for tile in candidates(config)[: 1 if kind else 2]:
             shape = {"OUTPUTS": tile.outputs, "INPUTS": tile.inputs, "SLICE": tile.slice}
             shape |= {"BLOCKS": 1, "BOARDS": tile.boards, "BYTES": tile.bytes}
             compile_kernel(tower.advance_tower, sizes | shape, **tile.options)

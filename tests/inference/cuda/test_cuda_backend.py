@@ -87,6 +87,7 @@ CASES = {
     "three pieces of channels": ({"channels": 96, "time_steps": 1}, ExitRule()),
     "many value channels": ({"value_channels": 20, "time_steps": 2}, DRIFT),
     "coarse grid": ({"grid_bits": 10}, ExitRule()),
+    "graded readout": ({"readout": "graded", "blocks": 2}, ExitRule()),
     "activations": ({"neuron": "relu", "time_steps": 1, "blocks": 2}, ExitRule()),
 }
 

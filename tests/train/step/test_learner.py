@@ -221,6 +221,14 @@ def test_spike_warnings_name_the_layer(batches) -> None:
     assert "heads is nearly saturated: 90.0%" in busy
 
 
+def test_graded_heads_cost_nothing_and_are_never_saturated() -> None:
+    net = SpikingNet(SIZES.model_copy(update={"readout": "graded"}))
+    learner = Learner(config_of("alphazero", loss={"spike_penalty": 2.0}), net, Alone())
+    learner.rates = [0.9] * 4
+    assert learner._spike_prices().tolist() == [2.0, 2.0, 0.0, 2.0]
+    assert not any("heads" in line for line in learner.spike_warnings())
+
+
 @pytest.mark.parametrize("folded", [False, True], ids=["batch norm", "int8"])
 @pytest.mark.parametrize("objective", ["alphazero", "ppo"])
 def test_no_number_is_read_between_the_batch_and_the_metrics(

@@ -45,7 +45,7 @@ def list_active(busy, active, num_active, tick, num_slots, BLOCK: tl.constexpr):
 @triton.jit
 def add_policy(
     fired, policy, legal, num_legal, weight, shift, bias, fresh,
-    CHANNELS: tl.constexpr, INPUTS: tl.constexpr, RELU: tl.constexpr,
+    CHANNELS: tl.constexpr, INPUTS: tl.constexpr, FROM_ACTIVATIONS: tl.constexpr,
 ):  # fmt: skip
     """Add one step's currents of the legal actions; returns (best move, its score, the second).
 
@@ -63,7 +63,8 @@ def add_policy(
             spikes = tl.load(fired + square[:, None] * CHANNELS + channel + inputs)
             synapses = tl.load(weight + plane[:, None] * CHANNELS + channel + inputs)
             total += tl.sum(spikes.to(tl.int32) * synapses.to(tl.int32), axis=1)
-        current = to_current(total, tl.load(shift + plane), tl.load(bias + plane), RELU)
+        shifts, biases = tl.load(shift + plane), tl.load(bias + plane)
+        current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
         score = current + tl.load(policy + move, mask=valid & (fresh == 0), other=0)
         tl.debug_barrier()
         tl.store(policy + move, score, mask=valid)
@@ -81,7 +82,7 @@ def add_policy(
 def squeeze(
     fired, membrane, weight, shift, bias, fresh,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
-    GRID_BITS: tl.constexpr, RELU: tl.constexpr,
+    GRID_BITS: tl.constexpr, FROM_ACTIVATIONS: tl.constexpr, RELU: tl.constexpr,
 ):  # fmt: skip
     """int32[64, VALUES]: outputs of the neurons in front of win/draw/loss, for one board."""
     square = tl.arange(0, SQUARES)[:, None]
@@ -92,9 +93,8 @@ def squeeze(
         spikes = tl.load(fired + square * CHANNELS + first + inputs[None, :])
         synapses = tl.load(weight + value[None, :] * CHANNELS + first + inputs[:, None])
         total = tl.dot(spikes, synapses, total, out_dtype=tl.int32)
-    current = to_current(
-        total, tl.load(shift + value)[None, :], tl.load(bias + value)[None, :], RELU
-    )
+    shifts, biases = tl.load(shift + value)[None, :], tl.load(bias + value)[None, :]
+    current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
     neurons = membrane + square * VALUES + value[None, :]
     return lif(neurons, square >= 0, fresh, current, GRID_BITS, RELU)
 
@@ -157,14 +157,15 @@ def answer(
     rule, answered_policy, answered_wdl, answered_steps, settled_at,
     TIME_STEPS: tl.constexpr, MAX_MOVES: tl.constexpr,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
-    GRID_BITS: tl.constexpr, RELU: tl.constexpr,
+    GRID_BITS: tl.constexpr, RELU: tl.constexpr, GRADED: tl.constexpr,
 ):  # fmt: skip
     """Heads and exit rule of one busy slot; grid: positions.
 
     By slot: busy, steps, num_legal, best_move int32[S], legal int16[S, L], policy int32[S, L],
     wdl int32[S, 3], value_membranes int[S, 64, VALUES], answered_* [S, ...], settled_at int64[S],
-    the step at which it settled. By position: spikes int8[S, 64, C].
+    the step at which it settled. By position: spikes int8[S, 64, C], or activations.
     """
+    FROM_ACTIVATIONS: tl.constexpr = RELU or GRADED
     position = tl.program_id(0)
     if position >= tl.load(num_active):
         return
@@ -176,12 +177,12 @@ def answer(
     scores = policy + slot * MAX_MOVES
     top, best, second = add_policy(
         fired, scores, legal + slot * MAX_MOVES, count,
-        policy_weight, policy_shift, policy_bias, fresh, CHANNELS, INPUTS, RELU,
+        policy_weight, policy_shift, policy_bias, fresh, CHANNELS, INPUTS, FROM_ACTIVATIONS,
     )  # fmt: skip
     inner = squeeze(
         fired, value_membranes + slot * SQUARES * VALUES,
         squeeze_weight, squeeze_shift, squeeze_bias,
-        fresh, CHANNELS, INPUTS, VALUES, GRID_BITS, RELU,
+        fresh, CHANNELS, INPUTS, VALUES, GRID_BITS, FROM_ACTIVATIONS, RELU,
     )  # fmt: skip
     outcomes = wdl + slot * OUTCOMES
     drift = add_outcomes(

@@ -41,6 +41,7 @@ class Launches:
             "CHANNELS": config.channels,
             "GRID_BITS": config.grid_bits,
             "RELU": config.neuron == "relu",
+            "GRADED": config.readout == "graded",
         }
 
     def admit(self, staged: Tensor, count: int) -> None:

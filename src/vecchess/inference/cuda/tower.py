@@ -23,17 +23,18 @@ PLANES_AT_ONCE = tl.constexpr(32)
 """Input planes a matrix product takes; the planes are padded to a multiple of it."""
 MAX_ACTION = tl.constexpr(73 * 64 - 1)
 RELU_BITS = tl.constexpr(6)
-"""An activation of the ReLU twin is an int8 in units of 2^-6."""
+"""An activation is an int8 in units of 2^-6."""
 
 
 @triton.jit
-def lif(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, RELU: tl.constexpr):
-    """Outputs of neurons: spikes 0 or 1, membranes updated in place; or int8 activations.
+def lif(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, relu):
+    """Outputs of neurons: spikes 0 or 1, membranes updated in place; or, where ``relu``, int8
+    activations.
 
     pointers: of the membranes; fresh: neurons of a new question, whose membrane counts as 0
-    whatever is stored.
+    whatever is stored; relu: a constant, or a number that is known when the kernel runs.
     """
-    if RELU:
+    if relu:
         fired = tl.minimum(tl.maximum(current >> (GRID_BITS - RELU_BITS), 0), 127)
     else:
         threshold: tl.constexpr = 1 << GRID_BITS
@@ -100,7 +101,7 @@ def convolve(
 def lif_epilogue(
     total, first, target, stream, membrane, shift, bias, lane, occupied, fresh,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
-    RELU: tl.constexpr, SLICE: tl.constexpr,
+    FROM_ACTIVATIONS: tl.constexpr, SLICE: tl.constexpr, relu,
 ):  # fmt: skip
     """target = LIF(current of ``total``), or with RESIDUAL of the stream that it is added to.
 
@@ -113,23 +114,23 @@ def lif_epilogue(
         left, right = tl.split(halves)
         lif_epilogue(
             left, first, target, stream, membrane, shift, bias, lane, occupied, fresh,
-            RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
+            RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
         )  # fmt: skip
         lif_epilogue(
             right, first + WIDTH // 2, target, stream, membrane, shift, bias, lane, occupied, fresh,
-            RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
+            RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
         )  # fmt: skip
     else:
         mask = occupied[:, None]
         columns = first + tl.arange(0, WIDTH)
         shifts, biases = tl.load(shift + columns)[None, :], tl.load(bias + columns)[None, :]
-        current = to_current(total, shifts, biases, RELU)
+        current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
         here = lane[:, None] * CHANNELS + columns[None, :]
         if RESIDUAL:
             current += tl.load(stream + here, mask=mask, other=0).to(tl.int32)
             tl.store(stream + here, current, mask=mask)
         neurons = membrane[:, None] + columns[None, :]
-        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
+        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, relu)
         tl.store(target + here, fired.to(tl.int8), mask=mask)
 
 
@@ -137,8 +138,8 @@ def lif_epilogue(
 def half_block(
     layer, source, target, stream, membrane, weight, shift, bias, lane, square, occupied, fresh,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
-    RELU: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
-    SLICE: tl.constexpr, BYTES: tl.constexpr,
+    FROM_ACTIVATIONS: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
+    SLICE: tl.constexpr, BYTES: tl.constexpr, relu,
 ):  # fmt: skip
     """A 3x3 convolution of ``source`` and the neurons behind it; see ``lif_epilogue``."""
     layer_weight = weight + layer * TAPS * CHANNELS * CHANNELS
@@ -150,7 +151,7 @@ def half_block(
         lif_epilogue(
             total, first, target, stream, membrane,
             shift + layer * CHANNELS, bias + layer * CHANNELS, lane, occupied, fresh,
-            RESIDUAL, CHANNELS, GRID_BITS, RELU, SLICE,
+            RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
         )  # fmt: skip
     tl.debug_barrier()  # the next layer reads what other threads of this program have written
 
@@ -178,15 +179,16 @@ def advance_tower(
     active, num_active, steps, input_current, membranes, weight, shift, bias,
     stream, spikes, spikes_inside,
     BLOCKS: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
-    RELU: tl.constexpr, BOARDS: tl.constexpr, OUTPUTS: tl.constexpr,
+    RELU: tl.constexpr, GRADED: tl.constexpr, BOARDS: tl.constexpr, OUTPUTS: tl.constexpr,
     INPUTS: tl.constexpr, SLICE: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
     """One time step of the tower for a tile of BOARDS busy slots; grid: positions / BOARDS.
 
     active: int32[S] busy slots, num_active: int32[1], steps: int32[S] taken so far (0: membranes
     count as silent), input_current: int[S, 64, C] (x0), membranes: int[S, 2 * blocks + 1, 64, C],
-    weight: int8[2 * blocks, 9, C, C], shift, bias: int32[2 * blocks, C]. By position: stream
-    int[S, 64, C], spikes_inside int8[S, 64, C] and, the result, spikes int8[S, 64, C].
+    one less where the result is graded, weight: int8[2 * blocks, 9, C, C], shift, bias:
+    int32[2 * blocks, C]. By position: stream int[S, 64, C], spikes_inside int8[S, 64, C] and, the
+    result, spikes int8[S, 64, C].
     """
     count = tl.load(num_active)
     tile = tl.program_id(0) * BOARDS
@@ -197,7 +199,7 @@ def advance_tower(
     occupied = position < count
     slot = tl.load(active + position, mask=occupied, other=0).to(tl.int64)
     fresh = tl.load(steps + slot, mask=occupied, other=0) == 0
-    LAYERS: tl.constexpr = 2 * BLOCKS + 1
+    LAYERS: tl.constexpr = 2 * BLOCKS + (0 if GRADED else 1)
     BOARD: tl.constexpr = SQUARES * CHANNELS
     membrane = membranes + slot * LAYERS * BOARD + square * CHANNELS
     first_board = tile.to(tl.int64) * BOARD
@@ -212,12 +214,13 @@ def advance_tower(
         half_block(
             2 * block, spikes, spikes_inside, stream, membrane + (2 * block + 1) * BOARD,
             weight, shift, bias, lane, square, occupied, fresh,
-            False, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
+            False, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES, RELU,
         )  # fmt: skip
         half_block(
             2 * block + 1, spikes_inside, spikes, stream, membrane + (2 * block + 2) * BOARD,
             weight, shift, bias, lane, square, occupied, fresh,
             True, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
+            block == BLOCKS - 1 if GRADED else RELU,
         )  # fmt: skip
 
 

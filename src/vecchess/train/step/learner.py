@@ -22,7 +22,7 @@ from vecchess.rng import random_word
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
-from vecchess.snn.topology import neuron_layers
+from vecchess.snn.topology import neuron_layers, reads_activations
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples
 from vecchess.train.step.batch_shares import BatchShares, part_rows
@@ -226,13 +226,14 @@ class Learner:
         """float32[layers]: the price of a spike, 0 where the last update's rate was on target.
 
         The penalty is linear in the rates of this batch, so its split over ranks does not matter
-        (decision 87). The activations of a network without spikes cost nothing.
+        (decision 87). Activations of clipped ReLUs cost nothing.
         """
-        loss = self.config.loss
-        price = loss.spike_penalty if self.net.config.neuron == "lif" else 0.0
-        before = self.rates or [0.0] * len(neuron_layers(self.net.config))
-        rates = copy_numbers(before, torch.float32, self.ranks.device)
-        return price * (rates > loss.spike_target).float()
+        config, loss = self.net.config, self.config.loss
+        names = list(neuron_layers(config))
+        before = zip(names, self.rates or [0.0] * len(names), strict=True)
+        spiking = [0.0 if reads_activations(config, name) else rate for name, rate in before]
+        rates = copy_numbers(spiking, torch.float32, self.ranks.device)
+        return loss.spike_penalty * (rates > loss.spike_target).float()
 
     def _all_reduce(
         self, gradients: GradientSum, sums: dict[str, Tensor], rank_values: list[float]
@@ -326,12 +327,16 @@ class Learner:
 
     def spike_warnings(self) -> list[str]:
         """A line for each neuron layer that hardly spikes, or spikes nearly always."""
-        most = SATURATED_RATE if self.net.config.neuron == "lif" else 1.0
+        config = self.net.config
+        most = {
+            name: 1.0 if reads_activations(config, name) else SATURATED_RATE
+            for name in neuron_layers(config)
+        }
         return [
             f"layer {name} {'is nearly dead' if rate < DEAD_RATE else 'is nearly saturated'}: "
             f"{rate:.1%} spikes a neuron and step"
             for name, rate in self.rates_by_layer().items()
-            if not DEAD_RATE <= rate <= most
+            if not DEAD_RATE <= rate <= most[name]
         ]
 
 
