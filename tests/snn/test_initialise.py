@@ -54,7 +54,9 @@ def test_same_seed_same_bits_and_the_bits_are_known() -> None:
     planes, _ = random_positions(64, seed=1)
     first, again = (new_network("tiny", 7, planes) for _ in range(2))
     assert first.sha256 == again.sha256
-    assert first.sha256.startswith("9c32e667069d4482")
+    assert first.sha256.startswith("b3e2d70d6f078238")
+    spikes = first.config.model_copy(update={"readout": "spikes"})
+    assert new_network(spikes, 7, planes).sha256.startswith("9c32e667069d4482")
     assert new_network("tiny", 8, planes).sha256 != first.sha256
     assert bell_weights(7, 3, (2, 3)).tolist() == [[107, 97, -72], [247, 76, 61]]
 

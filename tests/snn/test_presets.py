@@ -37,6 +37,8 @@ def test_shipped_sizes_make_networks_that_are_exact(name: str) -> None:
 
 def test_what_was_added_later_is_stored_only_where_it_is_used() -> None:
     assert "kind" not in preset("tiny", 25).facts()
+    assert preset("tiny", 25).facts()["readout"] == "graded"
+    assert "readout" not in NetConfig(num_planes=25, blocks=1, channels=32).facts()
     plain = NetConfig(num_planes=25, kind="plain", widths=(32, 64))
     assert plain.facts() | {"preset": "x"} == {
         "num_planes": 25,
@@ -63,6 +65,7 @@ def test_what_was_added_later_is_stored_only_where_it_is_used() -> None:
         ({"kind": "plain", "widths": (32, 1024)}, "less than|up to"),
         ({"blocks": 1, "channels": 32, "neuron": "relu"}, "time_steps = 1"),
         ({"blocks": 1, "channels": 32, "grid_bits": 9}, "grid_bits"),
+        ({"kind": "plain", "widths": (32,), "readout": "graded"}, "graded readout"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(sizes: dict, reason: str) -> None:
@@ -73,6 +76,7 @@ def test_sizes_that_do_not_fit_are_refused(sizes: dict, reason: str) -> None:
 def test_twin_has_the_same_tower() -> None:
     twin = create_twin(preset("tiny", 25), 3)
     assert layer_shapes(twin.config) == layer_shapes(preset("tiny", 25))
+    assert twin.config.readout == "spikes"
     assert twin.sha256 == create_twin(preset("tiny", 25), 3).sha256
     with pytest.raises(ConfigError, match="residual"):
         create_twin(NetConfig(num_planes=25, kind="plain", widths=(32,)), 3)
@@ -89,6 +93,21 @@ def test_the_history_of_recipes(tmp_path: Path) -> None:
     assert create_network(str(file), 0, history=3).sha256 == net.sha256
     stem = net.layers["stem"].weight.reshape(32, 9, 60)
     assert stem[:, :, 36:].any()
+
+
+def test_new_networks_have_a_graded_readout_where_there_is_one(tmp_path: Path) -> None:
+    kinds = {
+        "": "graded",
+        'readout = "spikes"': "spikes",
+        'neuron = "relu"\ntime_steps = 1': "spikes",
+    }
+    for index, (words, readout) in enumerate(kinds.items()):
+        file = tmp_path / f"{index}.toml"
+        file.write_text(f"blocks = 1\nchannels = 32\n{words}\n")
+        assert sizes_of(str(file)).readout == readout
+    plain = tmp_path / "plain.toml"
+    plain.write_text('kind = "plain"\nwidths = [32]\n')
+    assert sizes_of(str(plain)).readout == "spikes"
 
 
 def test_recipes(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_new_network_spikes_at_a_rate_from_the_first_game_on(sizes: Path) -> N
     planes = torch.from_numpy(random_planes(64, 3, num_planes(tactical=True)).view(np.int64))
     with torch.no_grad():
         rates = [float(rate) for rate in net(unpack_bitboards(planes)).rates]
-    assert all(0.02 < rate < 0.3 for rate in rates), rates
+    assert all(0.02 < rate < 0.4 for rate in rates), rates
     assert exported(net).sha256 == exported(first_net(config_of(net=sizes))).sha256
     assert exported(net).sha256 != exported(first_net(config_of(net=sizes, seed=1))).sha256
 
@@ -47,7 +47,7 @@ def test_a_new_network_has_the_history_asked_for(sizes: Path, tmp_path: Path) ->
     with torch.no_grad():
         planes = torch.from_numpy(random_planes(64, 3, num_planes(4, tactical=True)).view(np.int64))
         rates = [float(rate) for rate in four(unpack_bitboards(planes)).rates]
-    assert all(0.02 < rate < 0.3 for rate in rates), rates
+    assert all(0.02 < rate < 0.4 for rate in rates), rates
     assert first_sizes(config_of(net="tiny", history=8)).num_planes == 120
     two = tmp_path / "two.toml"
     two.write_text("blocks = 1\nchannels = 32\nhistory = 2\n")
@@ -102,7 +102,11 @@ def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
     net = exported(first_net(config_of(net=longer, init_from=file)))
     assert net.config.time_steps == 8
     assert net.policy_scale == made.policy_scale
-    with pytest.raises(ConfigError, match=r"other sizes .*1 blocks of 32.* than --net \(tiny"):
+    with pytest.raises(ConfigError, match=r"other sizes than --net tiny: blocks 1, not 4$"):
         first_sizes(config_of(net="tiny", init_from=file))
+    spiking = tmp_path / "spiking.toml"
+    spiking.write_text('blocks = 1\nchannels = 32\nreadout = "spikes"\n')
+    with pytest.raises(ConfigError, match=r"--net spiking: readout graded, not spikes$"):
+        first_sizes(config_of(net=spiking, init_from=file))
     with pytest.raises(NetworkError, match="nowhere"):
         first_sizes(config_of(net=tmp_path / "nowhere.safetensors"))

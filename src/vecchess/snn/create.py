@@ -12,7 +12,7 @@ from vecchess.config import build, read_toml
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.presets import PRESETS, NetConfig, preset
+from vecchess.snn.presets import PRESETS, NetConfig, new_sizes, preset
 
 CALIBRATION_POSITIONS = 256
 CALIBRATION_SEED = 2718281828
@@ -51,7 +51,12 @@ def twin_sizes(config: NetConfig) -> NetConfig:
     """The sizes of the ReLU twin of a residual network; ``ConfigError`` for another kind."""
     if config.kind != "residual":
         raise ConfigError("only a residual network has a ReLU twin")
-    twin = {"neuron": "relu", "time_steps": 1, "preset": f"{config.preset}-twin"}
+    twin = {
+        "neuron": "relu",
+        "readout": "spikes",
+        "time_steps": 1,
+        "preset": f"{config.preset}-twin",
+    }
     return NetConfig(**config.model_dump() | twin)
 
 
@@ -84,7 +89,7 @@ def _sizes_in(sizes: dict[str, Any], history: int | None, tactical: bool | None)
     own = build(_InputSettings, given)
     sees_tactics = own.tactical if own.tactical is not None else tactical is not False
     planes = num_planes(own.history or history or 1, sees_tactics)
-    config = build(NetConfig, {"num_planes": planes} | sizes)
+    config = build(NetConfig, new_sizes({"num_planes": planes} | sizes))
     require_inputs(config, own.history, own.tactical)
     require_inputs(config, history, tactical)
     return config

@@ -1,5 +1,6 @@
 """The sizes of a network, and the four that have names."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -36,7 +37,8 @@ class NetConfig(BaseModel):
     """"lif" spikes; "relu" is the twin without time: T = 1, activations of 7 bits."""
     readout: Literal["spikes", "graded"] = "spikes"
     """What policy and value head of a spiking residual network read of the tower's last currents:
-    spikes of LIF neurons, or graded spikes, activations of 7 bits as the twin's."""
+    spikes of LIF neurons, or graded spikes, activations of 7 bits as the twin's. New networks are
+    graded, see ``new_sizes``; files without this field are older."""
     blocks: int = Field(ge=0, le=80)
     """Residual blocks; 0 for a plain network."""
     channels: int = Field(ge=LANES, le=512, multiple_of=LANES)
@@ -106,6 +108,13 @@ class NetConfig(BaseModel):
         return self.grid_bits >= self.weight_bits + self.time_steps - 1
 
 
+def new_sizes(sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """``sizes`` of a new network, with a graded readout where it may have one and none is given."""
+    kind, neuron = sizes.get("kind", "residual"), sizes.get("neuron", "lif")
+    readout = "graded" if (kind, neuron) == ("residual", "lif") else "spikes"
+    return {"readout": readout} | dict(sizes)
+
+
 PRESETS: dict[str, tuple[int, int]] = {
     "tiny": (4, 32),
     "small": (6, 64),
@@ -120,4 +129,5 @@ def preset(name: str, num_planes: int) -> NetConfig:
     if name not in PRESETS:
         raise ConfigError(f"no network preset '{name}'; there are {', '.join(PRESETS)}")
     blocks, channels = PRESETS[name]
-    return NetConfig(num_planes=num_planes, blocks=blocks, channels=channels, preset=name)
+    sizes = {"num_planes": num_planes, "blocks": blocks, "channels": channels, "preset": name}
+    return NetConfig.model_validate(new_sizes(sizes))

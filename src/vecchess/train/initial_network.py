@@ -88,10 +88,12 @@ def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> Non
             f"ask for {_inputs(wanted)}"
         )
     names = {"preset", "time_steps"}  # no weight belongs to a time step
-    if wanted.model_dump(exclude=names) != found.model_dump(exclude=names):
+    theirs, ours = (sizes.model_dump(exclude=names) for sizes in (found, wanted))
+    if others := [
+        f"{name} {theirs[name]}, not {ours[name]}" for name in ours if theirs[name] != ours[name]
+    ]:
         raise ConfigError(
-            f"{file} holds a network of other sizes ({found.preset}: {found.blocks} blocks of "
-            f"{found.channels}) than --net ({wanted.preset}: {wanted.blocks} of {wanted.channels})"
+            f"{file} holds a network of other sizes than --net {wanted.preset}: {'; '.join(others)}"
         )
 
 
