@@ -89,11 +89,11 @@ def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> Non
         )
     names = {"preset", "time_steps"}  # no weight belongs to a time step
     theirs, ours = (sizes.model_dump(exclude=names) for sizes in (found, wanted))
-    if others := [
-        f"{name} {theirs[name]}, not {ours[name]}" for name in ours if theirs[name] != ours[name]
-    ]:
+    others = [name for name in ours if theirs[name] != ours[name]]
+    if others:
+        differences = "; ".join(f"{name} {theirs[name]}, not {ours[name]}" for name in others)
         raise ConfigError(
-            f"{file} holds a network of other sizes than --net {wanted.preset}: {'; '.join(others)}"
+            f"{file} holds a network of other sizes than --net {wanted.preset}: {differences}"
         )
 
 

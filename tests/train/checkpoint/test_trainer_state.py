@@ -192,6 +192,9 @@ def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Pa
     assert "the checkpoint's optimiser has" in refusal(tmp_path, short, values)
     odd = tensors | {"optimiser/odd/exp_avg": torch.zeros(1)}
     assert "which the network lacks" in refusal(tmp_path, odd, values)
+    assert "its readout is graded, not spikes" in refusal(
+        tmp_path, tensors, values | {"readout": "graded"}
+    )
     assert "other layers" in refusal(tmp_path, tensors, values | {"rates": [0.1]})
 
 

@@ -8,7 +8,7 @@ Random numbers need no state: each is drawn by counter.
 """
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor, nn
@@ -31,6 +31,8 @@ class StateValues(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    readout: Literal["spikes", "graded"] = "spikes"
+    """Of the network; networks of older runs read spikes."""
     folded: bool
     steps: _Count
     """Updates of the weights."""
@@ -119,6 +121,7 @@ class TrainerState:
     def _values(self) -> StateValues:
         learner, progress = self._trainer.learner, self._trainer.progress
         return StateValues(
+            readout=learner.net.config.readout,
             folded=learner.net.folded,
             steps=learner.steps,
             samples=learner.samples,
@@ -133,6 +136,11 @@ class TrainerState:
 
     def _distribute(self, tensors: dict[str, Tensor], values: StateValues) -> None:
         trainer, learner = self._trainer, self._trainer.learner
+        if values.readout != (wanted := learner.net.config.readout):
+            raise ConfigError(
+                f"the checkpoint is of another network: its readout is {values.readout}, not "
+                f"{wanted}; begin a new run"
+            )
         if values.folded:
             learner.fold()
         _load_net(learner.net, _below(_NET, tensors))
