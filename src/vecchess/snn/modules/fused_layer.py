@@ -155,11 +155,11 @@ def fuse(
     weights: tuple[Tensor, Tensor | None],
     shortcut: Tensor | None,
     affine: tuple[Tensor, Tensor] | None,
-    before: Tensor,
+    before: Tensor | None,
     job: FusedJob,
 ) -> FusedOutput:
     """A layer: packed spikes [T, B, 8, 8, I], weight [O, 9 * I] and bias [O], shortcut [T or 1, B,
-    8, 8, O], gain and bias of the norm [O], membranes [B, 8, 8, O]."""
+    8, 8, O], gain and bias of the norm [O], membranes [B, 8, 8, O] where there are neurons."""
     return _output(job, *spikes, *weights, shortcut, *(affine or (None, None)), before)
 
 
