@@ -9,7 +9,7 @@ import pytest
 from vecchess.config import SelfplayConfig
 from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.runtime.devices import CPU
-from vecchess.snn.create import create_network
+from vecchess.snn.create import create_sized, sizes_of
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.games_version import GAMES_DIGEST, GAMES_VERSION
 
@@ -30,7 +30,8 @@ NETWORK = {"game": {"max_plies": 8, "random_plies": 4}}
 
 def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
     digest, file = hashlib.sha256(), tmp_path / "net.safetensors"
-    save_net(create_network("tiny", 0, tactical=False), file)
+    sizes = sizes_of("tiny", tactical=False).model_copy(update={"readout": "spikes"})
+    save_net(create_sized(sizes, 0), file)
     for settings in (DRAWN, GUMBEL, PUCT, NETWORK | {"net": str(file)}):
         config = SelfplayConfig.model_validate(settings | {"seed": 218})
         records = play_here(config, CPU, GAMES)

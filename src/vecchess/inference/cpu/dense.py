@@ -23,6 +23,7 @@ from vecchess.llvm import (
     I16,
     I32,
     I64,
+    LANES,
     Loop,
     call,
     constant,
@@ -30,6 +31,7 @@ from vecchess.llvm import (
     load,
     load_wide,
     splat,
+    store,
     store_narrow,
     vector,
 )
@@ -40,10 +42,10 @@ GROUP = 4
 """Inputs that are multiplied and added by one instruction."""
 
 
-def dense_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
-    """int8[O, 9 * I] -> int8[9 * I * O] in the order above."""
+def dense_weights(weight: NDArray[np.int8], width: int = WIDTH) -> NDArray[np.int8]:
+    """int8[O, 9 * I] -> int8[9 * I * O] in the order above; ``width`` outputs a tile."""
     outputs, inputs = weight.shape
-    tiles = weight.reshape(outputs // WIDTH, WIDTH, inputs // GROUP, GROUP)
+    tiles = weight.reshape(outputs // width, width, inputs // GROUP, GROUP)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).ravel()
 
 
@@ -128,6 +130,28 @@ def _spread_four(builder: Any, spikes: Any, place: Any, lanes: int) -> Any:
     word = builder.bitcast(builder.gep(spikes, [place]), I32.as_pointer())
     spread = splat(builder, builder.load(word, align=1), lanes)
     return builder.bitcast(spread, vector(I8, lanes * GROUP))
+
+
+@instruction(types.void, None, _N, None, _N, None, _N, _N)
+def sum_square(builder, spikes, place, weight, first, total, at, inputs) -> None:  # type: ignore[no-untyped-def]
+    """``total[at : at + LANES]``: sums of LANES outputs over ``inputs`` bytes of one square.
+
+    weight: from ``first`` on a tile of ``dense_weights`` that is LANES wide.
+    """
+    lanes, add_products = dot_product()
+    parts = range(0, LANES, lanes)
+    before = [constant(I32, 0, lanes) for _ in parts]
+    loop = Loop(builder, I64(0), lambda i: builder.icmp_signed("<", i, inputs), before)
+    row = builder.add(first, builder.mul(loop.index, I64(LANES)))
+    four = _spread_four(builder, spikes, builder.add(place, loop.index), lanes)
+    after = []
+    for p, sums in zip(parts, loop.carried, strict=True):
+        weights = load(builder, weight, builder.add(row, I64(p * GROUP)), lanes * GROUP)
+        after.append(add_products(builder, sums, four, weights))
+    for p, result in zip(
+        parts, loop.close(builder.add(loop.index, I64(GROUP)), after), strict=True
+    ):
+        store(builder, result, total, builder.add(at, I64(p)))
 
 
 @part

@@ -162,7 +162,7 @@ def _update(  # type: ignore[no-untyped-def]
 def _add_answers(slots, rows, times, network, value, requests, s, fired):  # type: ignore[no-untyped-def]
     """Add one step of the heads; the value's neurons overwrite the spikes of the last layer."""
     heads, channels = network.heads, network.convolutions.outputs[-1]
-    values, weight = heads.squeeze.weight.shape[1], heads.squeeze.weight.reshape(-1)
+    values = heads.squeeze.scale.shape[0]
     for m in range(slots.shape[0]):
         row, spikes, masks = rows[m], s.spikes[m], s.masks[m]
         legal, count, policy = requests.legal[row], requests.num_legal[row], requests.policy[row]
@@ -171,7 +171,7 @@ def _add_answers(slots, rows, times, network, value, requests, s, fired):  # typ
             add_pooled(heads, legal, count, channels, spikes, s.pooled, s.outcome, policy, wdl)
             continue
         add_policy(heads, legal, count, channels, spikes, policy)
-        squeeze(weight, channels, spikes, masks, s.stream[m])
+        squeeze(heads.squeeze.weight, channels, spikes, s.stream[m])
         update_board(
             s.stream[m], heads.squeeze.scale, heads.squeeze.bias, heads.squeeze.bits, False,
             s.silent, s.silent, s.silent if times[m] == 0 else after, 0, after, 0, 0, values,

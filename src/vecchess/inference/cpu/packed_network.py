@@ -103,7 +103,7 @@ def _heads(net: IntegerNet) -> Heads:
         squeeze, outcome = _with_whole_lanes(squeeze, outcome)
     return Heads(
         policy=_head(config, "policy", policy, policy.weight),
-        squeeze=_head(config, "value.squeeze", squeeze, squeeze.weight.T),
+        squeeze=_head(config, "value.squeeze", squeeze, dense_weights(squeeze.weight, LANES)),
         outcome=_head(config, "value.outcome", outcome, outcome.weight.T),
     )
 

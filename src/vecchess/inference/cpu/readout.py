@@ -8,18 +8,20 @@ policy: int32[L], wdl: int32[3]                             one step's currents 
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from vecchess.chess.bitboards.bits import tz
+from vecchess.inference.cpu.dense import sum_square
 from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.jit import inline, part
-from vecchess.llvm import LANES, instruction, load, splat, store, vector
+from vecchess.llvm import LANES
 
 
 class Head(NamedTuple):
-    """weight: int8[O, K] or [K, O]; scale, bias: int32[O] (units 2^-F); the inputs are in units of
-    2^-bits."""
+    """weight: int8[O, K] or [K, O], or ``dense_weights``; scale, bias: int32[O] (units 2^-F).
+
+    bits: the inputs are in units of 2^-bits.
+    """
 
     weight: NDArray[np.int8]
     scale: NDArray[np.int32]
@@ -28,21 +30,12 @@ class Head(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """policy [73, C], squeeze [C, V], outcome [64 * V, 3] of a residual network, V a multiple of
-    LANES; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one."""
+    """policy [73, C], squeeze in tiles of LANES outputs, V of them in all, outcome [64 * V, 3] of a
+    residual network; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one."""
 
     policy: Head
     squeeze: Head
     outcome: Head
-
-
-@instruction(types.void, None, types.int64, None, types.int64, types.int32)
-def _add_scaled(builder, total, at, weight, row, factor) -> None:  # type: ignore[no-untyped-def]
-    """``total[at : at + LANES] += weight[row : row + LANES] * factor``."""
-    kind = vector(total.type.pointee)
-    synapses = builder.sext(load(builder, weight, row), kind)
-    added = builder.mul(synapses, splat(builder, builder.trunc(factor, kind.element)))
-    store(builder, builder.add(load(builder, total, at), added), total, at)
 
 
 @inline
@@ -66,22 +59,13 @@ def add_policy(heads, legal, num_legal, channels, spikes, policy):  # type: igno
 
 
 @part
-def squeeze(weight, channels, spikes, masks, total):  # type: ignore[no-untyped-def]
-    """Per square: sums of the value's neurons. weight: int8[C * V] flat; total: [64 * V]."""
+def squeeze(weight, channels, spikes, total):  # type: ignore[no-untyped-def]
+    """Per square: sums of the value's neurons. weight: int8[C * V]; total: int32[64 * V]."""
     num_values = weight.shape[0] // channels
-    words = channels // 32
-    for i in range(64 * num_values):
-        total[i] = 0
     for square in range(64):
         here, at = _place(square) * channels, square * num_values
-        for word in range(words):
-            mask = masks[square * words + word]
-            while mask != 0:
-                c = word * 32 + np.int64(tz(mask))
-                mask &= mask - np.uint32(1)
-                factor = np.int32(spikes[here + c])
-                for v in range(0, num_values, LANES):
-                    _add_scaled(total, at + v, weight, c * num_values + v, factor)
+        for v in range(0, num_values, LANES):
+            sum_square(spikes, here, weight, v * channels, total, at + v, channels)
 
 
 @part
