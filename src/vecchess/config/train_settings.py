@@ -110,7 +110,7 @@ class TrainConfig(PlayConfig):
     """A new network sees tactical planes: attacks, pins, checks, men that hang. Without it as its
     file of sizes says, and it does where that says nothing."""
     init_from: Annotated[Path | None, OnResume.FIXED] = None
-    """Network file whose weights the run starts with."""
+    """Network file or checkpoint whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 10
     """Training iterations. Supervised learning reports once in each."""
     positions_per_iter: Annotated[int, Field(ge=1, le=1 << 40), OnResume.FIXED] = 19_200

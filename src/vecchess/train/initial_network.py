@@ -15,6 +15,7 @@ from vecchess.snn.integer.net_file import load_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
+from vecchess.train.checkpoint.checkpoint_weights import CheckpointWeights, is_checkpoint
 
 CALIBRATION_POSITIONS = 512
 CALIBRATION_SEED = 2718281828
@@ -25,7 +26,7 @@ def first_sizes(config: TrainConfig) -> NetConfig:
 
     Raises ConfigError or NetworkError where the settings or files do not fit together.
     """
-    given = None if config.init_from is None else load_net(config.init_from).config
+    given = None if config.init_from is None else _sizes_in(config.init_from)
     sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
     if config.init_from is not None and given is not None:
         _require_same_shapes(sizes, given, config.init_from)
@@ -35,11 +36,14 @@ def first_sizes(config: TrainConfig) -> NetConfig:
 def first_net(config: TrainConfig) -> SpikingNet:
     """The network before the first update, on the CPU, the same for the same settings.
 
-    A network from a file is in the second phase and stays there; its number of time steps may
-    differ (decision 90). A new one begins with batch norm, whose statistics are those of positions
-    of random games, or is quantised at once where ``fold_at`` is 0.
+    A network from a file is in the second phase and stays there, one from a checkpoint is in the
+    phase of that; its number of time steps may differ (decision 90). A new one begins with batch
+    norm, whose statistics are those of positions of random games, or is quantised at once where
+    ``fold_at`` is 0.
     """
     sizes = first_sizes(config)
+    if config.init_from is not None and is_checkpoint(config.init_from):
+        return CheckpointWeights.read(config.init_from).network(sizes, config.surrogate)
     if config.init_from is not None:
         weights = replace(load_net(config.init_from), config=sizes)
         return from_integers(weights, config.surrogate)
@@ -79,6 +83,10 @@ def _existing_sizes(config: TrainConfig) -> NetConfig:
     except VecchessError as error:
         raise ConfigError(f"{config.net}: {error}") from None
     return sizes
+
+
+def _sizes_in(file: Path) -> NetConfig:
+    return CheckpointWeights.read(file).sizes if is_checkpoint(file) else load_net(file).config
 
 
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:

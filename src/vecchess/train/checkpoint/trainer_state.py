@@ -143,13 +143,13 @@ class TrainerState:
             )
         if values.folded:
             learner.fold()
-        _load_net(learner.net, _below(_NET, tensors))
+        load_weights(learner.net, _below(_NET, tensors))
         if learner.average is not None:  # a run that had none begins one with its weights
-            _load_net(learner.average.net, _below(_AVERAGE, tensors) or _below(_NET, tensors))
+            load_weights(learner.average.net, played_weights(tensors))
         if old := _below(_OLD, tensors):
             learner.begin_generation()
             if learner.old is not None:
-                _load_net(learner.old, old)
+                load_weights(learner.old, old)
         load_optimiser_tensors(learner.optimiser, learner.net, _below(_OPTIMISER, tensors))
         if len(values.rates) not in (0, len(neuron_layers(learner.net.config))):
             raise ConfigError("the checkpoint is of another network: it has other layers")
@@ -176,11 +176,16 @@ def read_state(data: bytes) -> tuple[dict[str, Tensor], StateValues]:
         raise DataError(f"the checkpoint's state is damaged: {line}") from None
 
 
+def played_weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The state of the network that played, among the tensors of a checkpoint."""
+    return _below(_AVERAGE, tensors) or _below(_NET, tensors)
+
+
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
-def _load_net(net: nn.Module, tensors: dict[str, Tensor]) -> None:
+def load_weights(net: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Load weights of the names, shapes and dtypes of ``net``; raises ConfigError for others."""
     wanted = net.state_dict()
     if odd := sorted(wanted.keys() ^ tensors.keys()):
