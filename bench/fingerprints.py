@@ -56,7 +56,8 @@ def perft() -> object:
 
 
 def search() -> int:
-    command = [sys.executable, "-m", "vecchess_cli.main", "uci", "--threads", "1", "bench"]
+    engine = [sys.executable, "-m", "vecchess_cli.main", "uci", "--net", "material"]
+    command = [*engine, "--threads", "1", "bench"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = re.search(r"Nodes searched\s*:\s*(\d+)", done.stdout + done.stderr)
     assert found, "no signature was printed"

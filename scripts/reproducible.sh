@@ -18,8 +18,13 @@ built() { # in the folder $1
         cat "$scratch/log" >&2
         exit 1
     }
-    python -m zipfile -l "$1"/dist/*.whl | grep vecchess/dash/static/index.html >/dev/null || {
+    python -m zipfile -l "$1"/dist/*.whl >"$scratch/files"
+    grep vecchess/dash/static/index.html "$scratch/files" >/dev/null || {
         echo "the wheel has no pages: npm is missing, or failed" >&2
+        exit 1
+    }
+    grep vecchess/nets/default.safetensors "$scratch/files" >/dev/null || {
+        echo "the wheel lacks the network of vecchess" >&2
         exit 1
     }
     sha256sum "$1"/dist/*.whl

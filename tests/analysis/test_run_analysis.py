@@ -35,7 +35,7 @@ def find(
 ) -> Analysis:
     tree_names = SearchConfig.model_fields
     tree = {name: settings.pop(name) for name in list(settings) if name in tree_names}
-    config = build(AnalyseConfig, settings | {"tree": tree})
+    config = build(AnalyseConfig, {"net": "material", "tree": tree} | settings)
     return analyse(config, fen, moves or [], on_progress=on_progress)[0]
 
 

@@ -36,7 +36,7 @@ def new_run(path: Path, settings: dict[str, Any]) -> RunFolder:
     """A run that has not played yet."""
     run = RunFolder(path)
     run.create()
-    config = SelfplayConfig.model_validate(settings | {"seed": 5})
+    config = SelfplayConfig.model_validate({"net": "tiny", "seed": 5} | settings)
     pin_run(run, config)
     run.config.write_text(to_toml(config))
     return run

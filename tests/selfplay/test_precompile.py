@@ -9,7 +9,8 @@ import pytest
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.jit import cache_dir
-from vecchess.selfplay.worker.precompile import Precompiler, _kernels_of
+from vecchess.selfplay.worker import precompile
+from vecchess.selfplay.worker.precompile import Precompiler, _kernels_of, network_compiler
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig
@@ -65,3 +66,26 @@ def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(looks) == 4
     assert not active_children()
     assert not list(cache_dir("selfplay").glob("test-left-*"))
+
+
+def test_a_helper_asks_a_network_while_others_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precompile, "num_cores", lambda: 2)
+    with network_compiler(SelfplayConfig(net="default")):
+        (helper,) = active_children()
+        helper.join(120)
+        assert helper.exitcode == 0
+    with pytest.raises(KeyError), network_compiler(SelfplayConfig(net="default")):
+        raise KeyError
+    assert not active_children()
+
+
+@pytest.mark.parametrize(
+    ("net", "backend", "cores"),
+    [("material", "auto", 2), ("tiny", "auto", 2), ("default", "torch", 2), ("default", "cpu", 1)],
+)
+def test_no_helper_where_none_is_of_use(
+    net: str, backend: str, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precompile, "num_cores", lambda: cores)
+    with network_compiler(SelfplayConfig(net=net, backend=backend)):
+        assert not active_children()

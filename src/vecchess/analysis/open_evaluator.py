@@ -1,7 +1,7 @@
 """The evaluator of positions: a network, or a built-in one."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -21,6 +21,7 @@ from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import is_new, load_or_create
+from vecchess.selfplay.worker.precompile import network_compiler
 from vecchess.selfplay.worker.setup import open_network
 
 
@@ -66,10 +67,13 @@ def compiling(
     ``report_line`` gets lines about it."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     mark, start = cache_dir("search") / f"{program}-{kind}.compiled", monotonic()
-    is_first = not mark.exists()
-    if is_first:
-        report_line("compiling the search and its network (once per version) ...")
-    yield
-    if is_first:
-        report_line(f"compiled in {monotonic() - start:.1f} s, kept in {mark.parent}")
-        mark.touch()
+    if mark.exists():
+        yield
+        return
+    report_line("compiling the search and its network (once per version) ...")
+    known = {"net": config.net, "backend": config.backend, "exits": config.exits}
+    is_cpu = parse_gpus(config.gpus)[0] == CPU
+    with network_compiler(build(SelfplayConfig, known)) if is_cpu else nullcontext():
+        yield
+    report_line(f"compiled in {monotonic() - start:.1f} s, kept in {mark.parent}")
+    mark.touch()

@@ -1,4 +1,5 @@
-"""Compiles what self-play needs, once per version and machine, before any worker starts.
+"""Compiles what self-play needs, once per version and machine, before any worker starts; and a
+network's kernels beside others.
 
 Two helpers share the work: one compiles the rules and the movers while this process makes the
 network, the other the kernels of that. Workers then find the machine code in the cache. This
@@ -6,7 +7,8 @@ process stays free: compiling takes minutes on a busy machine, and other ranks w
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
 from time import monotonic
@@ -22,6 +24,7 @@ from vecchess.errors import VecchessError
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
+from vecchess.machine_limits import num_cores
 from vecchess.runtime.child_process import (
     ChildProcess,
     exit_with_parent,
@@ -34,6 +37,7 @@ from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.networks import is_new
 from vecchess.selfplay.worker.setup import build_server, open_network
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.net_file import load_net
@@ -105,17 +109,41 @@ class Precompiler:
         if mark.exists():
             return
         self._report_line(f"compiling {what} (once per version) ...")
-        helper = ChildProcess(
-            target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
-        )
-        try:
-            start_with_signals_blocked(helper, stop_signals())
-            self._helpers[helper] = mark
-        except BaseException:  # a signal, as soon as it is let in
-            if helper.pid is not None:
-                helper.kill()
-                helper.join()
-            raise
+        self._helpers[_started(work, *arguments)] = mark
+
+
+@contextmanager
+def network_compiler(config: SelfplayConfig) -> Iterator[None]:
+    """Have a helper compile the kernels of the network that ``config`` names within the block,
+    which compiles others: a kernel is waited for where both need it.
+
+    Without effect on one core, for other backends, and for a network that has yet to be made.
+    """
+    is_file = config.net not in BUILT_IN_NETS and not is_new(config.net)
+    if not is_file or config.backend not in COMPILED_HERE or num_cores() == 1:
+        yield
+        return
+    helper = _started(_compile_backend, config, config.net)
+    try:
+        yield
+    finally:
+        helper.kill()
+        helper.join()
+
+
+def _started(work: Callable[..., None], *arguments: object) -> ChildProcess:
+    """A helper at ``work``, which ends with this process."""
+    helper = ChildProcess(
+        target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
+    )
+    try:
+        start_with_signals_blocked(helper, stop_signals())
+    except BaseException:  # a signal, as soon as it is let in
+        if helper.pid is not None:
+            helper.kill()
+            helper.join()
+        raise
+    return helper
 
 
 def _kernels_of(net: str) -> str:
