@@ -46,7 +46,8 @@ def test_an_unknown_variable_is_an_error_that_names_the_nearest() -> None:
     assert "\n" not in str(it.value)
     with pytest.raises(ConfigError, match="VECCHESS_"):
         load(None, None, {"VECCHESS_": ""})
-    others = {"VECCHESS_REQUIRE_STOCKFISH": "1", "XVECCHESS_GMAES": "3", "VECCHESS": "3"}
+    others = {"VECCHESS_REQUIRE_STOCKFISH": "1", "VECCHESS_MAIA": "/nets"}
+    others |= {"XVECCHESS_GMAES": "3", "VECCHESS": "3"}
     assert load(None, None, others).games == 64
 
 

@@ -26,7 +26,7 @@ from vecchess.safe_parse import MOST_TOML_BYTES, clip_line, parse_toml, read_byt
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100
 """Of a longer key only the beginning is compared with ours: that takes the square of its length."""
-OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM")
+OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_MAIA")
 """Variables with our prefix that are no settings: the tests read these."""
 _INJECTED_NAME = re.compile(
     r"VECCHESS_(\w+_)?"
