@@ -55,8 +55,8 @@ class EngineState:
         """The settings that were opened last without an error."""
         self.speed = FIRST_SPEED
         """Simulations a second, of late."""
-        self.is_warm = False
-        """Whether the open network has been searched with."""
+        self._warm = set[str]()
+        """Kinds of search that have been tried with the open network."""
         self._evaluator: PositionEvaluator | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
@@ -79,7 +79,7 @@ class EngineState:
             config = self._without(config, config)
             self.open(config)
         self._good = config
-        if not self.is_warm:
+        if config.search not in self._warm:
             self._warm_up(config)
         return config
 
@@ -105,9 +105,10 @@ class EngineState:
                     session.advance(session.compute())
                 snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, is_weakened=False)))
                 self.speed = snapshot.speed
-            session.decide()
+            if config.search == "gumbel":  # a kernel that the first move can do without
+                session.decide()
         self.clear()
-        self.is_warm = True
+        self._warm.add(config.search)
         gc.collect()
         gc.freeze()  # a full collection over what numba and torch made takes 0.1 s, on the clock
 
@@ -132,7 +133,9 @@ class EngineState:
             cache.clear()
         self._session = self._session_key = None
         self._evaluator, self._cache, self._tables = evaluator, cache, tables
-        self._opened, self.is_warm = wanted, self.is_warm and not is_new
+        self._opened = wanted
+        if is_new:
+            self._warm.clear()
 
     def session(self, config: UciConfig, search: str = "puct", sims: int = 0) -> GameSearch:
         """The tree to search in: the one there is, if the settings are the same.
