@@ -9,6 +9,7 @@ from vecchess import self_test
 from vecchess.bench import throughput
 from vecchess.inference.tune import slot_search
 from vecchess.jit import cache_dir
+from vecchess.snn.integer import net_file
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
 
@@ -46,6 +47,26 @@ def test_the_network_of_vecchess_plays_where_none_is_named(tmp_path: Path) -> No
     against = ["--against", "random", "--games", 2]
     found = last_json(inside("eval", *against, "--json", env={"VECCHESS_MAX_PLIES": "61"}))
     assert {row["player"] for row in found["ratings"]} == {"default policy", "random"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["selfplay", "uci", "analyse", "eval --against random", "match net: random",
+     "train --net default", "train --init-from default", "net info default", "tune default",
+     "export onnx default", "bench search --net default"],
+)  # fmt: skip
+def test_an_installation_without_its_network_is_told_in_a_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(net_file, "SHIPPED_NET", tmp_path / "default.safetensors")
+    done = inside(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "vecchess: error: this installation lacks its network "
+        f"{tmp_path}/default.safetensors: install vecchess again\n"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.snn.create import create_sized, sizes_of
-from vecchess.snn.integer.net_file import save_net
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.torch_integer import exported
 from vecchess.train.initial_network import first_net, first_sizes
@@ -97,6 +97,10 @@ def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
     for config in (config_of(net=sizes, init_from=file), config_of(net=file)):
         net = exported(first_net(config))
         assert (net.layers["stem"].weight == made.layers["stem"].weight).all()
+    shipped = load_net("default")
+    net = exported(first_net(config_of(net="default")))
+    assert (net.layers["stem"].weight == shipped.layers["stem"].weight).all()
+    assert first_sizes(config_of(net="default", init_from="default")) == shipped.config
     longer = tmp_path / "longer.toml"
     longer.write_text("blocks = 1\nchannels = 32\ntime_steps = 8\n")
     net = exported(first_net(config_of(net=longer, init_from=file)))
