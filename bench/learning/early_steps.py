@@ -20,7 +20,7 @@ SCHEDULES = {
     "early": 'step_weights = "early"',
     "late": 'step_weights = "late"',
     "last": 'step_weights = "last"',
-    "random": "random_steps = true",
+    "random": "random_steps = 1.0",
 }
 SETTINGS = """
 objective = "supervised"

@@ -60,8 +60,9 @@ class LossConfig(Settings):
     step_weights: Literal["uniform", "last", "late", "early"] = "uniform"
     """Weights of the time steps in the loss: all alike (TET, Deng et al. 2022), the last alone,
     growing as 1 .. T, or shrinking as T .. 1."""
-    random_steps: bool = False
-    """Draw the number of time steps of each batch from 1 to T (alphazero, supervised)."""
+    random_steps: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Share of the run in which the number of time steps of each batch is drawn from 1 to T, later
+    on it is T: fewer steps take less time (alphazero, supervised)."""
     spike_penalty: Annotated[float, Field(ge=0, le=100)] = 0.0
     """Weight of the spike rate of a layer that is above ``spike_target``."""
     spike_target: Annotated[float, Field(ge=0, le=1)] = 0.08
@@ -220,7 +221,7 @@ class TrainConfig(PlayConfig):
             (self.gate, "learns from its newest network's games: no --gate"),
             (self.data, "learns from its own games alone: no --data"),
             (self.mirror, "needs the probability of a move in its own position: mirror = false"),
-            (self.loss.random_steps, "learns at the step that drew a move: random_steps = false"),
+            (self.loss.random_steps, "learns at the step that drew a move: random_steps = 0"),
             (self.optimiser.ema > 0, "plays with the weights that learn: ema = 0"),
         )
         for is_wrong, reason in refusals:

@@ -120,7 +120,7 @@ def test_a_generation_goes_on_with_the_copy_alone(played: GameRecords, keeps_cop
     ("settings", "reason"),
     [
         ({"mirror": True}, "mirror = false"),
-        ({"loss": {"random_steps": True}}, "random_steps = false"),
+        ({"loss": {"random_steps": 0.5}}, "random_steps = 0"),
         ({"optimiser": {"ema": 0.9}}, "ema = 0"),
     ],
 )
@@ -128,7 +128,7 @@ def test_what_would_learn_another_policy_is_refused(
     objective: str, settings: dict[str, Any], reason: str
 ) -> None:
     config = config_of(objective)
-    assert (config.mirror, config.loss.random_steps) == (False, False)
+    assert (config.mirror, config.loss.random_steps) == (False, 0)
     assert config.optimiser.ema == 0
     with pytest.raises(ConfigError, match=f"^{objective} .*{reason}"):
         config_of(objective, **settings)

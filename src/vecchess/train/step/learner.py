@@ -285,7 +285,7 @@ class Learner:
 
     def _draw_time_steps(self) -> int:
         most = self.net.config.time_steps
-        if not self.config.loss.random_steps:
+        if self.done >= self.config.loss.random_steps * self.config.iterations:
             return most
         return 1 + random_word(self.config.seed, _STEPS_STREAM, self.steps) % most
 
