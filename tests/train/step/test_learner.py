@@ -194,10 +194,11 @@ def test_time_steps_are_drawn_in_the_first_share_of_the_run(batches) -> None:
     config = config_of("alphazero", iterations=2, loss={"random_steps": 0.6})
     learner = Learner(config, new_net(folded=False), Alone())
     learner.net.register_forward_pre_hook(lambda net, args: drawn.append(args[1]))
-    for update in range(20):
-        learner.step(batches[0], (update + 1) / 10, [])
-    assert set(drawn[:12]) == {1, 2, 3, 4}
-    assert drawn[12:] == [4] * 8
+    for update in range(40):
+        learner.step(batches[0], (update + 1) / 20, [])
+    parts = len(drawn) // 40
+    assert set(drawn[: 24 * parts]) == {1, 2, 3, 4}
+    assert drawn[24 * parts :] == [4] * 16 * parts
 
 
 def test_spikes_above_the_target_are_pushed_down(batches) -> None:
