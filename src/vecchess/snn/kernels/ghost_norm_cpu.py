@@ -114,13 +114,6 @@ def normalise(values: Any, affine: Any, shortcut: Any, out: Any) -> None:
 
 
 @inline
-def add_tilted(gradient: Any, values: Any, centre: Any, tilted: Any) -> None:
-    """Add a row of gradient * (value - centre)."""
-    for i in range(tilted.shape[0]):
-        tilted[i] += gradient[i] * (values[i] - centre[i])
-
-
-@inline
 def write_slants(
     gain: Any, mean: Any, variance: Any, eps: Any, of_gain: Any, of_bias: Any, count: Any, rows: Any
 ) -> None:

@@ -20,7 +20,6 @@ from vecchess.jit import inline, kernel
 from vecchess.snn.kernels.ghost_norm_cpu import (
     add_moments,
     add_over_squares,
-    add_tilted,
     begin_moments,
     end_moments,
     fill,
@@ -29,7 +28,20 @@ from vecchess.snn.kernels.ghost_norm_cpu import (
     write_affine,
     write_slants,
 )
-from vecchess.snn.kernels.lif_cpu import add_row, charge, copy_row, discharge, pack, write_spikes
+from vecchess.snn.kernels.lif_cpu import (
+    add_row,
+    charge_row,
+    charge_row_normed,
+    collect_row,
+    collect_row_added,
+    collect_row_all,
+    collect_row_normed,
+    copy_row,
+    discharge,
+    fire_row,
+    fire_row_added,
+    write_spikes,
+)
 from vecchess.snn.kernels.sparse_sums import add_weight_gradients, sum_boards, turn_masks
 from vecchess.snn.kernels.winograd import convolve_boards
 
@@ -176,20 +188,28 @@ def _fire(
     """The neurons from ``at`` on of board ``b``; returns the number of spikes."""
     before, currents = neurons.before, results.currents
     row, excess, membrane = rows[0], rows[1], rows[2]
-    here = slice(at, at + row.shape[0])
-    count = 0
-    if before.shape[0] > 0:
+    size = row.shape[0]
+    here, words = slice(at, at + size), slice(at // 32, (at + size) // 32)
+    fires, adds = before.shape[0] > 0, shortcut.shape[0] > 0
+    count = np.int64(0)
+    if fires:
         copy_row(before[min(b, before.shape[0] - 1), here], membrane)
     for t in range(max(results.masks.shape[0], currents.shape[0])):
-        added = shortcut[_step(shortcut, t), b, here] if shortcut.shape[0] > 0 else row[:0]
+        value = values[_step(values, t), b, here]
+        added = shortcut[_step(shortcut, t), b, here] if adds else row[:0]
         current = currents[t, b, here] if currents.shape[0] > 0 else row
-        normalise(values[_step(values, t), b, here], affine, added, current)
-        if before.shape[0] > 0:
-            charge(current, neurons.scale, membrane, excess)
-            count += pack(excess, results.masks[t, b, at // 32 : (at + row.shape[0]) // 32])
+        if fires:
+            packed = results.masks[t, b, words]
+            state = neurons.scale, membrane, current, excess, packed
+            if adds:
+                count += fire_row_added(value, size, affine, added, *state)
+            else:
+                count += fire_row(value, size, affine, added, *state)
             if results.spikes.shape[0] > 0:
                 write_spikes(excess, results.spikes[t, b, here])
-    if before.shape[0] > 0:
+        else:
+            normalise(value, affine, added, current)
+    if fires:
         copy_row(membrane, results.after[b, here])
     return count
 
@@ -236,18 +256,34 @@ def _fire_back(
     rows: Any, grads: Any, gradients: Any, offset: Any,
 ) -> None:  # fmt: skip
     """Gradients at the neurons from ``at`` on of board ``b``, and their sums for the norm."""
-    row, plain, tilted = rows[3], rows[5], rows[6]
-    here = slice(at, at + row.shape[0])
+    here = slice(at, at + rows.shape[1])
     _discharge_all(neurons, values, affine, currents, upstream, b, at, rows, grads)
     for t in range(grads.shape[0]):
-        gradient = grads[t]
-        if upstream.currents.shape[0] > 0:
-            add_row(upstream.currents[t, b, here], gradient)
-        _put(gradient, gradients.shortcut, t, b, at)
-        _put(gradient, gradients.values, t, b - offset, at)
-        add_row(gradient, plain)
-        if gradients.gain.shape[1] > 0:
-            add_tilted(gradient, values[_step(values, t), b, here], affine[0], tilted)
+        gradient, value = grads[t], values[_step(values, t), b, here]
+        more = upstream.currents[t, b, here] if upstream.currents.shape[0] > 0 else rows[0, :0]
+        is_normed = gradients.gain.shape[1] > 0
+        if t < gradients.values.shape[0]:
+            out = gradients.values[t, b - offset, here]
+            _collect(is_normed, gradient, more, value, rows, out)
+            _put(out, gradients.shortcut, t, b, at)
+        else:
+            _collect(is_normed, gradient, more, value, rows, gradient)
+            _put(gradient, gradients.values, t, b - offset, at)
+            _put(gradient, gradients.shortcut, t, b, at)
+
+
+@inline
+def _collect(is_normed: Any, gradient: Any, more: Any, value: Any, rows: Any, out: Any) -> None:
+    size, adds = gradient.shape[0], more.shape[0] > 0
+    state = value, rows[0], out, rows[5], rows[6]
+    if adds and is_normed:
+        collect_row_all(gradient, size, more, *state)
+    elif is_normed:
+        collect_row_normed(gradient, size, more, *state)
+    elif adds:
+        collect_row_added(gradient, size, more, *state)
+    else:
+        collect_row(gradient, size, more, *state)
 
 
 @inline
@@ -274,11 +310,11 @@ def _discharge_all(
     here = slice(at, at + row.shape[0])
     copy_row(before[min(b, before.shape[0] - 1), here], carried)
     for t in range(grads.shape[0]):
+        state = affine, row[:0], neurons.scale, carried, row, grads[t], row[:0]
         if currents.shape[0] > 0:
-            charge(currents[t, b, here], neurons.scale, carried, grads[t])
+            charge_row(currents[t, b, here], row.shape[0], *state)
         else:
-            normalise(values[_step(values, t), b, here], affine, row[:0], row)
-            charge(row, neurons.scale, carried, grads[t])
+            charge_row_normed(values[_step(values, t), b, here], row.shape[0], *state)
     if upstream.after.shape[0] > 0:
         copy_row(upstream.after[b, here], carried)
     else:

@@ -99,7 +99,7 @@ def transformed(weight: Tensor) -> Any:
 
 def winograd_blocks(kernel: Any) -> list[Any]:
     """Two arrays for ``convolve_boards`` to work in."""
-    return [np.zeros((PLACES, TILES * size + GAP), np.float32) for size in kernel.shape[1:]]
+    return [torch.zeros(PLACES, TILES * size + GAP).numpy() for size in kernel.shape[1:]]
 
 
 def by_tap(weight: Tensor, bias: Tensor | None, taps: int) -> tuple[Any, Any]:

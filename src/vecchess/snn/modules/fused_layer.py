@@ -100,7 +100,7 @@ class _FusedLayer(Function):
         read = norm, _neurons(before, job), by_board(values), _boards(shortcut), job.group
 
         def work(begin: int, end: int) -> None:
-            rows = np.empty((6, _row(board)), np.float32)
+            rows = torch.empty(6, _row(board)).numpy()
             fire_groups(_synapses(masks, weight, bias), *read, begin, end, rows, results)
 
         parallel_for(work, len(counts))
@@ -131,11 +131,11 @@ class _FusedLayer(Function):
         read = norm, _neurons(before, job), by_board(values), _boards(currents), upstream
 
         def work(begin: int, end: int) -> None:
-            rows = np.empty((7, _row(board)), np.float32)
-            grads = np.empty((job.num_steps, rows.shape[1]), np.float32)
+            rows = torch.empty(7, _row(board)).numpy()
+            grads = torch.empty(job.num_steps, rows.shape[1]).numpy()
             found = by_board(of_inputs)
             if weight is not None:
-                found = np.empty((len(values), job.group, board[1:].numel()), np.float32)
+                found = torch.empty(len(values), job.group, board[1:].numel()).numpy()
             written = Gradients(of_affine[0], of_affine[1], _boards(to_shortcut), found)
             synapses = _synapse_gradients(masks, kernel, of_weight, of_inputs)
             fire_groups_backward(*read, job.group, begin, end, rows, grads, written, synapses)
@@ -266,7 +266,7 @@ def _zero_sums(num_groups: int, weight: Tensor | None) -> Tensor:
 def _synapse_gradients(
     masks: Tensor | None, kernel: Any, of_weight: Tensor, of_inputs: Tensor
 ) -> SynapseGradients:
-    padded = np.zeros((1, TOGETHER, 100 * GRADIENT_WIDTH), np.float32)
+    padded = torch.zeros(1, TOGETHER, 100 * GRADIENT_WIDTH).numpy()
     words = np.empty((1, TOGETHER), np.uint64)
     work = np.empty((BOARDS, of_weight.shape[2]), np.uint64), padded, words
     sums = of_weight.numpy()

@@ -103,9 +103,12 @@ class NeuronLayers:
     def grade(self, current: Tensor) -> Spikes:
         """Activations [T, B, ...] of clipped ReLUs, which have no membranes; their rate is the
         share that is active."""
-        grades = activate if self.fuses else clipped_relu
-        activations = grades(current)
-        self.rates.append(torch.count_nonzero(activations) / activations.numel())
+        if self.fuses:
+            activations, rate = activate(current)
+        else:
+            activations = clipped_relu(current)
+            rate = torch.count_nonzero(activations) / activations.numel()
+        self.rates.append(rate)
         return Spikes(activations)
 
     def _job(self, num_steps: int, packed: bool) -> FusedJob:
