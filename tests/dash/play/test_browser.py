@@ -9,7 +9,7 @@ from typing import Any
 
 import chess
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Response, expect
 
 import vecchess
 from tests.dash.play.site import tiny_network
@@ -188,6 +188,12 @@ def assert_whole(shares: str) -> None:
     assert "<" in shares or sum(map(int, found.groups())) == 100
 
 
+def asked_moves(answer: Response) -> list[str] | None:
+    """The moves of the position whose spikes were asked for; None for other answers."""
+    is_spikes = answer.url.endswith("/api/play/spikes")
+    return answer.request.post_data_json["moves"] if is_spikes else None
+
+
 def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> None:
     with opened(browser, address) as page:
         player = Player(page)
@@ -207,7 +213,7 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         player.wait_for_plies(3)
         expect(page.locator(".policy li")).to_have_count(5)
         expect(page.locator(".layers tbody tr")).to_have_count(4)
-        with page.expect_response("**/api/play/spikes") as answer:
+        with page.expect_response(lambda found: asked_moves(found) == ["e2e4", "e7e5"]) as answer:
             page.keyboard.press("ArrowLeft")
         seen = answer.value.json()
         page.get_by_label("Draw on the board").select_option("heads")
