@@ -21,11 +21,11 @@ from vecchess.errors import VecchessError
 from vecchess.store.records import VALUE_UNIT
 from vecchess.store.replay_positions import replay_moves
 from vecchess.store.sources import read_games
-from vecchess.suites.epd import best_moves_line
+from vecchess.suites.epd import as_seen, best_moves_line
 
 
-def lines_of(name: str, place: Path, seed: int) -> Iterator[tuple[str, str]]:
-    """Position, without clocks, and line of each labelled ply of a source, in a random order."""
+def lines_of(name: str, place: Path, seed: int) -> Iterator[tuple[bytes, str]]:
+    """Key of the position, and line, of each labelled ply of a source, in a random order."""
     records = read_games([place])
     labelled = np.flatnonzero(records.visits)
     positions = replay_moves(records).positions
@@ -42,7 +42,7 @@ def lines_of(name: str, place: Path, seed: int) -> Iterator[tuple[str, str]]:
         win, draw = int(records.win[ply]), int(records.draw[ply])
         number += 1
         wdl = win, draw, VALUE_UNIT - win - draw
-        yield board.epd(en_passant="legal"), best_moves_line(board, move, f"{name}.{number}", wdl)
+        yield as_seen(positions[ply]), best_moves_line(board, move, f"{name}.{number}", wdl)
 
 
 def main() -> int:
@@ -55,12 +55,12 @@ def main() -> int:
     sources = [source.partition("=") for source in options.sources]
     if not all(name and place for name, _, place in sources):
         parser.error("give each source as NAME=PLACE")
-    seen: set[str] = set()
+    seen: set[bytes] = set()
     try:
         waiting = [lines_of(name, Path(place), options.seed) for name, _, place in sources]
         while waiting and len(seen) < options.positions:
             for source in list(waiting):
-                fresh = next(((epd, line) for epd, line in source if epd not in seen), None)
+                fresh = next(((key, line) for key, line in source if key not in seen), None)
                 if fresh is None:
                     waiting.remove(source)
                 elif len(seen) < options.positions:

@@ -26,7 +26,7 @@ import chess
 import numpy as np
 from chess.engine import Limit
 
-from vecchess.chess.fen import to_board
+from vecchess.chess.fen import from_fens, to_board
 from vecchess.chess.uci_moves import to_chess_move
 from vecchess.errors import VecchessError
 from vecchess.importers.engine_label import open_engine
@@ -34,7 +34,7 @@ from vecchess.importers.recorded_places import check_places, recorded_games
 from vecchess.runtime.engines.uci_client import UciEngine, find_engine
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_moves
-from vecchess.suites.epd import best_moves_line
+from vecchess.suites.epd import as_seen, best_moves_line
 
 MARGIN_CP = 200
 """From the best move to the second best."""
@@ -134,6 +134,11 @@ def written(file: Path) -> list[str]:
     return whole
 
 
+def _key(line: str) -> bytes:
+    """Which position the line is of."""
+    return as_seen(from_fens([" ".join([*line.split()[:4], "0 1"])])[0])
+
+
 def main() -> int:
     """Add puzzles to the file; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -154,13 +159,13 @@ def main() -> int:
         recorded = recorded_games(options.places, True, lambda line: print(line, file=sys.stderr))
         games = islice(enumerate(recorded), done, None)
         finder = PuzzleFinder(find_engine(options.engine), options.nodes, options.seed)
-        seen = {" ".join(line.split()[:4]) for line in lines}
+        seen = {_key(line) for line in lines}
         with options.out.open("a") as file:
             for number, line in found_puzzles(finder, games, options.concurrency):
                 if len(seen) >= options.puzzles:
                     break
-                if line is not None and (epd := " ".join(line.split()[:4])) not in seen:
-                    seen.add(epd)
+                if line is not None and (key := _key(line)) not in seen:
+                    seen.add(key)
                     file.write(f"{line}\n")
                     file.flush()
                 print(f"{len(seen)} puzzles of {number + 1} games", file=sys.stderr)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.fen import from_board, parse
-from vecchess.chess.position import Positions
+from vecchess.chess.position import COUNTERS, Positions
 from vecchess.errors import ConfigError
 from vecchess.safe_parse import clip_line, read_bytes
 
@@ -89,6 +89,12 @@ def best_moves_line(
         win, _, loss = (round(WDL_TOTAL * share / sum(wdl)) for share in wdl)
         operations["c0"] = f"{win} {max(0, WDL_TOTAL - win - loss)} {loss}"
     return board.epd(en_passant="legal", **operations, id=name)
+
+
+def as_seen(position: NDArray[np.uint64]) -> bytes:
+    """A key of ``position``, uint64[8], as the mover sees it, without clocks: colours exchanged it
+    is the same."""
+    return position[:COUNTERS].tobytes()
 
 
 def _read_line(line: str) -> tuple[NDArray[np.uint64], frozenset[str], float, str]:
