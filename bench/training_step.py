@@ -3,10 +3,12 @@
     python bench/training_step.py                              tiny, small and base of this tree
     python bench/training_step.py --before ../other --nets small --rounds 12
     python bench/training_step.py --shares                     where a step spends its time
+    python bench/training_step.py --nets small --before . --settings '{"precision": "bf16"}'
 
 Each tree has a process of its own with one thread; they take turns, one step each, and what counts
 is processor time, so that other users of the machine change the ratio little. A step is the
-learner's with its defaults (objective alphazero); an eighth of the bits of its input planes are
+learner's with its defaults (objective alphazero) but for ``--settings``, of this tree alone, and
+``--both``; an eighth of the bits of its input planes are
 set, and legal moves drawn, at random. Prints one JSON object a network.
 """
 
@@ -38,21 +40,26 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--folded", action="store_true", help="the second phase")
+    parser.add_argument("--both", type=json.loads, default={}, help="settings of both trees, JSON")
+    parser.add_argument("--settings", type=json.loads, default={}, help="of this one, JSON")
     parser.add_argument("--shares", action="store_true", help="shares of the processor time")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        serve(options.worker, options.batch, options.folded)
+        serve(options.worker, options.batch, options.folded, options.settings)
         return
     for net in options.nets.split(","):
         facts = {"schema": 1, "net": net, "batch_size": options.batch, "folded": options.folded}
+        facts |= {"both": options.both, "settings": options.settings}
         print(json.dumps(facts | measure(net, options)), flush=True)
 
 
 def measure(net: str, options: argparse.Namespace) -> dict[str, Any]:
     """Samples per processor second of this tree, and of the other in turns with it."""
-    here = Worker(HERE.parent.parent, net, options)
-    workers = [Worker(options.before, net, options), here] if options.before else [here]
+    here = Worker(HERE.parent.parent, net, options, options.both | options.settings)
+    workers = [here]
+    if options.before:
+        workers.insert(0, Worker(options.before, net, options, options.both))
     spent: list[list[float]] = [[] for _ in workers]
     for _ in range(options.rounds):
         for worker, row in zip(workers, spent, strict=True):
@@ -73,8 +80,11 @@ def measure(net: str, options: argparse.Namespace) -> dict[str, Any]:
 class Worker:
     """A process that makes training steps with the sources of one tree when it is asked."""
 
-    def __init__(self, tree: Path, net: str, options: argparse.Namespace) -> None:
+    def __init__(
+        self, tree: Path, net: str, options: argparse.Namespace, settings: dict[str, Any]
+    ) -> None:
         command = [sys.executable, str(HERE), "--worker", net, "--batch", str(options.batch)]
+        command += ["--settings", json.dumps(settings)]
         command += ["--folded"] if options.folded else []
         self.process = subprocess.Popen(
             command,
@@ -100,12 +110,12 @@ def _open(pipe: IO[str] | None) -> IO[str]:
     return pipe
 
 
-def serve(net: str, batch: int, folded: bool) -> None:
+def serve(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> None:
     """Answer the lines of stdin: the processor time of a step, or shares of several."""
     import torch
 
     torch.set_num_threads(1)
-    step = _make_step(net, batch, folded)
+    step = _make_step(net, batch, folded, settings)
     for _ in range(WARM_UP):
         step()
     for line in sys.stdin:
@@ -133,7 +143,7 @@ def _shares(step: Any) -> dict[str, float]:
     return {name: round(spent / total, 4) for name, spent in ranked if spent > total / 200}
 
 
-def _make_step(net: str, batch: int, folded: bool) -> Any:
+def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> Any:
     """A function that makes one step of a learner of network ``net``."""
     import torch
 
@@ -150,7 +160,7 @@ def _make_step(net: str, batch: int, folded: bool) -> Any:
     module = SpikingNet(sizes)
     if folded:
         settled(module, unpack_planes(samples.planes.numpy().view("u8")))
-    known = {"objective": "alphazero", "batch_size": batch}
+    known = {"objective": "alphazero", "batch_size": batch} | settings
     learner = Learner(build(TrainConfig, known), module, _OnlyRank())
     return lambda: learner.step(samples, 0.5, [0.0])
 

@@ -19,6 +19,22 @@ I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 
 
+class _BrainFloat(ir.Type):  # type: ignore[misc]
+    """LLVM's bfloat, which llvmlite lacks."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BrainFloat)
+
+    def __hash__(self) -> int:
+        return hash(_BrainFloat)
+
+
+BF16 = _BrainFloat()
+
+
 def instruction(result: Any, *given: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: a function for kernels from ``emit(builder, *values) -> value``.
 

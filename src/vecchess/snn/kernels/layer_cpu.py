@@ -112,7 +112,7 @@ class Gradients(NamedTuple):
 
 
 class SynapseGradients(NamedTuple):
-    """masks: as of ``Synapses``; turned: float32[36, O, I], the weight as ``winograd`` wants it;
+    """masks: as of ``Synapses``; turned: word[36, O, I], the weight as ``winograd`` wants it;
     weight: float32[groups, O / GRADIENT_WIDTH, I, 9, GRADIENT_WIDTH], zeros, added to; inputs:
     float32[T, B, 64 * I], written; the rest to work in: see ``add_weight_gradients`` and
     ``convolve_boards``; bits: uint64[BOARDS, I]."""

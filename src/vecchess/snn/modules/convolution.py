@@ -74,10 +74,10 @@ class _ConvolvePlanes(Function):
         return of_boards, weight_gradient(bits, upstream, reach=1), of_bias
 
 
-def convolve_back(upstream: Tensor, weight: Tensor) -> Tensor:
+def convolve_back(upstream: Tensor, weight: Tensor, in_pairs: bool = False) -> Tensor:
     """The gradient [..., 8, 8, I] of the inputs of ``convolve``, given that of its sums: float32 on
-    the processor, contiguous; O is a multiple of 32."""
-    boards, kernel = upstream.detach().view(-1, 64 * len(weight)), transformed(weight)
+    the processor, contiguous; O is a multiple of 32. in_pairs: by products of bfloat16."""
+    boards, kernel = upstream.detach().view(-1, 64 * len(weight)), transformed(weight, in_pairs)
     gradient = torch.empty(*upstream.shape[:-1], kernel.shape[2])
     read, out = (boards.numpy(), kernel), gradient.view(len(boards), -1).numpy()
 
@@ -88,18 +88,24 @@ def convolve_back(upstream: Tensor, weight: Tensor) -> Tensor:
     return gradient[..., : weight.shape[1] // NUM_TAPS]
 
 
-def transformed(weight: Tensor) -> Any:
-    """float32[36, O, I] of ``weight: [O, 9 * I]``, as ``convolve_boards`` reads it for the gradient
-    of the inputs; I filled up to a multiple of 32."""
+def transformed(weight: Tensor, in_pairs: bool = False) -> Any:
+    """word[36, O, I] of ``weight: [O, 9 * I]``, as ``convolve_boards`` reads it for the gradient of
+    the inputs; I filled up to a multiple of 32. in_pairs: of bfloat16, else float32."""
     taps = weight.detach().unflatten(1, (NUM_TAPS, -1)).transpose(0, 1)
     taps = functional.pad(taps, (0, -taps.shape[2] % LANES))
     kernel = torch.from_numpy(KERNEL[:, ::-1].astype("f4")) @ taps.flatten(1)
-    return kernel.view(PLACES, *taps.shape[1:]).numpy()
+    kernel = kernel.view(PLACES, *taps.shape[1:])
+    if not in_pairs:
+        return kernel.numpy()
+    pairs = kernel.bfloat16().unflatten(1, (-1, 2)).transpose(2, 3).contiguous()
+    return pairs.view(torch.int16).numpy().view("u2").reshape(kernel.shape)
 
 
 def winograd_blocks(kernel: Any) -> list[Any]:
     """Two arrays for ``convolve_boards`` to work in."""
-    return [torch.zeros(PLACES, TILES * size + GAP).numpy() for size in kernel.shape[1:]]
+    tiles, sums = (torch.zeros(PLACES, TILES * size + GAP) for size in kernel.shape[1:])
+    words = tiles if kernel.dtype == np.float32 else tiles.short()
+    return [words.numpy().view(kernel.dtype), sums.numpy()]
 
 
 def by_tap(weight: Tensor, bias: Tensor | None, taps: int) -> tuple[Any, Any]:

@@ -28,6 +28,7 @@ from vecchess.snn.kernels.layer_cpu import (
 from vecchess.snn.kernels.parallel_for import by_board, distinct_steps, parallel_for
 from vecchess.snn.kernels.sparse_sums import GRADIENT_WIDTH, TOGETHER
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, SURROGATES, Surrogate
+from vecchess.snn.kernels.winograd import HAS_PAIRS
 from vecchess.snn.modules.convolution import by_input, by_tap, transformed, winograd_blocks
 from vecchess.snn.modules.neuron import LifOutput, Spikes
 from vecchess.snn.topology import NUM_TAPS
@@ -106,7 +107,7 @@ class _FusedLayer(Function):
         parallel_for(work, len(counts))
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(values, masks, weight, bias, shortcut, currents, before)
-        ctx.norm, ctx.job, ctx.is_spent = norm, job, False
+        ctx.norm, ctx.job, ctx.is_spent, ctx.in_pairs = norm, job, False, _rounds()
         out = torch.zeros(()).expand(fires, *board) if job.packed else spikes
         rate = torch.tensor(counts.sum() / max(1, out.numel()), dtype=torch.float32)
         statistics = torch.from_numpy(norm.mean), torch.from_numpy(norm.variance)
@@ -127,7 +128,7 @@ class _FusedLayer(Function):
         of_inputs = torch.empty(*values.shape[:-1], channels)
         of_weight = _zero_sums(len(norm.mean), weight)
         of_affine = np.empty((2, len(norm.mean), board[-1]))
-        kernel = None if weight is None else transformed(weight)
+        kernel = None if weight is None else transformed(weight, ctx.in_pairs)
         read = norm, _neurons(before, job), by_board(values), _boards(currents), upstream
 
         def work(begin: int, end: int) -> None:
@@ -220,6 +221,12 @@ def _shortcut_gradient(
     if before is None:
         return upstream if is_same or upstream is None else upstream.sum(0, keepdim=True)
     return currents if is_same else torch.empty(shortcut.shape)
+
+
+def _rounds() -> bool:
+    """Whether autocast asks for bfloat16, and this processor multiplies it."""
+    is_asked = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu")
+    return HAS_PAIRS and is_asked is torch.bfloat16
 
 
 def _boards(boards: Tensor | None) -> Any:

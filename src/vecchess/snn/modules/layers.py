@@ -115,12 +115,13 @@ class SynapseLayer(nn.Module):
         return self.norm(currents, compiled, shortcut)  # type: ignore[no-any-return]
 
     def _sums(self, inputs: Tensor, weight: Tensor, bias: Tensor | None, compiled: bool) -> Tensor:
-        if self.spec.taps == 1:
-            return functional.linear(inputs, weight, bias)
+        is_linear = self.spec.taps == 1
         if inputs.device.type != "cpu":
-            convolution = gathered if self.folded else convolve
-            return convolution(inputs, weight, bias)
+            dense = gathered if self.folded else convolve
+            return (functional.linear if is_linear else dense)(inputs, weight, bias)
         with torch.autocast("cpu", enabled=False):  # 16 bits are no faster here, and would round
+            if is_linear:
+                return functional.linear(inputs.float(), weight, bias)
             if not (compiled and torch.backends.mkldnn.is_available()):
                 return gathered(inputs.float(), weight, bias)
             convolution = convolve_planes if self.spec.spike_inputs else convolve
