@@ -1,15 +1,18 @@
 """TensorBoard's values of progress matches, and the lines about learning."""
 
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from vecchess.config import TrainConfig
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.train_reporter import (
     LearningDisplay,
+    TrainReporter,
     evaluation_line,
     plotted_match,
     ratios_line,
@@ -48,6 +51,16 @@ def test_skipped_updates_are_counted_and_named() -> None:
     assert lines == ["[1/6]  update 2 skipped: its gradient is not finite"]
     assert logged == [{"loss": 2.0, "skipped": 0.25}]
     assert learning.means["loss"] == 3.0
+
+
+def test_a_stopped_iteration_counts_what_it_learnt() -> None:
+    console = Console(file=(out := StringIO()), width=200)
+    reporter = TrainReporter(TrainConfig(batch_size=64), console, False, None)
+    plan = IterationPlan(9, lambda step: step, 100)  # type: ignore[arg-type]
+    with reporter.display_learning(plan, first=2) as learning:
+        for step in (3, 4):
+            learning.update(step, StepMetrics({"loss": 1.0, "skipped": 0.0}, [0.0, 0.0, 0.0]))
+    assert "learnt 128 samples" in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ class LearningDisplay:
         """``first`` updates of ``plan`` were done by an earlier process."""
         self._reporter, self._plan, self._first, self._display = reporter, plan, first, display
         self._start = monotonic()
+        self.done = first
+        """Updates of the plan that are done."""
         self._sums: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
         self.waits: list[float] = []
@@ -65,6 +67,7 @@ class LearningDisplay:
             self._reporter.note(f"{title}  update {step:,} skipped: its gradient is not finite")
         else:
             self.means = metrics.means
+        self.done = step
         self._reporter.set_learning(self._facts(step))
         if step == 1:
             self.ratios = {key: metrics.means[key] for key in RATIOS if key in metrics.means}
@@ -179,7 +182,7 @@ class TrainReporter:
         self._display.restart()
         with self._display:
             yield (learning := LearningDisplay(self, plan, first, self._display))
-        samples = (plan.num_steps - first) * self.config.batch_size
+        samples = (learning.done - first) * self.config.batch_size
         self.report_line(
             f"{self.title}  learnt {samples:,} samples in {as_clock(learning.seconds)} "
             f"({samples / learning.seconds:,.0f}/s)  {format_metrics(learning.means)}"
