@@ -7,7 +7,6 @@ _VARIABLES = {
     # OpenMP's threads would go on spinning after an operator, on the cores that the threads of our
     # kernels and other programs need: on two cores a training step takes up to three times as long
     "OMP_WAIT_POLICY": "PASSIVE",
-    "THP_MEM_ALLOC_ENABLE": "1",  # tensors of 2 MB and more lie in huge pages, where these are
 }
 
 
