@@ -127,7 +127,7 @@ class TrainConfig(PlayConfig):
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     """Supervised: number of times each position is used."""
     holdout: Annotated[float, Field(ge=0, le=0.5)] = 0.02
-    """Supervised: share of the positions, the last games, kept to test on."""
+    """Supervised: share of the positions, the last games of each place, kept to test on."""
     batch_size: Annotated[int, Field(ge=1, le=1 << 20)] = 256
     """Samples of an update, on all ranks together."""
     micro_batch: Annotated[int, Field(ge=0, le=1 << 20)] = 0

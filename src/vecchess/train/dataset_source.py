@@ -1,7 +1,8 @@
 """Recorded games as training data: for ``--objective supervised``, or mixed with a run's own games.
 
 PGN files are imported into shards in the run's folder first. Supervised learning holds out the last
-games: after each iteration the network, as it would be deployed, is evaluated on them.
+games of each place: after each iteration the network, as it would be deployed, is evaluated on
+them.
 """
 
 import shutil

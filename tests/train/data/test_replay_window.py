@@ -254,6 +254,22 @@ def test_unfinished_games_are_learnt_from_beside_the_others(records, tmp_path) -
     assert np.array_equal(planes_of(both)[: alone.num_positions], planes_of(alone))
 
 
+def test_places_lie_side_by_side(folder, parts, tmp_path) -> None:
+    """So the last positions, which are held out, are the last of each place."""
+    single = tmp_path / "one"
+    single.mkdir()
+    write_shard(single / "a.npz", parts[0])
+    window = ReplayWindow(GivenShards([single, folder]))
+    window.update(SHARDS + 1)
+    blocks, plies = window.find(np.arange(window.num_positions))
+    is_first = blocks == 0
+    shares = [np.cumsum(of_place) / of_place.sum() for of_place in (is_first, ~is_first)]
+    longest = max(int(part.lengths.max()) for part in parts)
+    assert abs(shares[0] - shares[1]).max() <= longest / is_first.sum()
+    assert (np.diff(plies[is_first]) > 0).all()
+    assert np.array_equal(planes_of(window)[~is_first], planes_in(parts))
+
+
 def test_places_that_a_user_names(folder, parts, tmp_path) -> None:
     (folder / "unlisted.npz").write_bytes(b"no shard")
     single = tmp_path / "one"
@@ -264,9 +280,8 @@ def test_places_that_a_user_names(folder, parts, tmp_path) -> None:
     assert len(source) == SHARDS + 3
     window = ReplayWindow(source, report_line=lines.append)
     window.update(len(source))
-    assert np.array_equal(planes_of(window)[: len(planes_in(parts))], planes_in(parts))
-    rest = planes_of(window)[len(planes_in(parts)) :]
-    assert np.array_equal(np.sort(rest, 0), np.sort(np.tile(planes_in(parts[:1]), (2, 1)), 0))
+    wanted = np.concatenate([planes_in(parts), *[planes_in(parts[:1])] * 2])
+    assert np.array_equal(np.sort(planes_of(window), 0), np.sort(wanted, 0))
     assert len(lines) == 1
     assert (single / "b.npz").exists()
     (tmp_path / "empty").mkdir()

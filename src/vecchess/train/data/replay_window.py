@@ -108,8 +108,9 @@ ShardSource = ManifestShards | GivenShards
 class ReplayWindow:
     """Games in memory, with an index of the positions to learn from.
 
-    Positions are numbered from 0 in the order of the games' numbers, folder by folder. Which shard
-    a game ended up in depends on timing and does not matter (decision 75).
+    Positions are numbered from 0 in the order of the games' numbers. Those of a run follow folder
+    by folder; given places lie side by side, so that the last positions are the last of each.
+    Which shard a game ended up in depends on timing and does not matter (decision 75).
     """
 
     def __init__(
@@ -142,7 +143,8 @@ class ReplayWindow:
             for row, (block, folder) in enumerate(zip(blocks, folders, strict=True))
         ]
         games = np.concatenate([np.zeros((0, 5), np.int64), *parts])
-        self._games = games[np.lexsort((games[:, 1], games[:, 0]))]
+        games = games[np.lexsort((games[:, 1], games[:, 0]))]
+        self._games = _side_by_side(games) if isinstance(self._source, GivenShards) else games
         self._ends = np.cumsum(self._games[:, 4])
         self.num_positions = int(self._ends[-1]) if len(games) else 0
         """Positions to learn from."""
@@ -199,6 +201,16 @@ def _games_of(block: ShardBlock, row: int, rank: int) -> NDArray[np.int64]:
     counts = np.diff(places)
     ranks, rows = np.full_like(counts, rank), np.full_like(counts, row)
     return np.stack([ranks, block.numbers, rows, places[:-1], counts], axis=1)
+
+
+def _side_by_side(games: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[G, 5], sorted by folder: sorted by the share of their folder's positions up to and with
+    a game."""
+    folders, counts = games[:, 0], games[:, 4]
+    totals = np.bincount(folders, counts)
+    before = np.cumsum(totals) - totals
+    shares = (np.cumsum(counts) - before[folders]) / totals[folders]
+    return games[np.argsort(shares, kind="stable")]
 
 
 def window_size(
