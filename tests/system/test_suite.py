@@ -14,7 +14,8 @@ rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - bm e5; c0 "400 500 100"; 
 """
 
 
-def test_players_stand_in_one_table(tmp_path: Path) -> None:
+def test_players_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # for long names
     file = tmp_path / "two.epd"
     file.write_text(EPD)
     players = ["net:material?search=puct&sims=16", "random"]

@@ -15,7 +15,7 @@ from vecchess.train.initial_network import first_net, first_sizes
 
 def config(folder: Path, file: Path, sizes: str = "") -> TrainConfig:
     net = folder / "sizes.toml"
-    net.write_text(f"blocks = 1\nchannels = 32\ntactical = false\n{sizes}")
+    net.write_text(f'blocks = 1\nchannels = 32\ntactical = false\nreadout = "spikes"\n{sizes}')
     return build(TrainConfig, {"net": str(net), "init_from": str(file)})
 
 
