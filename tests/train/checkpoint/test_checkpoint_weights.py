@@ -7,7 +7,7 @@ import torch
 
 from tests.train.checkpoint.test_trainer_state import StubSource, trainer
 from vecchess.config import TrainConfig, build
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, NetworkError
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.initial_network import first_net, first_sizes
@@ -36,5 +36,8 @@ def test_it_begins_with_the_average_in_its_phase(tmp_path: Path, folded: bool) -
     with pytest.raises(ConfigError, match="other sizes"):
         first_sizes(config(tmp_path, file, "value_channels = 16\n"))
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(DataError, match=f"checkpoint {file}: it is truncated"):
+    with pytest.raises(NetworkError, match=f"checkpoint {file}: it is truncated"):
+        first_net(config(tmp_path, file))
+    file.unlink()
+    with pytest.raises(NetworkError, match=f"there is no checkpoint {file}"):
         first_net(config(tmp_path, file))

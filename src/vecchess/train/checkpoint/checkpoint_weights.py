@@ -7,13 +7,14 @@ from typing import Self
 from pydantic import ValidationError
 from torch import Tensor
 
-from vecchess.errors import DataError
+from vecchess.errors import DataError, FileMissing, FileUnreadable, NetworkError
 from vecchess.runtime.retried_read import read_file, retried
+from vecchess.safe_parse import clip_line
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import NAME
-from vecchess.train.checkpoint.trainer_state import load_weights, played_weights, read_state
+from vecchess.train.checkpoint.trainer_state import load_weights, played_weights, state_values
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,24 @@ class CheckpointWeights:
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Raises DataError where the file cannot be read or is damaged."""
-        data = retried(lambda: read_file(file))
+        """The weights in ``file``; raises NetworkError where it is missing, out of reach or
+        damaged."""
+
+        def attempt() -> bytes:
+            try:
+                return read_file(file)
+            except FileMissing:  # its name may be wrong: not tried again
+                raise NetworkError(f"there is no checkpoint {file}") from None
+
         try:
-            _, entry = decode_checkpoint(data)
-            tensors, values = read_state(data)
+            tensors, entry = decode_checkpoint(retried(attempt))
+            folded = state_values(entry).folded
             sizes = NetConfig.model_validate(entry["facts"]["net"])
+        except FileUnreadable as error:
+            raise NetworkError(str(error)) from None
         except (DataError, ValidationError, KeyError, TypeError) as error:
-            raise DataError(f"checkpoint {file}: {error}") from None
-        return cls(sizes, values.folded, played_weights(tensors))
+            raise NetworkError(f"checkpoint {file}: {clip_line(error)}") from None
+        return cls(sizes, folded, played_weights(tensors))
 
     def network(self, sizes: NetConfig, surrogate: str) -> SpikingNet:
         """The network of ``sizes`` with these weights, on the CPU, in the phase that they are of.

@@ -167,8 +167,13 @@ class TrainerState:
 def read_state(data: bytes) -> tuple[dict[str, Tensor], StateValues]:
     """The tensors and values of a checkpoint; raises DataError where they are damaged."""
     tensors, entry = decode_checkpoint(data)
+    return tensors, state_values(entry)
+
+
+def state_values(entry: dict[str, Any]) -> StateValues:
+    """The values in the metadata of a checkpoint; raises DataError where they are damaged."""
     try:
-        return tensors, StateValues.model_validate(entry.get("values"))
+        return StateValues.model_validate(entry.get("values"))
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
