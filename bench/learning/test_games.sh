@@ -3,7 +3,7 @@
 #
 #     M=FOLDER_WITH_MAIA_FILES bash bench/learning/test_games.sh data/test
 #
-# An hour and a half of one core; the same command goes on with what is missing.
+# The same command goes on with what is missing.
 set -e
 out=$1
 mkdir -p "$out"

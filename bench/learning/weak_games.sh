@@ -3,7 +3,7 @@
 #
 #     M=FOLDER_WITH_MAIA_FILES bash bench/learning/weak_games.sh data/pgn
 #
-# The same command goes on with the matches that are missing. An hour of one core.
+# The same command goes on with the matches that are missing.
 set -e
 out=$1 own="net:bench/learning/tiny-gumbel.safetensors?search=gumbel&sims=16"
 mkdir -p "$out"
