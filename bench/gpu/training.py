@@ -7,8 +7,9 @@ from statistics import median
 from typing import Any
 
 import torch
+from bench.gpu.report_lines import ResultWriter
+from bench.gpu.setting import Setting, device_seconds
 from bench.peers.training_loop import TrainingLoop
-from setting import Setting, device_seconds
 from torch import Tensor, nn
 
 from vecchess.bench.paired_timing import ratio, speed, time_in_turns
@@ -24,8 +25,8 @@ NEURONS: dict[str, LifFunction] = {"triton": lif_triton, "plain": lif}
 """Implementations of the neuron; the rest of the network is the same."""
 
 
-def training(setting: Setting) -> dict[str, Any]:
-    """Samples/s and peak memory with batch norm (bf16, as in one-gpu.toml) and quantised.
+def training(setting: Setting, results: ResultWriter) -> None:
+    """Peak memory and samples/s with batch norm (bf16, as in one-gpu.toml) and quantised.
 
     Raises SystemExit where the two implementations of the neuron give different bits.
     """
@@ -35,21 +36,25 @@ def training(setting: Setting) -> dict[str, Any]:
     labels = Labels(batch, 0, setting.device)
     learners = _learners(sizes, planes, labels)
     _require_same(learners, planes)
-    peaks = {learner.name: _warm_up(learner, setting) for learner in learners}
+    results.add("equality", equal=True)
+    for learner in learners:
+        results.add(
+            f"memory {learner.name}", batch_size=batch, peak_bytes=_warm_up(learner, setting)
+        )
+    results.begin_measurement()
     laps = time_in_turns(learners, setting.seconds * 2)
     pairs = [(f"{phase}_triton", f"{phase}_plain") for phase in ("float", "folded")]
     pairs += [("float_triton", SNNTORCH), ("folded_triton", SNNTORCH)]
-    return {
-        "batch_size": batch,
-        "rounds": len(laps[SNNTORCH]),
-        "samples_per_s": {name: speed(row) for name, row in laps.items()},
-        "step_seconds": {
-            name: median(batch / lap.speed for lap in row) for name, row in laps.items()
-        },
-        "ratios": {f"{one}/{other}": ratio(laps, one, other) for one, other in pairs},
-        "peak_bytes": peaks,
-        "neuron": _neuron_seconds(sizes, batch, setting),
-    }
+    results.add(
+        "speeds",
+        batch_size=batch,
+        rounds=len(laps[SNNTORCH]),
+        samples_per_s={name: speed(row) for name, row in laps.items()},
+        step_seconds={name: median(batch / lap.speed for lap in row) for name, row in laps.items()},
+        ratios={f"{one}/{other}": ratio(laps, one, other) for one, other in pairs},
+    )
+    if setting.on_gpu:
+        results.add("neuron", **_neuron_seconds(sizes, batch, setting))
 
 
 def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[TrainingEntrant]:
@@ -102,8 +107,6 @@ def _warm_up(learner: TrainingEntrant, setting: Setting) -> int | None:
 
 def _neuron_seconds(sizes: NetConfig, batch: int, setting: Setting) -> dict[str, Any]:
     """Seconds of one neuron layer forward and backward, and the bytes that it must move."""
-    if not setting.on_gpu:
-        return {}
     shape = batch, 8, 8, sizes.channels
     currents = torch.randn(sizes.time_steps, *shape, device=setting.device, requires_grad=True)
     membrane = torch.zeros(shape, device=setting.device)

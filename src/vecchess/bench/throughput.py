@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.machine_limits import num_cores
-from vecchess.runtime.devices import Device, parse_gpus, share_out
+from vecchess.runtime.devices import Device, Share, parse_gpus, see_only, share_out
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.games.game_ids import GameIdPool
@@ -41,6 +41,8 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
     """
     keep_to_cores(cores)
     devices = parse_gpus(config.gpus)
+    if len(devices) == 1:
+        see_only(devices[0])
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:
         run_folder = RunFolder(Path(folder))
         run_folder.create()
@@ -66,7 +68,13 @@ def keep_to_cores(cores: int) -> None:
     threadpool_limits(cores)  # numpy's and torch's threads would wait for each other in turns
 
 
-def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float) -> dict[str, Any]:
+def started_server(
+    config: SelfplayConfig, net: str, device: Device
+) -> tuple[SelfplayServer, Share]:
+    """A server that plays without end, its kernels compiled, and its share of the machine.
+
+    Raises as ``build_server``.
+    """
     share = share_out(config, [device], ENDLESS)
     numbers = GameIdPool()
     numbers.add(IdSet([(0, ENDLESS)]))
@@ -77,6 +85,11 @@ def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float
     turn_for(server, SETTLE_S)
     if net == CONSTANT_NET and config.tree.search == "none":
         settle(server)
+    return server, share
+
+
+def _in_process(config: SelfplayConfig, net: str, device: Device, seconds: float) -> dict[str, Any]:
+    server, share = started_server(config, net, device)
     facts: dict[str, Any] = {
         "schema": SCHEMA,
         "device": device.label,
