@@ -59,6 +59,25 @@ def test_cuda_is_refused_where_it_cannot_run(hopper: pytest.MonkeyPatch) -> None
         open_backend("cuda", NET, 1, device=GPU)
 
 
+def test_a_gpu_that_torch_cannot_use_is_refused_with_torchs_reason(
+    hopper: pytest.MonkeyPatch,
+) -> None:
+    """And not taken for a slower one: its driver may be too old."""
+
+    def init() -> None:
+        raise RuntimeError("The NVIDIA driver on your system is too old (found 11040).\nUpdate it.")
+
+    hopper.setattr(torch.cuda, "is_available", lambda: False)
+    hopper.setattr(torch.cuda, "init", init)
+    for name in ("auto", "torch", "cuda"):
+        with pytest.raises(ConfigError, match="is too old") as caught:
+            open_backend(name, NET, 1, device=GPU)
+        assert str(caught.value) == (
+            "device 'cuda:0': torch finds no CUDA device: The NVIDIA driver on your system is too "
+            "old (found 11040).; --gpus cpu uses the processor"
+        )
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_cuda_needs_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     triton = pytest.importorskip("triton")

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from vecchess.runtime.gpu_stats import GpuStats
+from vecchess.runtime.gpu_stats import GpuStats, cpus_near
 
 
 class Refusal(Exception):  # noqa: N818
@@ -66,3 +66,31 @@ def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", broken)
     assert GpuStats().read(["GPU-a"]) == {}
     assert GpuStats().read([""]) == {}
+
+
+def test_the_cores_of_its_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = driver()
+
+    def parent_of(handle: str) -> str:
+        return "GPU-a"
+
+    def affinity(handle: str, num_words: int) -> list[int]:
+        assert (handle, num_words) == ("GPU-a", 2)
+        return [0b1010, 1 << 3]
+
+    def handle_of(uuid: str) -> str:
+        if uuid not in ("GPU-a", "MIG-b"):
+            raise Refusal
+        return uuid
+
+    told.__dict__.update(
+        nvmlDeviceGetHandleByUUID=handle_of,
+        nvmlDeviceGetCpuAffinity=affinity,
+        nvmlDeviceGetDeviceHandleFromMigDeviceHandle=parent_of,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", told)
+    monkeypatch.setattr("os.cpu_count", lambda: 96)
+    assert cpus_near("GPU-a") == cpus_near("MIG-b") == {1, 3, 67}
+    assert cpus_near("GPU-unknown") == set()
+    monkeypatch.setattr(told, "nvmlInit", affinity)
+    assert cpus_near("GPU-a") == set(), "no driver"

@@ -40,7 +40,7 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
     folder. Raises ConfigError for wrong devices or settings.
     """
     keep_to_cores(cores)
-    devices = parse_gpus(config.gpus)
+    devices = parse_gpus(config.gpus, may_share=True)
     if len(devices) == 1:
         see_only(devices[0])
     with tempfile.TemporaryDirectory(prefix="vecchess-bench-") as folder:

@@ -12,7 +12,7 @@ from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.runtime.plugin import load_plugin
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.kernels.triton_support import obstacle_to_triton
+from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
 from vecchess.snn.presets import NetConfig
 
 
@@ -24,7 +24,13 @@ class BackendChoice(NamedTuple):
 
 
 def choose_backend(name: str, config: NetConfig, device: str) -> BackendChoice:
-    """The backend that "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand."""
+    """The backend that "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand.
+
+    Raises ConfigError where torch cannot use the GPU: without a word the processor would play.
+    """
+    is_gpu = device.startswith("cuda") and not is_factory(name)
+    if is_gpu and (obstacle := obstacle_to_gpu()):
+        raise ConfigError(f"device '{device}': {obstacle}; --gpus cpu uses the processor")
     if name != "auto":
         return BackendChoice(name, "")
     if device == "cpu":

@@ -15,7 +15,7 @@ file_lock          locks of files between processes
 write_retry        writes that are retried while the disk is full or a file locked
 reporting          lines for people, and durations
 progress           the display of long work
-gpu_stats          readings of GPUs
+gpu_stats          readings of GPUs, and the cores beside them
 cost_meter         processor time, time of GPUs and energy that work takes
 prometheus         the status as metrics on a port
 

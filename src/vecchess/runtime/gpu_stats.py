@@ -1,12 +1,44 @@
-"""Load, memory, power, energy and temperature of GPUs, from the driver (NVML, by nvidia-ml-py).
+"""Load, memory, power, energy, temperature and cores of GPUs, from the driver (NVML, by
+nvidia-ml-py).
 
 Decision 151.
 """
 
+import os
 from contextlib import suppress
 from typing import Any
 
 MB = 1e6
+WORD_BITS = 64
+
+
+def open_nvml() -> Any:
+    """The driver's library; None where there is none, or it is too old or refuses."""
+    with suppress(Exception):
+        import pynvml
+
+        pynvml.nvmlInit()
+        return pynvml
+    return None
+
+
+def cpus_near(uuid: str) -> set[int]:
+    """Cores of the socket that a GPU is attached to, as the system numbers them; none where the
+    driver does not tell.
+
+    uuid: "GPU-..." as the driver spells it, or "MIG-..." of a part of one.
+    """
+    nvml = open_nvml()
+    if nvml is None:
+        return set()
+    with suppress(nvml.NVMLError):
+        handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+        if uuid.startswith("MIG-"):
+            handle = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+        words = nvml.nvmlDeviceGetCpuAffinity(handle, -(-(os.cpu_count() or 1) // WORD_BITS))
+        bits = range(len(words) * WORD_BITS)
+        return {bit for bit in bits if words[bit // WORD_BITS] >> bit % WORD_BITS & 1}
+    return set()
 
 
 class GpuStats:
@@ -28,19 +60,11 @@ class GpuStats:
         """
         wanted = [uuid for uuid in uuids if uuid]
         if wanted and not self._has_tried:
-            self._open()
+            self._nvml, self._has_tried = open_nvml(), True
         if self._nvml is None:
             return {}
         readings = {uuid: self._reading(uuid) for uuid in wanted}
         return {uuid: reading for uuid, reading in readings.items() if reading}
-
-    def _open(self) -> None:
-        self._has_tried = True
-        with suppress(Exception):  # no driver, too old a one, no permission
-            import pynvml
-
-            pynvml.nvmlInit()
-            self._nvml = pynvml
 
     def _reading(self, uuid: str) -> dict[str, Any]:
         nvml = self._nvml

@@ -1,6 +1,7 @@
 """One self-play run from settings to summary: the command ``vecchess selfplay``."""
 
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def play_run(
     """
     stops = stops or StopSignals()
     stops.set_action(OnSignal.RAISE)
-    devices = parse_gpus(config.gpus)
+    devices = parse_gpus(config.gpus, may_share=True)
     given = absolute_paths(config)
     run = _run_to_resume(given, run_dir) if resume else _new_run(run_dir)
     _check(pinned(run, given) if resume else given, devices)
@@ -74,7 +75,8 @@ def play_run(
             status.add_note(line)
             console.print(line, soft_wrap=True, markup=False)
         config = pinned(run, given)
-        with Precompiler(config, lambda line: console.print(line, soft_wrap=True)) as precompiler:
+        report = partial(console.print, soft_wrap=True)
+        with Precompiler(config, report, devices) as precompiler:
             network = stored_net(config, run) if resume else configured_network(config)
             net_file = store_configured_net(config, network, run)
             status.log.write_changes(run.write_config(to_toml(given)))

@@ -14,7 +14,7 @@ from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.importers.recorded_places import check_places
-from vecchess.runtime.devices import Device, parse_gpus
+from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
@@ -190,7 +190,7 @@ def _open_trainer(
         reference=None if is_supervised else data,
     )
     stack.enter_context(loader)
-    matches = TrainingMatches(config, run, ranks, devices[0], stop)
+    matches = TrainingMatches(config, run, ranks, seen_among(devices), stop)
     trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
     if is_supervised and data:
         return trainer, DatasetSource(config, ranks, loader, len(data))

@@ -1,6 +1,5 @@
 """From a configuration to a server ready to start: network, backend, start positions, rules."""
 
-import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.runtime.devices import Device, Share
+from vecchess.runtime.devices import Device, Share, release_memory
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
@@ -124,7 +123,7 @@ def open_what_fits(
         except DeviceError as error:
             if not error.out_of_memory or slots // 2 < FEWEST_SLOTS:
                 raise
-        gc.collect()  # what was allocated before memory ran out
+        release_memory()  # what was allocated before memory ran out
         report_line(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
         slots //= 2
 

@@ -3,14 +3,13 @@
 Decision 77.
 """
 
-import gc
 from pathlib import Path
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
-from vecchess.runtime.devices import Device, Share
+from vecchess.runtime.devices import Device, Share, release_memory
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import exit_rule_of, open_network, require_playable
@@ -48,7 +47,7 @@ def swap_network(
         slots = backend.num_slots
         server.set_network(ConstantBackend(slots), network)
         del backend  # its memory is wanted for the one that follows
-        gc.collect()
+        release_memory()
         share = Share(slots, server.requests.num_rows, len(server.movers), threads)
         backend, _ = open_network(config, network, net, device, share, report_line)
     server.set_network(backend, network)

@@ -11,12 +11,19 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
 from vecchess.jit import observe_compiling
 from vecchess.runtime.child_process import ignore_signals
 from vecchess.runtime.child_stderr import redirect_stderr
-from vecchess.runtime.devices import Device, Share, gpu_uuid
+from vecchess.runtime.devices import (
+    CPU,
+    Device,
+    Share,
+    bind_near,
+    gpu_uuid,
+    release_memory,
+)
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
@@ -72,6 +79,8 @@ def run_worker(
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
     pipe = JsonPipe(connection)
     try:
+        if plan.device != CPU and plan.net not in BUILT_IN_NETS:
+            bind_near(plan.device, plan.share.movers + 1)
         Worker(plan, pipe, pulse).run()
     except DeviceError as error:  # a new process may be luckier, with fewer slots perhaps
         lacks_memory = error.out_of_memory
@@ -211,6 +220,7 @@ class Worker:
         elif message["kind"] == "rest":
             self._is_resting = True
             self._enter_stage("resting")
+            release_memory()
         elif message["kind"] == "stop":
             self._pool.clear()
             self._is_stopping = True
