@@ -9,6 +9,7 @@ import pytest
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.jit import cache_dir
+from vecchess.runtime.devices import CPU, Device
 from vecchess.selfplay.worker import precompile
 from vecchess.selfplay.worker.precompile import Precompiler, _kernels_of, network_compiler
 from vecchess.snn.initialise import new_network
@@ -89,3 +90,20 @@ def test_no_helper_where_none_is_of_use(
     monkeypatch.setattr(precompile, "num_cores", lambda: cores)
     with network_compiler(SelfplayConfig(net=net, backend=backend)):
         assert not active_children()
+
+
+@pytest.mark.parametrize(("on_gpus", "kinds"), [(True, ["movers"]), (False, ["movers", "network"])])
+def test_a_network_on_gpus_is_compiled_by_their_workers(
+    on_gpus: bool, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processor's kernels would be of no use."""
+    started: list[str] = []
+
+    def note(self: Precompiler, kind: str, *_: object) -> None:
+        started.append(kind.partition("-")[0])
+
+    monkeypatch.setattr(Precompiler, "_start_helper", note)
+    devices = [Device("cuda:0", f"gpu {index}", str(index)) if on_gpus else CPU for index in (0, 1)]
+    with Precompiler(SelfplayConfig(net="constant"), print, devices) as warmup:
+        assert warmup.finish("constant")
+    assert started == kinds

@@ -1,5 +1,7 @@
 """Where remembered slot counts are used, and that they change no game."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from vecchess.config import SelfplayConfig
 from vecchess.inference.backend_registry import BackendChoice
 from vecchess.inference.tune.slot_search import Rung, SlotLimits
-from vecchess.inference.tune.tuning_cache import store_tuned
+from vecchess.inference.tune.tuning_cache import TuningKey, store_tuned
 from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.selfplay.worker.slot_tuning import tune, tuned_share, with_remembered_slots
@@ -84,6 +86,21 @@ def test_a_gpu_worker_measures_where_nothing_is_remembered(
     assert "1,024 slots, 1,000,000 positions/s on made-up" in said[1]
     again = tuned_share(SelfplayConfig(), str(gpu), GPU, WIDE, said.append, said.append)
     assert (again, len(said)) == (share, 2)
+
+
+def test_a_gpu_worker_that_waited_takes_what_the_first_one_measured(
+    gpu: Path, network: IntegerNet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def others_measure(key: TuningKey) -> Iterator[None]:
+        store_tuned(key, Rung(8192, 1e6, 2.0, 10**9).to_dict())
+        yield
+
+    monkeypatch.setattr(tuning, "tuning_alone", others_measure)
+    monkeypatch.setattr(tuning, "tune", lambda *_: pytest.fail("measured again"))
+    said: list[str] = []
+    share = tuned_share(SelfplayConfig(), str(gpu), GPU, WIDE, said.append, said.append)
+    assert (share.slots, said) == (8192, [])
 
 
 def test_shares_that_stay_as_they_are(gpu: Path) -> None:

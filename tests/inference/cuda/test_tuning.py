@@ -7,6 +7,7 @@ import torch
 
 pytest.importorskip("triton")
 
+from tests.inference.tune.test_tuning_cache import is_free
 from vecchess.errors import DeviceError
 from vecchess.inference.cuda import tuning
 from vecchess.inference.cuda.state import SlotState, Widths
@@ -49,3 +50,11 @@ def test_a_device_that_holds_no_tile_is_an_error(
     monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float("inf"))
     with pytest.raises(DeviceError, match="fits Some GPU; use --backend torch"):
         tuning.choose_tile(CONFIG, None, state)
+
+
+def test_one_process_at_a_time_compiles_and_chooses(state: SlotState) -> None:
+    """Those that wait find what the first has measured."""
+    lock = tuning._key(CONFIG, state).file.with_suffix(".lock")
+    with tuning.compiling_alone(CONFIG, state):
+        assert not is_free(lock)
+    assert is_free(lock)

@@ -1,11 +1,20 @@
 """Choices that were measured once are kept for their key alone."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from vecchess.inference.tune import tuning_cache
 from vecchess.inference.tune.slot_search import Rung
-from vecchess.inference.tune.tuning_cache import TuningKey, load_slots, load_tuned, store_tuned
+from vecchess.inference.tune.tuning_cache import (
+    TuningKey,
+    load_slots,
+    load_tuned,
+    store_tuned,
+    tuning_alone,
+)
+from vecchess.runtime.file_lock import try_lock
 from vecchess.snn.presets import NetConfig
 
 
@@ -62,3 +71,32 @@ def test_nowhere_to_write(place: TuningKey) -> None:
     place.file.parent.parent.write_text("a file where a directory should be")
     assert not store_tuned(place, RUNG.to_dict())
     assert load_slots(place) is None
+
+
+def is_free(lock: Path) -> bool:
+    """Whether no process, this one included, holds the lock of a file."""
+    handle = os.open(lock, os.O_RDWR)
+    try:
+        return try_lock(handle)
+    finally:
+        os.close(handle)
+
+
+def test_one_process_at_a_time_measures(place: TuningKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = place.file.with_suffix(".lock")
+    with tuning_alone(place):
+        assert not is_free(lock)
+        monkeypatch.setattr(tuning_cache, "WAIT_S", 0.0)
+        with tuning_alone(place):  # another has held it for too long: both measure
+            assert store_tuned(place, RUNG.to_dict())
+    assert is_free(lock)
+    with pytest.raises(KeyError), tuning_alone(place):
+        raise KeyError
+    assert is_free(lock)
+
+
+def test_without_a_place_for_locks_each_measures_for_itself(place: TuningKey) -> None:
+    place.file.parent.parent.parent.mkdir(parents=True)
+    place.file.parent.parent.write_text("a file where a directory should be")
+    with tuning_alone(place), tuning_alone(place):
+        assert load_slots(place) is None

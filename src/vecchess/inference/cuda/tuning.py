@@ -1,6 +1,8 @@
 """The fastest tile of a network on a device: measured once, then read from the tuning cache."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import torch
@@ -11,12 +13,26 @@ from vecchess.errors import DeviceError
 from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile, candidates, interpreted_tile
-from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned
+from vecchess.inference.tune.tuning_cache import TuningKey, load_tuned, store_tuned, tuning_alone
 from vecchess.jit import cache_dir
 from vecchess.snn.presets import NetConfig
 
 ROUNDS = 3
 """Timings of each tile, after one launch that compiles it; the shortest counts."""
+
+
+@contextmanager
+def compiling_alone(config: NetConfig, state: SlotState) -> Iterator[None]:
+    """Let one process at a time compile the kernels and choose the tile within the block.
+
+    Workers of several GPUs open the same network at the same time: those that wait find kernels
+    and tile on the disk, and the first measures undisturbed.
+    """
+    if is_interpreted(state):
+        yield
+        return
+    with tuning_alone(_key(config, state)):
+        yield
 
 
 def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile:

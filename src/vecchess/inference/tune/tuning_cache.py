@@ -4,6 +4,7 @@ One small JSON file for each, so that processes which tune at the same time do n
 other's choices; a file is written whole or not at all:
 
     ~/.cache/vecchess/tuning/<hash of the key>.json     {"schema", "key", "values"}
+    ~/.cache/vecchess/tuning/<hash of the key>.lock     held while a process measures
 
 A file that is damaged, or belongs to another key, is ignored and written again.
 """
@@ -11,19 +12,25 @@ A file that is damaged, or belongs to another key, is ignored and written again.
 import hashlib
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from vecchess import __version__
+from vecchess.errors import VecchessError
 from vecchess.jit import user_cache
+from vecchess.runtime.file_lock import file_lock
 from vecchess.safe_parse import parse_json_object, read_bytes
 from vecchess.snn.presets import NetConfig
 
 SCHEMA = 1
 MOST_SLOTS = 1 << 20
+WAIT_S = 240.0
+"""Longest wait for a process that measures the same. A worker that opens a GPU may be silent for
+300 s, see ``worker_pool.LOADING_S``."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,19 @@ class TuningKey:
         """The file of the choice."""
         text = json.dumps(asdict(self), sort_keys=True)
         return user_cache() / "tuning" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+
+
+@contextmanager
+def tuning_alone(key: TuningKey) -> Iterator[None]:
+    """Let one process of this user at a time measure the choice of ``key`` within the block.
+
+    Without effect where there are no locks, and after WAIT_S.
+    """
+    with ExitStack() as held:
+        with suppress(OSError, VecchessError):
+            key.file.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(file_lock(key.file.with_suffix(".lock"), WAIT_S, "another process"))
+        yield
 
 
 def store_tuned(key: TuningKey, values: dict[str, Any]) -> bool:

@@ -248,7 +248,7 @@ class Supervisor:
             self._drain()
             self.assigner.share = share
             config = self.config.model_copy(update={"net": self._net})
-            with Precompiler(config, self._watcher.report_line) as precompiler:
+            with Precompiler(config, self._watcher.report_line, self.devices) as precompiler:
                 return precompiler.finish(self._net, lambda: self._must_stop(heartbeat))
         return True
 

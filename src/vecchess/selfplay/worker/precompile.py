@@ -7,7 +7,7 @@ process stays free: compiling takes minutes on a busy machine, and other ranks w
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -31,7 +31,7 @@ from vecchess.runtime.child_process import (
     ignore_signals,
     start_with_signals_blocked,
 )
-from vecchess.runtime.devices import CPU, Share
+from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.finished_games import finished_records
@@ -58,11 +58,20 @@ class Precompiler:
     To be used in a ``with``, which ends the helpers where the run is stopped meanwhile.
     """
 
-    def __init__(self, config: SelfplayConfig, report_line: ReportLine) -> None:
-        """Start a helper if there is anything to compile, and report that: it takes seconds."""
+    def __init__(
+        self,
+        config: SelfplayConfig,
+        report_line: ReportLine,
+        devices: Sequence[Device] = (CPU,),
+    ) -> None:
+        """Start a helper if there is anything to compile, and report that: it takes seconds.
+
+        ``devices`` play: a network on GPUs alone is compiled by the first worker, while the others
+        wait, see ``cuda/tuning.py``.
+        """
         backend = "auto" if is_factory(config.backend) else config.backend
         self._config = config.model_copy(update={"backend": backend})
-        self._report_line = report_line
+        self._report_line, self._on_cpu = report_line, CPU in devices
         self._start = monotonic()
         self._helpers: dict[ChildProcess, Path] = {}
         searches = config.tree.search != "none"
@@ -85,7 +94,7 @@ class Precompiler:
 
         ``must_stop`` is called several times a second meanwhile; returns False where it was true.
         """
-        if self._config.backend in COMPILED_HERE:
+        if self._on_cpu and self._config.backend in COMPILED_HERE:
             kind = f"network-{_kernels_of(net)}"
             self._start_helper(kind, "the network", _compile_backend, self._config, net)
         if not self._helpers:

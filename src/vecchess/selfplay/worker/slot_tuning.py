@@ -19,9 +19,14 @@ from vecchess.inference.tune.slot_search import (
     ladder,
     measure_counts,
 )
-from vecchess.inference.tune.tuning_cache import TuningKey, load_slots, store_tuned
+from vecchess.inference.tune.tuning_cache import (
+    TuningKey,
+    load_slots,
+    store_tuned,
+    tuning_alone,
+)
 from vecchess.machine_limits import machine_limits
-from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, share_out
+from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, release_memory, share_out
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.memory_plan import MemoryNeed
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -91,6 +96,7 @@ def tune(
     sizes = CPU_LADDER if device == CPU else GPU_LADDER
     questions = random_requests(NUM_QUESTIONS, QUESTION_SEED, network.config.num_planes)
     rungs = measure_counts(open_with, questions, sizes, limits, tell, _held(device))
+    release_memory()
     chosen = choose_count(rungs, limits)
     place = _place(config, network.config, device, share)
     return Tuned(place.device, rungs, chosen, limits, store_tuned(place, chosen.to_dict()))
@@ -133,14 +139,28 @@ def tuned_share(
     if device == CPU or config.slots or share.slots < GPU_SLOTS or not Path(net).is_file():
         return share
     network = load_net(Path(net))
-    slots = load_slots(_place(config, network.config, device, share))
+    key = _place(config, network.config, device, share)
+    slots = load_slots(key)
     if slots is None:
-        report_line("trying how many slots suit this device and network (once) ...")
-        tuned = tune(config, network, [device], None, tell)
-        slots, speed = tuned.chosen.slots, tuned.chosen.positions_per_s
-        report_line(f"{slots:,} slots, {speed:,.0f} positions/s on {tuned.device}")
+        with tuning_alone(key):  # workers of other GPUs wait for the first, and take its count
+            slots = load_slots(key) or _measured(config, network, device, report_line, tell)
     games = config.concurrent_games or 2 * slots
     return replace(share, slots=min(slots, games), games=games)
+
+
+def _measured(
+    config: SelfplayConfig,
+    network: IntegerNet,
+    device: Device,
+    report_line: ReportLine,
+    tell: Tell,
+) -> int:
+    """The slot count that ``tune`` chooses; people are told of it."""
+    report_line("trying how many slots suit this device and network (once) ...")
+    tuned = tune(config, network, [device], None, tell)
+    slots, speed = tuned.chosen.slots, tuned.chosen.positions_per_s
+    report_line(f"{slots:,} slots, {speed:,.0f} positions/s on {tuned.device}")
+    return slots
 
 
 def default_limits(device: Device) -> SlotLimits:
