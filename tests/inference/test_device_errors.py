@@ -38,7 +38,21 @@ def test_what_a_device_says_becomes_one_line(error: RuntimeError, out_of_memory:
     assert caught.value.__cause__ is error
 
 
-@pytest.mark.parametrize("error", [ValueError("slot"), RuntimeError("shapes do not match")])
+def test_a_kernel_that_does_not_fit_is_the_devices_fault() -> None:
+    """Triton's errors are no RuntimeErrors."""
+    triton = pytest.importorskip("triton.runtime.errors")
+    for error in (triton.OutOfResources(300_000, 232_448, "shared memory"), triton.PTXASError()):
+        with pytest.raises(DeviceError, match="cannot hold a kernel while working: ") as caught:
+            _raise(error)
+        assert str(caught.value).endswith("; use --backend torch")
+        assert "\n" not in str(caught.value)
+        assert not caught.value.out_of_memory
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("slot"), RuntimeError("shapes do not match"), DeviceError("out of memory", True)],
+)
 def test_other_errors_pass(error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
         _raise(error)

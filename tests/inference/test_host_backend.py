@@ -254,11 +254,18 @@ def test_slot_is_free_only_after_it_was_reported_settled(backend: Backend) -> No
     backend.admit(_ints(2), requests, _ints(1))
 
 
-def test_question_without_moves_is_refused(backend: Backend) -> None:
+def test_a_slot_is_given_to_one_question(backend: Backend) -> None:
+    with pytest.raises(ValueError, match="not free"):
+        backend.admit(_ints(3, 0, 3), ask(4), _ints(0, 1, 2))
+    backend.admit(_ints(3, 0, 1), ask(4), _ints(0, 1, 2))
+
+
+@pytest.mark.parametrize("count", [0, 219, 255])
+def test_question_without_moves_or_with_too_many_is_refused(backend: Backend, count: int) -> None:
     requests = ask(4)
-    requests.num_legal[1] = 0
+    requests.num_legal[1] = count
     with pytest.raises(ValueError, match="legal moves"):
-        backend.admit(_ints(0), requests, _ints(1))
+        backend.admit(_ints(0, 1), requests, _ints(0, 1))
 
 
 def test_question_with_other_planes_is_refused(backend: Backend) -> None:

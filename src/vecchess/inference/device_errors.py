@@ -17,6 +17,8 @@ FAILED = (
     "CUDNN_STATUS",
     "AcceleratorError",
 )
+NO_KERNEL = ("OutOfResources", "PTXASError")
+"""Triton's errors, which are no RuntimeErrors, for a kernel that the device cannot hold."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,7 +32,7 @@ def device_work(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 return function(*args, **kwargs)
-            except RuntimeError as error:
+            except Exception as error:
                 device_error = as_device_error(error, what)
                 if device_error is None:
                     raise
@@ -41,15 +43,21 @@ def device_work(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def as_device_error(error: RuntimeError, what: str) -> DeviceError | None:
+def as_device_error(error: Exception, what: str) -> DeviceError | None:
     """``error`` as a DeviceError, None if it does not come from the device.
 
     torch.OutOfMemoryError and torch.AcceleratorError are RuntimeErrors; older and other failures
     are told apart by their text alone.
     """
-    text = f"{type(error).__name__}: {error}"
-    first_line = str(error).strip().split("\n")[0]
-    if type(error).__name__ == "OutOfMemoryError" or any(sign in text for sign in OUT_OF_MEMORY):
+    name, text = type(error).__name__, f"{type(error).__name__}: {error}"
+    first_line = (str(error).strip() or name).split("\n")[0]
+    if name in NO_KERNEL:
+        return DeviceError(
+            f"the device cannot hold a kernel while {what}: {first_line}; use --backend torch"
+        )
+    if not isinstance(error, RuntimeError):
+        return None
+    if name == "OutOfMemoryError" or any(sign in text for sign in OUT_OF_MEMORY):
         advice = "use fewer --slots, or free memory on the device"
         return DeviceError(f"out of device memory while {what}: {first_line}; {advice}", True)
     if any(sign in text for sign in FAILED):

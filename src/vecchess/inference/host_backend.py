@@ -105,7 +105,7 @@ class HostBackend(ABC):
 
 def require_free(occupied: NDArray[np.bool_], slots: NDArray[np.int32]) -> None:
     """Raise ``ValueError`` unless all of ``slots: int32[K]`` are free, and each is given once."""
-    if occupied.any() or len(np.unique(slots)) != len(slots):
+    if occupied.any() or np.bincount(slots, minlength=1).max() > 1:
         raise ValueError("admitted to a slot that is not free")
 
 
@@ -115,7 +115,7 @@ def require_questions(requests: Requests, rows: NDArray[np.int32], num_planes: i
     if (found := requests.planes.shape[1]) != num_planes:
         raise ValueError(f"the questions have {found} planes, the network sees {num_planes}")
     num_legal = requests.num_legal[rows]
-    if (num_legal == 0).any() or (num_legal > MAX_MOVES).any():
+    if (num_legal - np.uint8(1) >= MAX_MOVES).any():  # 0 - 1 is 255
         raise ValueError(f"a question needs 1 to {MAX_MOVES} legal moves")
 
 

@@ -27,7 +27,8 @@ class Requests(NamedTuple):
         num_legal: uint8[R]      how many of them count, 1 to 218
 
     Answer, written by the backend between submission and harvest:
-        policy: int32[R, L]      accumulators of the legal actions, in the order of ``legal``
+        policy: int32[R, L]      accumulators of the legal actions, in the order of ``legal``;
+                                 what follows them is undefined
         wdl: int32[R, 3]         accumulators of win, draw, loss
         steps: uint8[R]          time steps the answer took
     """

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +24,12 @@ from vecchess.chess.sample import random_planes
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.cuda import backend as cuda_backend
+from vecchess.inference.cuda import staging
 from vecchess.inference.cuda.backend import CudaBackend
+from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile
+from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -204,6 +211,58 @@ def test_a_network_changes_only_between_positions_and_to_the_same_sizes() -> Non
     backend.admit(np.array([0], np.int32), requests, np.array([0], np.int32))
     with pytest.raises(ValueError, match="no slot is occupied"):
         backend.replace_network(_net(seed=2))
+
+
+def test_only_columns_of_legal_moves_are_written() -> None:
+    """The rest of a row, which is most of it, is not even touched."""
+    requests, others = ask(4), ask(4)
+    requests.policy[:] = 99
+    answer(CudaBackend(_net(time_steps=2), 2, ExitRule(), DEVICE), requests, [0, 1, 2, 3], 2)
+    answer(open_backend("reference", _net(time_steps=2), 4, ExitRule()), others, [0, 1, 2, 3], 4)
+    is_legal = np.arange(MAX_MOVES) < requests.num_legal[:, None]
+    assert (requests.policy == np.where(is_legal, others.policy, 99)).all()
+
+
+def test_meters_count_slots_that_work_and_not_answers_on_their_way() -> None:
+    tile = Tile(1, 32, 32, 16)
+    backend = CudaBackend(_net(time_steps=3), 3, ExitRule.never(), DEVICE, tile)
+    engine = SlotEngine(backend, ask(9))
+    engine.submit(np.arange(9, dtype=np.int32))
+    while not engine.is_idle:
+        engine.step()
+    counters = engine.counters
+    assert counters.slot_steps == 9 * 3
+    assert counters.batches <= 3 * (3 + 1), "each answer holds its slot for a step more at most"
+    assert backend.is_asynchronous is (DEVICE != "cpu")
+    assert 0 < counters.busy_ns == backend.kernel_ns
+
+
+def test_the_kernels_of_the_host_are_compiled_when_it_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+    for module, name in ((cuda_backend, "copy_answers"), (staging, "write_records")):
+        monkeypatch.setattr(module, name, lambda slots, *_: calls.append(len(slots)))
+    CudaBackend(_net(), 2, ExitRule(), DEVICE)
+    assert calls == [0, 0]
+
+
+def test_the_old_state_is_freed_before_the_new_one_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The device may have no room for both."""
+    states: list[Callable[[], SlotState | None]] = []
+
+    def opened(*given: Any) -> SlotState:
+        assert not any(state() for state in states)
+        state = SlotState(*given)
+        states.append(weakref.ref(state))
+        return state
+
+    monkeypatch.setattr(cuda_backend, "SlotState", opened)
+    net = _net(grid_bits=10, time_steps=2)
+    CudaBackend(_quiet(net), 3, ExitRule(), DEVICE).replace_network(net)
+    assert len(states) == 2
 
 
 def test_what_cannot_be_computed_is_refused() -> None:

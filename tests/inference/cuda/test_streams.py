@@ -41,8 +41,10 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> CudaStreams:
     return CudaStreams(torch.device("cuda:0"))
 
 
-def _step(streams: CudaStreams) -> None:
-    streams.begin_step()
+def _step(streams: CudaStreams, admits: bool = False) -> None:
+    if admits:
+        streams.begin_admission()
+        streams.end_admission()
     streams.begin_step()
     streams.end_step()
 
@@ -63,7 +65,6 @@ def test_time_on_the_device_is_counted_once_a_step(streams: CudaStreams) -> None
         streams.finished_steps()
         streams.finished_steps()
     assert streams.busy_ns == 4 * 2_000_000
-    streams.begin_step()  # the next step has taken the event of the one before the last
     streams._done[1].finished = True
     streams.finished_steps()
     assert streams.busy_ns == 5 * 2_000_000
@@ -71,6 +72,18 @@ def test_time_on_the_device_is_counted_once_a_step(streams: CudaStreams) -> None
         _step(streams)
     streams.finished_steps()  # of steps without a reading the last two have events
     assert streams.busy_ns == 6 * 2_000_000
+
+
+def test_an_admission_is_timed_apart_and_counts_to_its_step(streams: CudaStreams) -> None:
+    """Between the two the device waits for the host's launch, and is not busy."""
+    for admits in (True, False, True, False):
+        _step(streams, admits)
+        streams.finished_steps()
+    assert streams.busy_ns == (2 + 1 + 2) * 2_000_000
+    streams.begin_admission()  # of the next step, before the last one was read
+    streams._done[0].finished = True
+    streams.finished_steps()
+    assert streams.busy_ns == (2 + 1 + 2 + 1) * 2_000_000
 
 
 def test_a_staging_buffer_is_filled_again_only_once_it_was_copied(streams: CudaStreams) -> None:

@@ -5,6 +5,7 @@ Triton is imported by these modules only, and these modules only when the backen
 backend         the backend
 streams         the order of work: kernels, copies, finished steps
 staging         copies questions to the device
+row_copies      kernels of the host that copy questions and answers
 launches        launches the kernels with their arguments
 tower           kernels of the stem and the residual tower
 heads           kernels of the list of busy slots, the heads and the exit rule

@@ -19,22 +19,27 @@ from numpy.typing import NDArray
 from vecchess.errors import ConfigError
 from vecchess.inference.cuda.device_weights import DeviceWeights
 from vecchess.inference.cuda.launches import Launches
+from vecchess.inference.cuda.row_copies import copy_answers
 from vecchess.inference.cuda.staging import StagingBuffer
 from vecchess.inference.cuda.state import HostAnswers, SlotState, Widths
 from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
 from vecchess.inference.cuda.tiles import Tile
-from vecchess.inference.cuda.tuning import choose_tile
+from vecchess.inference.cuda.tuning import choose_tile, compiling_alone
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.host_backend import require_free, require_questions, require_same_sizes
 from vecchess.inference.requests import Requests
-from vecchess.jit import kernel
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class CudaBackend:
     """``Backend`` in Triton kernels. Refuses a network that is not proved exact."""
+
+    _state: SlotState
+    _weights: DeviceWeights
+    _launches: Launches
+    _step: Callable[[], None]
 
     @device_work("opening the network")
     def __init__(
@@ -59,8 +64,11 @@ class CudaBackend:
         self.num_slots = num_slots
         self.time_steps = net.config.time_steps
         self._device = torch.device(device)
+        self.is_asynchronous = self._device.type == "cuda"
+        self.late_steps = 0
         self._streams = open_streams(self._device)
         self._answered = HostAnswers(num_slots, self._streams.host_tensor)
+        self._settled_at: NDArray[np.int64] = self._answered.settled_at.numpy()
         self._staging = [
             StagingBuffer(num_slots, net.config.num_planes, self._streams)
             for _ in range(NUM_BUFFERS)
@@ -86,8 +94,9 @@ class CudaBackend:
         target, source = staging.write(slots, requests, rows)
         with streams.computing():
             streams.upload(self._buffer, target, source)
-            streams.begin_step()
+            streams.begin_admission()
             self._launches.admit(staging.device, len(slots))
+            streams.end_admission()
             streams.uploaded_is_read(self._buffer)
         self._occupied[slots] = True
         self._rows[slots] = rows
@@ -107,29 +116,19 @@ class CudaBackend:
 
         Settled answers lie in the host's memory already, and are copied to their rows here.
         """
-        finished = self._streams.finished_steps()
-        settled_at = self._answered.settled_at.numpy()
-        settled = np.flatnonzero((settled_at > self._reported) & (settled_at <= finished))
-        slots = settled.astype(np.int32)
+        finished, at = self._streams.finished_steps(), self._settled_at
+        slots = np.flatnonzero((at > self._reported) & (at <= finished)).astype(np.int32)
         self._reported = finished
         self._occupied[slots] = False
         if len(slots):
             self._copy_answers(slots)
+            self.late_steps += self._streams.num_steps * len(slots) - int(at[slots].sum())
         return slots
 
     def _copy_answers(self, slots: NDArray[np.int32]) -> None:
-        answered, requests = self._answered, self._requests
-        _copy_answers(
-            slots,
-            self._rows[slots],
-            answered.policy.numpy(),
-            answered.wdl.numpy(),
-            answered.steps.numpy(),
-            requests.num_legal,
-            requests.policy,
-            requests.wdl,
-            requests.steps,
-        )
+        requests = self._requests
+        rows = requests.num_legal, requests.policy, requests.wdl, requests.steps
+        copy_answers(slots, self._rows, *self._answered.arrays, *rows)
 
     @device_work("changing the network")
     def replace_network(self, net: IntegerNet) -> None:
@@ -141,6 +140,8 @@ class CudaBackend:
         self._streams.synchronize()
         widths = Widths.proved_by(report)
         if widths != self._widths:
+            # freed before the new ones are taken: the device may have no room for both
+            del self._step, self._launches, self._weights, self._state
             self._open(net, widths)
             return
         self._weights.load(net)
@@ -169,32 +170,24 @@ class CudaBackend:
             net.config, self._state, self._weights, self._rule, self._answered
         )
         self._streams.synchronize()  # what was allocated so far was filled on another stream
-        with self._streams.computing():
+        with self._streams.computing(), compiling_alone(net.config, self._state):
+            self._compile_copies()
             self._launches.admit(self._staging[0].device, 1)  # compiles
             self._state.busy.zero_()
             self.tile = self._wanted_tile or choose_tile(net.config, self._launches, self._state)
             self._launches.step(self.tile)
         self._streams.synchronize()
         self._state.tick.fill_(self._streams.num_steps)
-        self._step: Callable[[], None] = self._streams.record(
-            lambda: self._launches.step(self.tile)
-        )
+        launches, tile = self._launches, self.tile
+        self._step = self._streams.record(lambda: launches.step(tile))
+
+    def _compile_copies(self) -> None:
+        """Compile the host's kernels, by copying nothing: later the device would wait for it."""
+        none = np.empty(0, np.int32)
+        self._requests = Requests.empty(0, self._config.num_planes)
+        self._staging[0].write(none, self._requests, none)
+        self._copy_answers(none)
 
     def _set_scales(self, net: IntegerNet) -> None:
         self.policy_scale = net.policy_scale
         self.value_scale = net.value_scale
-
-
-@kernel
-def _copy_answers(  # type: ignore[no-untyped-def]
-    slots, rows, policy, wdl, steps, num_legal, to_policy, to_wdl, to_steps
-):
-    """Rows of the requests from slots; columns of ``to_policy`` beyond the legal moves become 0."""
-    for k in range(slots.shape[0]):
-        slot, row = slots[k], rows[k]
-        count = num_legal[row]
-        for move in range(to_policy.shape[1]):
-            to_policy[row, move] = policy[slot, move] if move < count else 0
-        for outcome in range(to_wdl.shape[1]):
-            to_wdl[row, outcome] = wdl[slot, outcome]
-        to_steps[row] = steps[slot]

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vecchess.inference.cuda.row_copies import write_records
 from vecchess.inference.cuda.streams import Streams
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES
@@ -33,29 +34,17 @@ class StagingBuffer:
         shape = (capacity, record_words(num_planes))
         self.host = streams.host_tensor(shape, torch.int64)
         self.device = torch.zeros(shape, dtype=torch.int64, device=streams.device)
-        kind = np.dtype(
-            {
-                "names": ["planes", "legal", "slot", "num_legal"],
-                "formats": [("<u8", num_planes), ("<u2", MAX_MOVES), "<i4", "<i4"],
-                "offsets": [
-                    0,
-                    8 * num_planes,
-                    8 * (num_planes + LEGAL_WORDS),
-                    8 * (num_planes + LEGAL_WORDS) + 4,
-                ],
-                "itemsize": 8 * shape[1],
-            }
-        )
-        self._records = self.host.numpy().view(kind)[:, 0]
+        words = self.host.numpy()
+        self._records = [words.view(kind) for kind in (np.uint64, np.uint16, np.int32)]
 
     def write(
         self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]
     ) -> tuple[Tensor, Tensor]:
-        """Fill one record a row; returns (target on the device, source on the host) to copy."""
+        """Fill one record a row; returns (target on the device, source on the host) to copy.
+
+        The legal moves of a record are as many as ``num_legal`` says; what follows them is left.
+        """
         count = len(slots)
-        records = self._records[:count]
-        records["planes"] = requests.planes[rows]
-        records["legal"] = requests.legal[rows]
-        records["slot"] = slots
-        records["num_legal"] = requests.num_legal[rows]
+        question = requests.planes, requests.legal, requests.num_legal
+        write_records(slots, rows, *question, *self._records)
         return self.device[:count], self.host[:count]

@@ -93,3 +93,5 @@ class HostAnswers:
         self.wdl = host_tensor((num_slots, NUM_OUTCOMES), torch.int32)
         self.steps = host_tensor((num_slots,), torch.int32)
         self.settled_at = host_tensor((num_slots,), torch.int64)
+        self.arrays = [tensor.numpy() for tensor in (self.policy, self.wdl, self.steps)]
+        """policy, wdl and steps as the host reads them: the same memory."""

@@ -21,8 +21,8 @@ class Streams:
     """
 
     def __init__(self, device: torch.device) -> None:
-        """num_steps: time steps launched so far; busy_ns: time of the finished steps on the device,
-        admissions included."""
+        """num_steps: time steps launched so far; busy_ns: time that the device took for finished
+        steps and the admissions before them."""
         self.device = device
         self.num_steps = 0
         self.busy_ns = 0
@@ -50,14 +50,21 @@ class Streams:
         """The kernels that ``launch`` launches, compiled before, to be launched again as one."""
         return launch
 
+    def begin_admission(self) -> None:
+        """Time what is launched from now on, as part of the next step; once a step."""
+        self._began_ns = perf_counter_ns()
+
+    def end_admission(self) -> None:
+        """End what ``begin_admission`` began."""
+        self.busy_ns += perf_counter_ns() - self._began_ns
+
     def begin_step(self) -> None:
-        """Count what is launched from now on to the next time step. May be called twice a step."""
-        self._began_ns = self._began_ns or perf_counter_ns()
+        """Time what is launched from now on, the next time step."""
+        self._began_ns = perf_counter_ns()
 
     def end_step(self) -> None:
         """Note that a time step has been launched."""
         self.busy_ns += perf_counter_ns() - self._began_ns
-        self._began_ns = 0
         self.num_steps += 1
 
     def finished_steps(self) -> int:
@@ -69,7 +76,11 @@ class Streams:
 
 
 class CudaStreams(Streams):
-    """A stream for kernels and a stream for copies to the device, tied by events."""
+    """A stream for kernels and a stream for copies to the device, tied by events.
+
+    Admission and step are timed apart: between the two the device waits for the host's launch
+    where nothing else is left to do, and that is no work.
+    """
 
     def __init__(self, device: torch.device) -> None:
         """Two streams on ``device``."""
@@ -80,7 +91,10 @@ class CudaStreams(Streams):
         self._read = _events(NUM_BUFFERS)
         self._begun = _events(2)
         self._done = _events(2)
-        self._is_begun = False
+        self._admission_begun = _events(2)
+        self._admission_done = _events(2)
+        self._admitted_for = [0, 0]
+        """Steps that the newest admissions belong to."""
         self._num_timed = 0
 
     def host_tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
@@ -115,15 +129,22 @@ class CudaStreams(Streams):
             launch()
         return graph.replay
 
+    def begin_admission(self) -> None:
+        """See ``Streams``."""
+        step = self.num_steps + 1
+        self._admission_begun[step % 2].record(self._compute)
+        self._admitted_for[step % 2] = step
+
+    def end_admission(self) -> None:
+        """See ``Streams``."""
+        self._admission_done[(self.num_steps + 1) % 2].record(self._compute)
+
     def begin_step(self) -> None:
         """See ``Streams``."""
-        if not self._is_begun:
-            self._is_begun = True
-            self._begun[(self.num_steps + 1) % 2].record(self._compute)
+        self._begun[(self.num_steps + 1) % 2].record(self._compute)
 
     def end_step(self) -> None:
         """See ``Streams``."""
-        self._is_begun = False
         self.num_steps += 1
         self._done[self.num_steps % 2].record(self._compute)
 
@@ -139,9 +160,11 @@ class CudaStreams(Streams):
     def _time_steps_up_to(self, finished: int) -> None:
         """Add the time of steps that have finished; of the last two, for others have no events."""
         for step in range(max(self._num_timed, self.num_steps - 2) + 1, finished + 1):
-            begun, done = self._begun[step % 2], self._done[step % 2]
-            if not (self._is_begun and step == self.num_steps - 1):
-                self.busy_ns += int(begun.elapsed_time(done) * 1e6)
+            at = step % 2
+            milliseconds = self._begun[at].elapsed_time(self._done[at])
+            if self._admitted_for[at] == step:
+                milliseconds += self._admission_begun[at].elapsed_time(self._admission_done[at])
+            self.busy_ns += int(milliseconds * 1e6)
         self._num_timed = finished
 
     def synchronize(self) -> None:
