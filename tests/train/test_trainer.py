@@ -1,7 +1,8 @@
 """The training loop with stubs for what it calls: its order, stops in between, and ranks of
 different speed."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Barrier, Thread
 from time import sleep
@@ -147,7 +148,7 @@ def test_the_fold_comes_within_an_iteration_of_a_short_run(tmp_path: Path) -> No
         note=lambda _: None,
         display_learning=lambda *_: nullcontext(SimpleNamespace(update=lambda *_: None)),
     )
-    ranks: Any = SimpleNamespace(world_size=1, rank=0)
+    ranks: Any = SimpleNamespace(world_size=1, rank=0, device=torch.device("cpu"))
     loader: Any = SimpleNamespace(batches=lambda specs: iter(list(specs)))
     config, rest = TrainConfig(iterations=2, fold_at=0.75), (reporter, CallLog())
     trainer: Any = Trainer(
@@ -158,6 +159,34 @@ def test_the_fold_comes_within_an_iteration_of_a_short_run(tmp_path: Path) -> No
     for _ in range(2):
         assert trainer._prepare_and_learn(source)
     assert learner.calls == ["begin", 0.25, 0.5, 0.75, 1.0, "begin", 1.25, 1.5, "fold", 1.75, 2.0]
+
+
+def test_ranks_wait_longer_for_the_first_update_on_gpus(tmp_path: Path) -> None:
+    """It compiles kernels; so does the first one after the fold."""
+    waits: list[float] = []
+
+    @contextmanager
+    def timeout(seconds: float) -> Iterator[None]:
+        waits.append(seconds)
+        yield
+
+    learner: Any = StubLearner()
+    loader: Any = SimpleNamespace(batches=lambda specs: iter(list(specs)))
+    display = nullcontext(SimpleNamespace(update=lambda *_: None))
+    reporter: Any = SimpleNamespace(note=lambda _: None, display_learning=lambda *_: display)
+    config, rest = TrainConfig(iterations=2, fold_at=0.75), (reporter, CallLog())
+    for kind, expected in (("cuda", [trainers.FIRST_UPDATE_S] * 2), ("cpu", [])):
+        ranks: Any = SimpleNamespace(
+            world_size=1, rank=0, device=SimpleNamespace(type=kind), timeout=timeout
+        )
+        trainer = Trainer(
+            config, RunFolder(tmp_path), ranks, StopSignals(), learner, loader, *rest
+        )
+        trainer.progress.iteration = 1
+        waits.clear()
+        learner.net.folded = False
+        assert trainer._learn(IterationPlan(4, lambda step: step, 100))  # type: ignore[arg-type]
+        assert waits == expected
 
 
 def positions(count: int) -> Samples[Tensor]:

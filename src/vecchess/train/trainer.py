@@ -1,6 +1,7 @@
 """The training loop on one rank: have positions ready, learn, publish, evaluate, save."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
@@ -16,6 +17,10 @@ from vecchess.train.publish import publish
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.training_matches import TrainingMatches
+
+
+FIRST_UPDATE_S = 300.0
+"""Time that the first update of a process may take on GPUs."""
 
 
 class TrainingSource(Protocol):
@@ -72,6 +77,7 @@ class Trainer:
         self.reporter, self.matches = reporter, matches
         self.progress = TrainProgress()
         self._part_s = 0.0
+        self._is_warm = False
 
     @property
     def position(self) -> tuple[int, int]:
@@ -135,7 +141,8 @@ class Trainer:
                 if self._done(plan) >= self.config.fold_at * self.config.iterations:
                     self._fold()
                 progress.iteration_step += 1
-                metrics = self.learner.step(batch, self._done(plan), rank_values)
+                with self._patience():
+                    metrics = self.learner.step(batch, self._done(plan), rank_values)
                 self._part_s = self.learner.seconds_a_part(batch, waited_s)
                 shares.note(metrics.rank_sums[1 + self.ranks.world_size :])
                 display.update(progress.iteration_step, metrics)
@@ -143,6 +150,17 @@ class Trainer:
                     self._agree_on_stop()
                     return False
         return True
+
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Ranks wait longer for each other at the first update on GPUs, which compiles kernels and
+        loads libraries."""
+        if self._is_warm or self.ranks.device.type == "cpu":
+            yield
+        else:
+            with self.ranks.timeout(max(self.config.rank_timeout_s, FIRST_UPDATE_S)):
+                yield
+        self._is_warm = True
 
     def _done(self, plan: IterationPlan) -> float:
         """Iterations done, the current one in part."""
@@ -169,6 +187,7 @@ class Trainer:
     def _fold(self) -> None:
         if not self.learner.net.folded:
             self.learner.fold()
+            self._is_warm = False
             self.reporter.note("weights are int8 from here on: what learns is what plays")
 
     def _publish_and_evaluate(self, source: TrainingSource) -> bool:
