@@ -4,26 +4,30 @@
     ... "bench.fake_device:open_fake?of=cpu&latency=1:1ms,512:1ms,513:3ms&lost_after=500"
 
 How work is scheduled for a GPU, how its failures are borne and how its wrong answers are found can
-be tried without a GPU. Like a GPU it works while the host does something else:
+be tried without a GPU. Like a GPU it works while the host does something else, and an answer is
+known one step late (``late=0``: at once):
 
-    host       admit n+1  advance     (movers make moves)      settled
-                             |                                    ^
-    device                   [step n+1: latency by occupied slots ]
+    host       admit n+1  advance     settled n-1   (movers make moves)   admit n+2  advance
+                             |           ^                                    |
+    device                   [step n+1: latency by occupied slots ............][step n+2 ....]
 """
 
 import re
+from collections import deque
 from collections.abc import Callable
 from multiprocessing import current_process
 from time import monotonic, sleep
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from vecchess.config import CONSTANT_NET
 from vecchess.errors import DeviceError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.inference.tune.slot_search import backend_nbytes
@@ -47,6 +51,10 @@ class FakeDevice(BaseModel):
     latency: str = "0s"
     """Time of a step by the number of occupied slots: "2ms+10us" is 2 ms and 10 us for each;
     "1:1ms,512:1ms,513:3ms" are points with straight lines between them."""
+    late: Annotated[int, Field(ge=0, le=1)] = 1
+    """Steps that an answer is late: 1 as on a GPU, whose next step goes on meanwhile; 0: none."""
+    steps: Annotated[int, Field(ge=0, le=15)] = 0
+    """Time steps of every answer of the constant network; 0: one."""
     slow_worker: Annotated[int, Field(ge=-1)] = -1
     """Number of a worker whose steps take three times as long; -1: none."""
     oom_above: Annotated[int, Field(ge=0)] = 0
@@ -85,8 +93,21 @@ class FakeDevice(BaseModel):
             raise ValueError(f"{first['loc'][0]}: {reason}") from None
 
 
+class Launched(NamedTuple):
+    """A step of the fake device."""
+
+    done_at: float
+    """When it is over, by the clock."""
+    took: float
+    """Seconds."""
+    settled: NDArray[np.int32]
+    """Slots that it settles."""
+
+
 class FakeBackend:
     """``Backend`` with another one's slots and answers, and a fake device's time and failures."""
+
+    is_asynchronous = True
 
     def __init__(
         self,
@@ -105,8 +126,11 @@ class FakeBackend:
         self._batches, self._seconds = zip(*parse_latency(device.latency), strict=True)
         if current_process().name.endswith(f"worker-{device.slow_worker}"):
             self._seconds = tuple(SLOWER * seconds for seconds in self._seconds)
-        self._occupied = self._steps = self._answers = 0
-        self._free_at = 0.0
+        self._busy_slots = self._steps = self._answers = 0
+        self._free_at = self._busy_s = 0.0
+        self._launched: deque[Launched] = deque()
+        """Steps that are not reported yet."""
+        self.late_steps = 0
         self._rows = np.zeros(inner.num_slots, np.int32)
         if not device.oom_after:
             self._require_memory("opening the network")
@@ -136,12 +160,17 @@ class FakeBackend:
         """Bytes of the backend that answers."""
         return backend_nbytes(self._inner)
 
+    @property
+    def kernel_ns(self) -> int:
+        """Time that the device took for the steps that are reported."""
+        return int(self._busy_s * 1e9)
+
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """See ``Backend.admit``."""
         self._inner.admit(slots, requests, rows)
         self._requests = requests
         self._rows[slots] = rows
-        self._occupied += len(slots)
+        self._busy_slots += len(slots)
 
     def advance(self) -> None:
         """See ``Backend.advance``. Returns at once; raises DeviceError at the step that fails."""
@@ -152,16 +181,26 @@ class FakeBackend:
         if self._device.oom_after and self._steps >= self._device.oom_after:
             self._require_memory("taking a time step")
         self._inner.advance()
-        took = float(np.interp(self._occupied, self._batches, self._seconds))
+        took = float(np.interp(self._busy_slots, self._batches, self._seconds))
         self._free_at = max(asked, self._free_at) + took
+        settled = self._inner.settled()
+        self._busy_slots -= len(settled)
+        self._launched.append(Launched(self._free_at, took, settled))
 
     def settled(self) -> NDArray[np.int32]:
-        """See ``Backend.settled``. Waits for the current step."""
-        left_s = self._free_at - self._clock()
-        if left_s > 0:
-            self._sleep(left_s)
-        slots = self._inner.settled()
-        self._occupied -= len(slots)
+        """See ``Backend.settled``. Waits for the step before the last, with ``late=0`` for that."""
+        late, launched = self._device.late, self._launched
+        if len(launched) > late:
+            left_s = launched[-1 - late].done_at - self._clock()
+            if left_s > 0:
+                self._sleep(left_s)
+        now, found = self._clock(), [np.empty(0, np.int32)]
+        while launched and (len(launched) > late or launched[0].done_at <= now):
+            step = launched.popleft()
+            self._busy_s += step.took
+            self.late_steps += len(launched) * len(step.settled)
+            found.append(step.settled)
+        slots = np.sort(np.concatenate(found))
         if self._device.wrong_every and len(slots):
             self._spoil(self._rows[slots])
         return slots
@@ -186,6 +225,34 @@ class FakeBackend:
             )
 
 
+class SteppedBackend(ConstantBackend):
+    """Answers as the constant network does, after ``time_steps`` steps."""
+
+    def __init__(self, num_slots: int, time_steps: int) -> None:
+        """S = ``num_slots``, T = ``time_steps``."""
+        super().__init__(num_slots)
+        self.time_steps = time_steps
+        self._left = np.zeros(num_slots, np.int64)
+        self._done = np.empty(0, np.int32)
+
+    def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
+        """See ``Backend.admit``."""
+        super().admit(slots, requests, rows)
+        assert not self._left[slots].any()
+        self._left[slots] = self.time_steps
+        requests.steps[rows] = self.time_steps
+
+    def advance(self) -> None:
+        """See ``Backend.advance``."""
+        self._done = np.flatnonzero(self._left == 1).astype(np.int32)
+        self._left = np.maximum(self._left - 1, 0)
+
+    def settled(self) -> NDArray[np.int32]:
+        """See ``Backend.settled``."""
+        done, self._done = self._done, np.empty(0, np.int32)
+        return done
+
+
 def open_fake(
     network: IntegerNet | str,
     num_slots: int,
@@ -199,7 +266,12 @@ def open_fake(
     Raises DeviceError where it has no memory for so many slots, ValueError for wrong settings.
     """
     fake = FakeDevice.parse(settings)
-    inner = open_backend(fake.of, network, num_slots, exit_rule, device, threads)
+    if not fake.steps:
+        inner = open_backend(fake.of, network, num_slots, exit_rule, device, threads)
+    elif network == CONSTANT_NET:
+        inner = SteppedBackend(num_slots, fake.steps)
+    else:
+        raise ValueError(f"steps: is for the network {CONSTANT_NET} alone")
     return FakeBackend(inner, fake)
 
 

@@ -4,7 +4,8 @@
     PYTHONPATH=. python bench/fill.py --latency 1:2ms,512:2ms,4096:9ms --plies 200
 
 The device is slow enough that movers keep up (``fake_device``); the network answers nothing, so
-that games have the lengths of random ones, up to ``--plies``. "games": a generation is as many
+that games have the lengths of random ones, up to ``--plies``. Answers come at once, not a step
+late, so that a seat without a game is all that is missing. "games": a generation is as many
 games as make its positions, and ends with the last of them, as it was up to decision 224.
 "positions": each seat takes the same number of turns, and its game goes on. Prints one JSON
 object: of each generation the fill (occupied share of the device's slots, averaged over batches),
@@ -50,7 +51,7 @@ def main() -> None:
     config = SelfplayConfig.model_validate(
         {
             "net": "constant",
-            "backend": f"{FAKE}?latency={options.latency}",
+            "backend": f"{FAKE}?latency={options.latency}&late=0",
             "slots": options.slots,
             "concurrent_games": options.seats,
             "game": {"max_plies": options.plies, "random_plies": 2},

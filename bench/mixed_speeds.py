@@ -127,7 +127,7 @@ def playing() -> dict[str, Any]:
 def _turns_per_s(num_workers: int, by_speed: bool) -> dict[str, Any]:
     """The last generation of workers of which the second one is slow."""
     seating = Seating(SEATS, TURNS)
-    backend = f"{FAKE}?latency={LATENCY_MS}ms&slow_worker=1"
+    backend = f"{FAKE}?latency={LATENCY_MS}ms&slow_worker=1&late=0"
     config = SelfplayConfig(net="constant", backend=backend, slots=SLOTS)
     with tempfile.TemporaryDirectory(prefix="speeds-") as folder:
         run = RunFolder(Path(folder) / "run")

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from bench.fake_device import FAKE, MOST_SLOTS, FakeBackend, FakeDevice, open_fake, parse_latency
+from bench.fake_device import (
+    FAKE,
+    MOST_SLOTS,
+    FakeBackend,
+    FakeDevice,
+    SteppedBackend,
+    open_fake,
+    parse_latency,
+)
 
 from tests.inference.timed_device import Device, Stepping
 from vecchess.config import SelfplayConfig, build
@@ -30,9 +38,10 @@ class Clock:
 
 
 def engine_of(slots: int, rows: int, **device: object) -> tuple[SlotEngine, Clock]:
-    """Over a backend whose answers take one step, behind a device with these settings."""
+    """Over a backend whose answers take one step, behind a device with these settings, which tells
+    them at once."""
     clock = Clock()
-    settings = FakeDevice.model_validate(device)
+    settings = FakeDevice.model_validate({"late": 0} | device)
     backend = FakeBackend(ConstantBackend(slots), settings, clock, clock.sleep)
     requests = Requests.empty(rows, 1)
     requests.num_legal[:] = 3
@@ -92,6 +101,56 @@ def test_fill_stays_high_across_a_step_of_the_latency() -> None:
     assert clock.now == pytest.approx(50 * 4e-3)
 
 
+def late_engine(slots: int, steps: int, latency: str) -> tuple[SlotEngine, Clock]:
+    """Over a device as a GPU is: answers take ``steps`` steps and come one step late. Twice as many
+    rows as slots wait."""
+    clock, requests = Clock(), Requests.empty(2 * slots, 1)
+    settings = FakeDevice(latency=latency, late=1)
+    backend = FakeBackend(SteppedBackend(slots, steps), settings, clock, clock.sleep)
+    engine = SlotEngine(backend, requests)
+    engine.submit(rows(0, 2 * slots))
+    return engine, clock
+
+
+def test_answers_come_one_step_late_while_the_next_step_goes_on() -> None:
+    engine, clock = late_engine(slots=4, steps=2, latency="10ms")
+    answered = []
+    for _ in range(6):
+        answered.append(len(engine.step()))
+        clock.now += 3e-3  # moves are made meanwhile
+    assert answered == [0, 0, 4, 0, 0, 4]
+    assert sum(clock.naps) == pytest.approx(5 * 10e-3 - 5 * 3e-3)
+    quick, clock = late_engine(slots=4, steps=2, latency="10ms")
+    advance = quick.backend.advance
+
+    def advance_and_wait() -> None:
+        advance()
+        clock.now += 20e-3
+
+    quick.backend.advance = advance_and_wait  # type: ignore[method-assign]
+    assert [len(quick.step()) for _ in range(4)] == [0, 4, 0, 4], "a step that is over is told"
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize(("host_s", "busy"), [(0.0, 1.0), (1e-3, 1.0), (15e-3, 10 / 15)])
+def test_meters_tell_the_truth_about_a_device_that_answers_late(
+    steps: int, host_s: float, busy: float
+) -> None:
+    """Busy by the device's clock, and not by the host's, which waits there; slots that are taken,
+    and not those whose answer is on its way."""
+    engine, clock = late_engine(slots=8, steps=steps, latency="10ms")
+    batches = 50 * (steps + 1)
+    for _ in range(batches):
+        engine.submit(engine.step())
+        clock.now += host_s
+    counters = engine.counters
+    assert counters.busy_ns / 1e9 / clock.now == pytest.approx(busy, rel=0.02)
+    taken = counters.slot_steps / counters.batches / 8
+    assert taken == pytest.approx(steps / (steps + 1), rel=0.02)
+    assert counters.slot_steps == pytest.approx(steps * counters.positions, abs=8 * (steps + 1))
+    assert counters.full_batches == batches
+
+
 def test_it_is_lost_after_so_many_steps() -> None:
     engine, _ = engine_of(4, 4, lost_after=3)
     for _ in range(3):
@@ -143,12 +202,14 @@ def test_spellings() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("lost=3", 'no setting "lost"; give of, latency'),
+        ("lost=3", 'no setting "lost"; give of, latency, late, steps'),
+        ("late=2", "late: Input should be less than or equal to 1"),
         ("lost_after=soon", "lost_after: Input should be a valid integer"),
         ("latency=2", '"2" is not a time like 10us'),
         ("latency=5:1ms,5:2ms", "is not SLOTS:TIME"),
         ("oom_after=3", "oom_after: needs oom_above"),
         ("of=fake", "of: Input should be 'auto'"),
+        ("steps=0.5", "steps: Input should be a valid integer"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(settings: str, said: str) -> None:

@@ -1,7 +1,6 @@
 """A device whose speed is known, with a clock that it moves itself; and a backend for it."""
 
-import numpy as np
-from bench.fake_device import FakeBackend, FakeDevice
+from bench.fake_device import FakeBackend, FakeDevice, SteppedBackend
 
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests
@@ -11,34 +10,20 @@ T = 4
 NO_LIMITS = SlotLimits()
 
 
-class Stepping(ConstantBackend):
+class Stepping(SteppedBackend):
     """All take T steps."""
 
-    time_steps = T
-
     def __init__(self, num_slots: int) -> None:
-        super().__init__(num_slots)
+        super().__init__(num_slots, T)
         self.nbytes = 1000 + 10 * num_slots
-        self.left = np.zeros(num_slots, np.int64)
-
-    def admit(self, slots, requests, rows):
-        assert (self.left[slots] == 0).all()
-        self.left[slots] = T
-        requests.steps[rows] = T
-
-    def advance(self):
-        self.done = np.flatnonzero(self.left == 1).astype(np.int32)
-        self.left = np.maximum(self.left - 1, 0)
-
-    def settled(self):
-        return self.done
 
 
 class Device:
     """Opens backends on a fake device with a clock of its own, and notes which sizes were tried."""
 
-    def __init__(self, fixed_s: float, each_s: float, room: int = 0) -> None:
-        self.fake = FakeDevice(latency=f"{fixed_s:.9f}s+{each_s:.9f}s", oom_above=room)
+    def __init__(self, fixed_s: float, each_s: float, room: int = 0, late: int = 0) -> None:
+        latency = f"{fixed_s:.9f}s+{each_s:.9f}s"
+        self.fake = FakeDevice(latency=latency, oom_above=room, late=late)
         self.seconds = 0.0
         self.tried: list[int] = []
 

@@ -35,7 +35,8 @@ def load(**changes: Any) -> dict[str, Any]:
     return {
         "plies_per_s": 9418.0, "games_per_s": 27.6, "evals_per_s": 9000.0, "sims_per_s": 0.0,
         "cache_hit_rate": 0.0, "mean_time_steps": 2.66, "batch_fill": 0.97, "full_batches": 0.5,
-        "device_busy": 0.91, "mover_busy": 0.11, "queue_age_p99_ms": 3.2, "games_mb": 5.1,
+        "device_busy": 0.91, "host_busy": 0.0, "mover_busy": 0.11, "queue_age_p99_ms": 3.2,
+        "games_mb": 5.1,
         "verdict": "device-bound",
     } | changes  # fmt: skip
 

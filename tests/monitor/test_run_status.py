@@ -134,7 +134,10 @@ def test_a_change_that_was_not_watched_is_judged_by_its_time(
         ({}, True, "gpu-bound", "As it should be"),
         ({"verdict": "mover-bound", "mover_busy": 0.99}, True, "cpu-bound", "The GPU waits"),
         ({"verdict": "mover-bound", "mover_busy": 0.99}, False, "cpu-bound", "longer than the"),
+        ({"verdict": "host-bound", "host_busy": 0.98}, True, "cpu-bound", "the loop that feeds it"),
         ({"verdict": "starved", "device_busy": 0.2}, False, "starved", "more --concurrent-games"),
+        ({"verdict": "starved", "batch_fill": 0.6}, True, "starved", "more --concurrent-games"),
+        ({"verdict": "starved", "batch_fill": 0.4}, True, "starved", "too few are left"),
         ({"verdict": "starved", "batch_fill": 0.2}, False, "starved", "too few are left"),
     ],
 )  # fmt: skip
@@ -142,13 +145,14 @@ def test_bottlenecks_with_their_advice(
     given: dict[str, object], gpu: bool, code: str, advice: str, tmp_path: Path
 ) -> None:
     made = MadeRun(tmp_path)
-    left = 10 if "left" in advice else 4000
+    left = 10 if "left" in advice or given.get("batch_fill") == 0.6 else 4000
     made.status(load=load(**given), workers=[worker(0, gpu=gpu)], games=4096 - left)
     found = RunView(tmp_path).status.bottleneck
     assert found.code == code
     assert found.label == LABELS[code]
     assert advice in found.advice
-    assert found.slowest == ("movers" if given.get("mover_busy") == 0.99 else "network")
+    stages = {"mover_busy": "movers", "host_busy": "loop"}
+    assert found.slowest == next((stages[key] for key in stages if key in given), "network")
 
 
 def test_workers_that_have_not_begun_are_not_called_starved(tmp_path: Path) -> None:

@@ -29,13 +29,14 @@ GAME = GameConfig(max_plies=16, random_plies=2)
 NUM_GAMES = 48
 
 
-def slow(slots: int, latency: str = "5ms") -> FakeBackend:
-    return FakeBackend(LoudBackend(slots), FakeDevice(latency=latency))
+def slow(slots: int, latency: str = "5ms", late: int = 0) -> FakeBackend:
+    return FakeBackend(LoudBackend(slots), FakeDevice(latency=latency, late=late))
 
 
-def test_a_slow_device_changes_no_game() -> None:
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_slow_device_changes_no_game(late: int) -> None:
     quick = play(GAME, NUM_GAMES, LoudBackend(8), seats=16)
-    delayed = play(GAME, NUM_GAMES, slow(8, "0:1ms,7:1ms,8:3ms"), seats=16, movers=2)
+    delayed = play(GAME, NUM_GAMES, slow(8, "0:1ms,7:1ms,8:3ms", late), seats=16, movers=2)
     assert delayed.digest() == quick.digest()
     assert np.array_equal(delayed.fingerprint, quick.fingerprint)
 

@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from vecchess.selfplay.supervisor.worker_throughput import WINDOW_S, ThroughputMeter
+from vecchess.selfplay.supervisor.worker_throughput import (
+    WINDOW_S,
+    Throughput,
+    ThroughputMeter,
+)
 
 
 def stats(time_s: float, games: int) -> dict[str, Any]:
@@ -16,7 +20,8 @@ def stats(time_s: float, games: int) -> dict[str, Any]:
         "full_batches": 0,
         "slot_steps": games * 3,
         "positions": games * 100,
-        "device_ns": int(time_s * 5e8),
+        "busy_ns": int(time_s * 5e8),
+        "host_ns": int(time_s * 2e8),
         "steps": {"2": games * 100},
         "queue_age": {"80": games},
         "plies": games * 100,
@@ -36,6 +41,7 @@ def test_statistics_that_are_read_together_count_by_the_time_they_were_told() ->
     assert meter.games_per_s == meter.recent().games_per_s == 8.0
     assert meter.recent().plies_per_s == 800.0
     assert meter.overall().device_busy == pytest.approx(0.5)
+    assert meter.overall().host_busy == pytest.approx(0.2)
 
 
 def test_the_recent_load_is_that_of_the_last_seconds() -> None:
@@ -59,3 +65,26 @@ def test_the_speed_is_that_of_the_time_with_moves() -> None:
     assert meter.seconds_a_ply == 0.0
     meter.read(stats(100.0, 0) | {"plies": 30})
     assert meter.seconds_a_ply == 0.0, "moves were made until then, it is not known since when"
+
+
+@pytest.mark.parametrize(
+    ("device", "host", "movers", "fill", "verdict"),
+    [
+        (0.97, 0.0, 0.1, 0.97, "device-bound"),
+        (0.97, 0.0, 0.1, 0.1, "device-bound"),
+        (0.97, 0.6, 0.3, 0.71, "device-bound"),
+        (0.55, 0.95, 0.3, 0.71, "host-bound"),
+        (0.55, 0.3, 0.9, 0.4, "mover-bound"),
+        (0.3, 0.2, 0.4, 0.71, "starved"),
+        (0.9, 0.2, 0.1, 0.03, "starved"),
+    ],
+)
+def test_the_limit_is_what_is_busy_longest(
+    device: float, host: float, movers: float, fill: float, verdict: str
+) -> None:
+    """A processor computes as long as it has positions, a GPU (beside which the host works) takes
+    steps of any size: nearly empty ones limit nothing."""
+    load = Throughput(
+        device_busy=device, host_busy=host, mover_busy=movers, batch_fill=fill, plies_per_s=1.0
+    )
+    assert load.verdict == load.to_dict()["verdict"] == verdict

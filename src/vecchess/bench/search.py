@@ -158,7 +158,7 @@ class MeasuredSearch:
             spent, simulations = spent + batch_s, simulations + visits
         grown = {name: value - before[name] for name, value in self._reading().items()}
         moves = (self._batches - batches) * self._config.games
-        busy = grown["device_ns"] / 1e9 / spent
+        busy = grown["busy_ns"] / 1e9 / spent
         return {
             "simulations_per_s": simulations / spent,
             "moves_per_s": moves / spent,
@@ -189,4 +189,4 @@ class MeasuredSearch:
 
     def _reading(self) -> dict[str, int]:
         counters = self._search.engine.counters
-        return self._search.forest.counters() | {"device_ns": counters.device_ns}
+        return self._search.forest.counters() | {"busy_ns": counters.busy_ns}

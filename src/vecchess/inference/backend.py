@@ -15,6 +15,13 @@ class Backend(Protocol):
     The answer of a slot depends on its position alone: not on the other slots, the order of
     admission or the time step any other slot is at. Accumulators are integers in units of 2^-F;
     logit after t steps = accumulator / t * scale.
+
+    A backend may have these besides, for meters and tuning:
+        kernel_ns         time in ns that the network was computed, by the device's own clock
+        late_steps        steps that slots were occupied after they had settled, summed over slots,
+                          where they are reported late
+        is_asynchronous   True where the device computes while the host does something else
+        nbytes            bytes of slots and weights
     """
 
     @property

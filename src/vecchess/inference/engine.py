@@ -33,11 +33,13 @@ class EngineCounters:
     full_batches: int = 0
     """Batches with every slot occupied; the others ran because no more rows waited."""
     slot_steps: int = 0
-    """Occupied slots summed over batches."""
+    """Occupied slots summed over batches, less those whose settled answer was on its way."""
     positions: int = 0
     """Answers given."""
     device_ns: int = 0
-    """Time inside the backend."""
+    """Time inside the backend, where the host may only wait."""
+    busy_ns: int = 0
+    """Time that the network was computed: by the device's own clock, or as ``device_ns``."""
     steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(256, np.int64))
     """int64[256]: answers by the number of time steps they took."""
     queue_age: NDArray[np.int64] = field(
@@ -54,7 +56,7 @@ class EngineCounters:
             "full_batches": self.full_batches,
             "slot_steps": self.slot_steps,
             "positions": self.positions,
-            "device_ns": self.device_ns,
+            "busy_ns": self.busy_ns,
             "steps": steps,
             "queue_age": ages,
         }
@@ -69,6 +71,7 @@ class SlotEngine:
         self.requests = requests
         self.slots = SlotTable(backend.num_slots)
         self.counters = EngineCounters()
+        self._kernel_ns, self._late_steps = self._read_backend()
 
     @property
     def is_idle(self) -> bool:
@@ -85,8 +88,24 @@ class SlotEngine:
         self._admit()
         self.backend.advance()
         rows = self._harvest()
-        self.counters.device_ns += perf_counter_ns() - start
+        self._count_time(perf_counter_ns() - start)
         return rows
+
+    def _read_backend(self) -> tuple[int | None, int]:
+        """``kernel_ns`` (None without such a clock) and ``late_steps`` of the backend."""
+        backend = self.backend
+        return getattr(backend, "kernel_ns", None), getattr(backend, "late_steps", 0)
+
+    def _count_time(self, spent_ns: int) -> None:
+        """Count a step that took ``spent_ns`` here, by what the backend has counted meanwhile."""
+        counters, before, late_before = self.counters, self._kernel_ns, self._late_steps
+        self._kernel_ns, self._late_steps = self._read_backend()
+        counters.device_ns += spent_ns
+        if before is None or self._kernel_ns is None:
+            counters.busy_ns += spent_ns
+        else:
+            counters.busy_ns += self._kernel_ns - before
+        counters.slot_steps -= self._late_steps - late_before
 
     def _admit(self) -> None:
         slots, rows, waits = self.slots.assign()

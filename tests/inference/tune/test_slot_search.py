@@ -11,6 +11,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.requests import Requests
 from vecchess.inference.tune.slot_search import (
     SlotLimits,
+    _Stream,
     backend_nbytes,
     choose_count,
     measure_backend,
@@ -28,6 +29,32 @@ def test_speed_and_latency_are_those_of_the_device() -> None:
     assert rung.latency_ms == pytest.approx(1e3 * T * step_s)
     assert rung.positions_per_s == pytest.approx(200 / T / step_s, rel=0.02)
     assert (rung.slots, rung.nbytes) == (200, 3000)
+
+
+def test_a_device_whose_answers_come_a_step_late() -> None:
+    """A slot is taken for a step more; its answer comes as much later."""
+    device = Device(fixed_s=1e-3, each_s=0.0, late=1)
+    rung = measure_backend(device.open(200), Requests.empty(7, 1), clock=lambda: device.seconds)
+    assert rung.positions_per_s == pytest.approx(200 / (T + 1) / 1e-3, rel=0.02)
+
+
+@pytest.mark.parametrize(("is_asynchronous", "step_s"), [(True, 3e-3), (False, 1e-3)])
+def test_writing_questions_counts_where_the_device_works_on(
+    is_asynchronous: bool, step_s: float
+) -> None:
+    device = Device(fixed_s=1e-3, each_s=0.0)
+    backend = device.open(8)
+    backend.is_asynchronous = is_asynchronous
+    stream = _Stream(backend, Requests.empty(10, 1))
+    write = stream.ask
+
+    def ask(rows: np.ndarray) -> None:
+        device.sleep(2e-3)
+        write(rows)
+
+    stream.ask = ask  # type: ignore[method-assign]
+    stream.ask(np.arange(8, dtype=np.int32))
+    assert stream.run(5, 0.0, lambda: device.seconds)[1] == pytest.approx(step_s)
 
 
 def test_every_size_is_asked_the_same_questions_in_turn() -> None:

@@ -10,6 +10,7 @@ Row numbers travel; positions, policies and values stay in the arrays they were 
 from collections.abc import Callable
 from itertools import pairwise
 from queue import Empty, SimpleQueue
+from time import thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -194,9 +195,11 @@ class SelfplayServer:
             )
 
     def to_message(self) -> dict[str, Any]:
-        """Counters for a pipe: sums since the start."""
+        """Counters for a pipe: sums since the start. To be called by the thread of ``step``."""
         searches = [mover.search_counters() for mover in self.movers]
+        apart = getattr(self.engine.backend, "is_asynchronous", False)
         return self.engine.counters.to_message() | {
+            "host_ns": thread_time_ns() if apart else 0,
             "search": {name: sum(part[name] for part in searches) for name in searches[0]},
             "plies": sum(mover.plies for mover in self.movers),
             "mover_busy_ns": sum(mover.busy_ns for mover in self.movers),

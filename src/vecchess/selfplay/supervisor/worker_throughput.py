@@ -13,6 +13,8 @@ from vecchess.runtime.json_pipe import Message
 WINDOW_S = 5.0
 """Recent figures are taken over about so many seconds."""
 STARVED_BELOW = 0.5
+EMPTY_BELOW = 0.25
+"""Of the slots: a GPU's step for fewer is nearly empty, and takes almost as long as a full one."""
 SUMMED = {"plies_per_s", "games_per_s", "evals_per_s", "sims_per_s", "games_mb"}
 """Figures of several workers that add up."""
 
@@ -31,11 +33,15 @@ class Throughput:
     """Share of the positions that searches came to which the cache knew."""
     mean_time_steps: float = 0.0
     batch_fill: float = 0.0
-    """Occupied share of the slots, averaged over batches."""
+    """Occupied share of the slots, averaged over batches. Where answers come a batch late, at most
+    t / (t + 1) for answers of t batches."""
     full_batches: float = 0.0
     """Share of batches with every slot occupied; the others ran because nothing more waited."""
     device_busy: float = 0.0
-    """Share of the time in which the network was computed."""
+    """Share of the time in which the network was computed, by the device's own clock."""
+    host_busy: float = 0.0
+    """Share of the time in which the central loop worked beside a device that computes on its own;
+    0 where the loop computes the network itself."""
     mover_busy: float = 0.0
     """Share of the time in which a mover was at work, averaged over movers."""
     queue_age_p99_ms: float = 0.0
@@ -46,10 +52,19 @@ class Throughput:
 
     @property
     def verdict(self) -> str:
-        """The side that limits the speed: "device-bound", "mover-bound" or "starved"."""
-        if max(self.device_busy, self.mover_busy) < STARVED_BELOW:
-            return "starved"
-        return "device-bound" if self.device_busy >= self.mover_busy else "mover-bound"
+        """What limits the speed: "device-bound", "host-bound", "mover-bound" or "starved".
+
+        It is what is busy longest. "starved": nothing is busy half of the time, or a device apart
+        from the host takes its steps for few of its slots.
+        """
+        busy = {
+            "device-bound": self.device_busy,
+            "host-bound": self.host_busy,
+            "mover-bound": self.mover_busy,
+        }
+        limit = max(busy, key=lambda name: busy[name])
+        is_empty = limit == "device-bound" and self.host_busy and self.batch_fill < EMPTY_BELOW
+        return "starved" if busy[limit] < STARVED_BELOW or is_empty else limit
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Throughput":
@@ -85,7 +100,8 @@ def throughput_between(first: Message, last: Message, seconds: float) -> Through
         mean_time_steps=steps / max(positions, 1),
         batch_fill=grown("slot_steps") / max(batches * last["slots"], 1),
         full_batches=grown("full_batches") / max(batches, 1),
-        device_busy=grown("device_ns") / seconds / 1e9,
+        device_busy=grown("busy_ns") / seconds / 1e9,
+        host_busy=grown("host_ns") / seconds / 1e9,
         mover_busy=grown("mover_busy_ns") / seconds / 1e9 / last["movers"],
         queue_age_p99_ms=_queue_age_p99_ms(first.get("queue_age", {}), last["queue_age"]),
         games_mb=last["game_bytes"] / 1e6,

@@ -1,0 +1,31 @@
+"""The benches of the host beside a GPU: a turn over a stub, and workers beside fake devices."""
+
+import argparse
+
+import pytest
+
+pytest.importorskip("triton")
+
+from bench import host_turn
+from bench.scale import gpu_workers
+
+
+def test_a_turn_over_a_stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows as slots that get free: each is taken for four steps and one more."""
+    for owner, name in ((host_turn.cuda_backend, "Launches"), (host_turn.streams.Streams, "upload")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
+    options = argparse.Namespace(
+        slots=40, movers=2, mean_steps=4.0, search="none", sims=0, settle_turns=20, turns=100
+    )
+    found = host_turn.measured(options)
+    assert 0.8 * 40 / 5 < found["rows_a_turn"] <= 40 / 4
+    assert 0 < sum(found["parts_us"].values()) <= found["host_us"] * 1.2
+
+
+@pytest.mark.slow
+def test_workers_beside_fake_gpus() -> None:
+    options = argparse.Namespace(workers=2, slots=64, movers=1, settle_s=1.0, seconds=3.0)
+    found = gpu_workers.measured(options, slower=200.0)
+    assert 0.5 < found["device_busy"] <= 1.05
+    assert 0.6 < found["batch_fill"] <= 0.81
+    assert found["plies_per_s"] > 0
