@@ -6,13 +6,17 @@ import pytest
 
 pytest.importorskip("triton")
 
-from bench import host_turn
 from bench.scale import gpu_workers
+
+from bench import host_turn
 
 
 def test_a_turn_over_a_stub(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows as slots that get free: each is taken for four steps and one more."""
-    for owner, name in ((host_turn.cuda_backend, "Launches"), (host_turn.streams.Streams, "upload")):
+    for owner, name in (
+        (host_turn.cuda_backend, "Launches"),
+        (host_turn.streams.Streams, "upload"),
+    ):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
     options = argparse.Namespace(
         slots=40, movers=2, mean_steps=4.0, search="none", sims=0, settle_turns=20, turns=100

@@ -137,7 +137,7 @@ def test_a_gpu_is_chosen_before_cuda_starts(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     see_only(CPU)
     see_only(parse_gpus("0", lambda: ["4", "6"])[0])
-    with pytest.raises(ConfigError, match="gpu 1: .* on GPU 4 already; .*CUDA_VISIBLE_DEVICES=6"):
+    with pytest.raises(ConfigError, match=r"gpu 1: .* on GPU 4 already; .*CUDA_VISIBLE_DEVICES=6"):
         see_only(second)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     see_only(second)

@@ -179,9 +179,7 @@ def test_ranks_wait_longer_for_the_first_update_on_gpus(tmp_path: Path) -> None:
         ranks: Any = SimpleNamespace(
             world_size=1, rank=0, device=SimpleNamespace(type=kind), timeout=timeout
         )
-        trainer = Trainer(
-            config, RunFolder(tmp_path), ranks, StopSignals(), learner, loader, *rest
-        )
+        trainer = Trainer(config, RunFolder(tmp_path), ranks, StopSignals(), learner, loader, *rest)
         trainer.progress.iteration = 1
         waits.clear()
         learner.net.folded = False

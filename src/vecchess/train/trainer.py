@@ -18,7 +18,6 @@ from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.training_matches import TrainingMatches
 
-
 FIRST_UPDATE_S = 300.0
 """Time that the first update of a process may take on GPUs."""
 
