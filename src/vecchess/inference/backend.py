@@ -55,7 +55,7 @@ class Backend(Protocol):
         ...
 
     def advance(self) -> None:
-        """Take one time step in every occupied slot; a settled slot takes no further step."""
+        """Take a time step, or a few at once, in every occupied slot; a settled one takes none."""
         ...
 
     def settled(self) -> NDArray[np.int32]:

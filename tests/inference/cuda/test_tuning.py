@@ -12,6 +12,7 @@ from vecchess.errors import DeviceError
 from vecchess.inference.cuda import tuning
 from vecchess.inference.cuda.state import SlotState, Widths
 from vecchess.inference.cuda.tiles import Tile, candidates
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.presets import NetConfig
 
 CONFIG = NetConfig(num_planes=25, blocks=1, channels=64)
@@ -37,11 +38,29 @@ def test_the_fastest_tile_is_taken_and_remembered(
         return 1.0 if tile == best else 2.0
 
     monkeypatch.setattr(tuning, "tower_seconds", seconds)
-    assert tuning.choose_tile(CONFIG, None, state) == best
+    assert tuning.choose_tile(CONFIG, None, state, 2) == best
     assert not state.busy.any()
     assert asked == candidates(CONFIG)
-    assert tuning.choose_tile(CONFIG, None, state) == best
+    assert tuning.choose_tile(CONFIG, None, state, 2) == best
     assert len(asked) == len(candidates(CONFIG))
+
+
+def test_a_tile_of_two_steps_counts_for_the_launches_it_saves(
+    state: SlotState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds of a launch: 1 of one step, 1.5 of two; T = 4."""
+    found: set[tuple[int, ...]] = set()
+
+    def seconds(launches: object, tile: Tile) -> float:
+        found.add((tile.steps, *state.steps.tolist()))
+        return 1.0 if tile.steps == 1 else 1.5
+
+    monkeypatch.setattr(tuning, "tower_seconds", seconds)
+    assert tuning.choose_tile(CONFIG, None, state, ExitRule.never().min_steps).steps == 2
+    assert found == {(1, 0, 1, 2, 3), (2, 0, 2, 0, 2)}
+    assert [Tile(1, 32, 32, 32, steps=s).mean_launches(4, 2) for s in (1, 2)] == [3.0, 5 / 3]
+    monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float(tile.steps))
+    assert tuning.choose_tile(CONFIG, None, state, 1).steps == 1
 
 
 def test_a_device_that_holds_no_tile_is_an_error(
@@ -49,12 +68,12 @@ def test_a_device_that_holds_no_tile_is_an_error(
 ) -> None:
     monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float("inf"))
     with pytest.raises(DeviceError, match="fits Some GPU; use --backend torch"):
-        tuning.choose_tile(CONFIG, None, state)
+        tuning.choose_tile(CONFIG, None, state, 2)
 
 
 def test_one_process_at_a_time_compiles_and_chooses(state: SlotState) -> None:
     """Those that wait find what the first has measured."""
-    lock = tuning._key(CONFIG, state).file.with_suffix(".lock")
-    with tuning.compiling_alone(CONFIG, state):
+    lock = tuning._key(CONFIG, state, 2).file.with_suffix(".lock")
+    with tuning.compiling_alone(CONFIG, state, 2):
         assert not is_free(lock)
     assert is_free(lock)

@@ -1,4 +1,4 @@
-"""The backend for NVIDIA GPUs: Triton kernels, one CUDA graph a time step.
+"""The backend for NVIDIA GPUs: Triton kernels, one CUDA graph of one or two time steps.
 
 Triton is imported by these modules only, and these modules only when the backend is opened.
 
@@ -11,6 +11,7 @@ tower           kernels of the stem and the residual tower
 heads           kernels of the list of busy slots, the heads and the exit rule
 state           tensors of the slots
 device_weights  weights in the order of the kernels
+cache_share     the memory that a kernel leaves to the first-level cache
 tiles           shapes of a program of the tower
 tuning          the fastest tile, measured once
 """

@@ -3,11 +3,12 @@ for the last time step.
 
     host       admit n+1   settled n-1   admit n+2   settled n    ...
                   |            ^            |           ^
-    device   [admit | step n+1 ............][admit | step n+2 ............]
+    device   [admit | call n+1 ............][admit | call n+2 ............]
 
-A time step is one CUDA graph over all S slots. Kernels list the busy slots themselves and take a
-slot off the list at the step it settles, so the host sends nothing but questions. Which slots have
-settled is read one step late: the answers of step n are copied while step n + 1 runs.
+A call of ``advance`` is one CUDA graph over all S slots, of one or two time steps, as the tile is.
+Kernels list the busy slots themselves and take a slot off the list at the step it settles, so the
+host sends nothing but questions. Which slots have settled is read one call late: the answers of
+call n are copied while call n + 1 runs.
 """
 
 from collections.abc import Callable
@@ -79,6 +80,7 @@ class CudaBackend:
         self._reported = 0
         self._wanted_tile = tile
         self._rule = torch.from_numpy(rule.as_integers()).to(self._device)
+        self._min_steps = rule.min_steps
         self._open(net, Widths.proved_by(report))
 
     @device_work("admitting positions")
@@ -170,11 +172,13 @@ class CudaBackend:
             net.config, self._state, self._weights, self._rule, self._answered
         )
         self._streams.synchronize()  # what was allocated so far was filled on another stream
-        with self._streams.computing(), compiling_alone(net.config, self._state):
+        with self._streams.computing(), compiling_alone(net.config, self._state, self._min_steps):
             self._compile_copies()
             self._launches.admit(self._staging[0].device, 1)  # compiles
             self._state.busy.zero_()
-            self.tile = self._wanted_tile or choose_tile(net.config, self._launches, self._state)
+            self.tile = self._wanted_tile or choose_tile(
+                net.config, self._launches, self._state, self._min_steps
+            )
             self._launches.step(self.tile)
         self._streams.synchronize()
         self._state.tick.fill_(self._streams.num_steps)

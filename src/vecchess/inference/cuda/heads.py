@@ -12,7 +12,7 @@ slow one has read; the interpreter would not show that it is missing.
 import triton
 import triton.language as tl
 
-from vecchess.inference.cuda.tower import SQUARES, lif, to_current
+from vecchess.inference.cuda.tower import SQUARES, activation, lif, to_current
 
 OUTCOMES = tl.constexpr(3)
 MOVES_AT_ONCE = tl.constexpr(32)
@@ -95,8 +95,14 @@ def squeeze(
         total = tl.dot(spikes, synapses, total, out_dtype=tl.int32)
     shifts, biases = tl.load(shift + value)[None, :], tl.load(bias + value)[None, :]
     current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
-    neurons = membrane + square * VALUES + value[None, :]
-    return lif(neurons, square >= 0, fresh, current, GRID_BITS, RELU)
+    if RELU:
+        outputs = activation(current, GRID_BITS)
+    else:
+        cells = membrane + square * VALUES + value[None, :]
+        held = tl.load(cells, mask=(square >= 0) & (fresh == 0), other=0).to(tl.int32)
+        outputs, held = lif(held, current, GRID_BITS)
+        tl.store(cells, held)
+    return outputs
 
 
 @triton.jit
@@ -148,6 +154,38 @@ def settle_slot(
 
 
 @triton.jit
+def judge_step(
+    fired, slot, taken, count, legal, policy, wdl, best_move, value_membranes,
+    policy_layer, squeeze_layer, outcome_layer, rule,
+    MAX_MOVES: tl.constexpr, CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
+    GRID_BITS: tl.constexpr, RELU: tl.constexpr, FROM_ACTIVATIONS: tl.constexpr,
+):  # fmt: skip
+    """Heads of ``slot`` in its time step after ``taken``; returns whether the rule lets it leave.
+
+    fired: int8[64, C]; count: legal moves; a layer: (weight, shift, bias); the rest as ``answer``.
+    """
+    fresh, t = taken == 0, (taken + 1).to(tl.int64)
+    weight, shift, bias = policy_layer
+    top, best, second = add_policy(
+        fired, policy + slot * MAX_MOVES, legal + slot * MAX_MOVES, count,
+        weight, shift, bias, fresh, CHANNELS, INPUTS, FROM_ACTIVATIONS,
+    )  # fmt: skip
+    weight, shift, bias = squeeze_layer
+    inner = squeeze(
+        fired, value_membranes + slot * SQUARES * VALUES, weight, shift, bias,
+        fresh, CHANNELS, INPUTS, VALUES, GRID_BITS, FROM_ACTIVATIONS, RELU,
+    )  # fmt: skip
+    weight, shift, bias = outcome_layer
+    drift = add_outcomes(inner, wdl + slot * OUTCOMES, weight, shift, bias, fresh, t, VALUES, RELU)
+    before = tl.load(best_move + slot, mask=fresh == 0, other=NO_BEST)
+    margin = best.to(tl.int64) - second.to(tl.int64)
+    leaves = may_leave(rule, t, count, margin, before == top, drift)
+    tl.debug_barrier()
+    tl.store(best_move + slot, top)
+    return leaves
+
+
+@triton.jit
 def answer(
     active, num_active, tick, busy, steps, legal, num_legal, policy, wdl, best_move,
     spikes, value_membranes,
@@ -157,45 +195,37 @@ def answer(
     rule, answered_policy, answered_wdl, answered_steps, settled_at,
     TIME_STEPS: tl.constexpr, MAX_MOVES: tl.constexpr,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
-    GRID_BITS: tl.constexpr, RELU: tl.constexpr, GRADED: tl.constexpr,
+    GRID_BITS: tl.constexpr, RELU: tl.constexpr, GRADED: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """Heads and exit rule of one busy slot; grid: positions.
+    """Heads and exit rule of one busy slot, for STEPS time steps in turn; grid: positions.
 
     By slot: busy, steps, num_legal, best_move int32[S], legal int16[S, L], policy int32[S, L],
     wdl int32[S, 3], value_membranes int[S, 64, VALUES], answered_* [S, ...], settled_at int64[S],
-    the step at which it settled. By position: spikes int8[S, 64, C], or activations.
+    the launch in which it settled. By position: spikes int8[S, STEPS, 64, C], or activations.
+    What comes after the step at which a slot settles is not looked at.
     """
-    FROM_ACTIVATIONS: tl.constexpr = RELU or GRADED
     position = tl.program_id(0)
     if position >= tl.load(num_active):
         return
     slot = tl.load(active + position).to(tl.int64)
-    taken = tl.load(steps + slot)
-    fresh, t = taken == 0, (taken + 1).to(tl.int64)
-    count = tl.load(num_legal + slot)
-    fired = spikes + position.to(tl.int64) * SQUARES * CHANNELS
-    scores = policy + slot * MAX_MOVES
-    top, best, second = add_policy(
-        fired, scores, legal + slot * MAX_MOVES, count,
-        policy_weight, policy_shift, policy_bias, fresh, CHANNELS, INPUTS, FROM_ACTIVATIONS,
-    )  # fmt: skip
-    inner = squeeze(
-        fired, value_membranes + slot * SQUARES * VALUES,
-        squeeze_weight, squeeze_shift, squeeze_bias,
-        fresh, CHANNELS, INPUTS, VALUES, GRID_BITS, FROM_ACTIVATIONS, RELU,
-    )  # fmt: skip
-    outcomes = wdl + slot * OUTCOMES
-    drift = add_outcomes(
-        inner, outcomes, outcome_weight, outcome_shift, outcome_bias, fresh, t, VALUES, RELU
-    )
-    before = tl.load(best_move + slot, mask=fresh == 0, other=NO_BEST)
-    margin = best.to(tl.int64) - second.to(tl.int64)
-    leaves = may_leave(rule, t, count, margin, before == top, drift)
-    tl.debug_barrier()
-    tl.store(best_move + slot, top)
-    tl.store(steps + slot, taken + 1)
-    if leaves | (t >= TIME_STEPS):
-        settle_slot(
-            slot, busy, scores, outcomes, count, taken + 1, tick,
-            answered_policy, answered_wdl, answered_steps, settled_at, MAX_MOVES,
+    taken, count = tl.load(steps + slot), tl.load(num_legal + slot)
+    fired = spikes + position.to(tl.int64) * STEPS * SQUARES * CHANNELS
+    last = taken + STEPS
+    while taken < last:
+        leaves = judge_step(
+            fired, slot, taken, count, legal, policy, wdl, best_move, value_membranes,
+            (policy_weight, policy_shift, policy_bias),
+            (squeeze_weight, squeeze_shift, squeeze_bias),
+            (outcome_weight, outcome_shift, outcome_bias),
+            rule, MAX_MOVES, CHANNELS, INPUTS, VALUES, GRID_BITS, RELU, RELU or GRADED,
         )  # fmt: skip
+        taken += 1
+        fired += SQUARES * CHANNELS
+        tl.store(steps + slot, taken)
+        if leaves | (taken >= TIME_STEPS):
+            settle_slot(
+                slot, busy, policy + slot * MAX_MOVES, wdl + slot * OUTCOMES, count, taken, tick,
+                answered_policy, answered_wdl, answered_steps, settled_at, MAX_MOVES,
+            )  # fmt: skip
+            last = taken
+        tl.debug_barrier()  # the next step reads what other threads of this program have stored

@@ -1,4 +1,4 @@
-"""Launches the kernels with their arguments: to admit questions, and for a time step."""
+"""Launches the kernels with their arguments: to admit questions, and for time steps."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import triton
 from torch import Tensor
 
 from vecchess.inference.cuda import heads, tower
+from vecchess.inference.cuda.cache_share import leave_cache
 from vecchess.inference.cuda.device_weights import DeviceWeights, padded_values
 from vecchess.inference.cuda.staging import record_words
 from vecchess.inference.cuda.state import HostAnswers, SlotState
@@ -65,12 +66,12 @@ class Launches:
         )
 
     def step(self, tile: Tile) -> None:
-        """One time step of every busy slot."""
+        """``tile.steps`` time steps of every busy slot, fewer where it settles before."""
         self.tower(tile)
-        self._answer()
+        self.answer(tile)
 
     def tower(self, tile: Tile) -> None:
-        """The part of a time step that depends on the tile."""
+        """The part of a launch that depends on the shape of the tile."""
         self._list_active()
         self._advance_tower(tile)
 
@@ -87,7 +88,7 @@ class Launches:
 
     def _advance_tower(self, tile: Tile) -> None:
         state = self._state
-        tower.advance_tower[(triton.cdiv(self._num_slots, tile.boards),)](
+        kernel = tower.advance_tower[(triton.cdiv(self._num_slots, tile.boards),)](
             state.active,
             state.num_active,
             state.steps,
@@ -98,16 +99,16 @@ class Launches:
             state.spikes,
             state.spikes_inside,
             BLOCKS=self._config.blocks,
-            BOARDS=tile.boards,
-            OUTPUTS=tile.outputs,
-            INPUTS=tile.inputs,
-            SLICE=tile.slice,
-            BYTES=tile.bytes,
+            TIME_STEPS=self._config.time_steps,
+            **tile.constants,
             **tile.options,
             **self._shared,
         )
+        if kernel is not None:  # the interpreter has none
+            leave_cache(kernel)
 
-    def _answer(self) -> None:
+    def answer(self, tile: Tile) -> None:
+        """Heads and exit rule, for the steps that the tower has taken with ``tile``."""
         state, answered = self._state, self._answered
         heads.answer[(self._num_slots,)](
             state.active,
@@ -134,5 +135,6 @@ class Launches:
             MAX_MOVES=MAX_MOVES,
             INPUTS=self._inputs,
             VALUES=padded_values(self._config),
+            STEPS=tile.steps,
             **self._shared,
         )

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from vecchess.inference.cuda.device_weights import padded_values
+from vecchess.inference.cuda.tiles import MOST_STEPS
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import INT16_LIMIT, BoundsReport
 from vecchess.snn.presets import NetConfig
@@ -69,10 +70,10 @@ class SlotState:
         self.active = empty(torch.int32)
         self.num_active = torch.zeros(1, dtype=torch.int32, device=device)
         self.tick = torch.zeros(1, dtype=torch.int64, device=device)
-        """Time steps taken since the start."""
-        self.stream = empty(widths.stream, *board)
-        self.spikes = empty(torch.int8, *board)
-        self.spikes_inside = empty(torch.int8, *board)
+        """Launches of time steps since the start."""
+        self.stream = empty(widths.stream, MOST_STEPS, *board)
+        self.spikes = empty(torch.int8, MOST_STEPS, *board)
+        self.spikes_inside = empty(torch.int8, MOST_STEPS, *board)
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +85,7 @@ class HostAnswers:
     """Answers of settled slots, in the host's memory; kernels write here when a slot settles.
 
     policy: int32[S, L]    wdl: int32[S, 3]    steps: int32[S]
-    settled_at: int64[S]   number of the time step the slot settled at, 0 if it never did
+    settled_at: int64[S]   number of the launch the slot settled in, 0 if it never did
     """
 
     def __init__(self, num_slots: int, host_tensor: Callable[..., Tensor]) -> None:

@@ -1,15 +1,24 @@
-"""Triton kernels of the residual tower: stem at admission, then one time step of all its layers.
+"""Triton kernels of the residual tower: stem at admission, then time steps of all its layers.
 
 The definition is ``snn/integer/integer_net.py`` and ``snn/modules/neuron.py``; numbers are int32 in
-units of 2^-F. A program takes a tile of boards through every layer, so a time step is one launch:
-spikes and stream of a tile stay in the caches of the multiprocessor that made them, and only
-membranes and x0 come from memory. A convolution is an implicit GEMM: rows are squares, columns
-output channels, and K runs over (tap, input channel) in pieces of the size of the matrix units.
+units of 2^-F. A program takes a tile of boards through every layer, so STEPS time steps are one
+launch: spikes and stream of a tile stay in the caches of the multiprocessor that made them, and
+only membranes and x0 come from memory. Layer by layer, a launch computes the sums of all its time
+steps and then takes the neurons through these steps, membranes in registers. A convolution is an
+implicit GEMM: rows are squares, columns output channels, and K runs over (tap, input channel) in
+pieces of the size of the matrix units.
 
     slot       index of a question for all its time steps: membranes, x0
-    position   index of its slot in the list of busy slots, in this step: spikes, stream
+    position   index of its slot in the list of busy slots, in this launch: spikes, stream
+    row        a square of a board of the tile, at one time step; the earlier steps come first
 
-Decision 114.
+A matrix product leaves its sums in an order of its own: warp w holds rows 16 w to 16 w + 15, and a
+thread two neighbouring columns of rows that are 8 apart. So that sums meet membranes in the
+registers of one thread, rows and channels are dealt to the product in an order
+(``product_rows``, ``product_columns``) in which, put back (``in_order``), a thread has what it
+loads and stores: four neighbouring channels. Results do not depend on it, only the speed does.
+
+Decisions 114 and 243.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"
@@ -24,26 +33,38 @@ PLANES_AT_ONCE = tl.constexpr(32)
 MAX_ACTION = tl.constexpr(73 * 64 - 1)
 RELU_BITS = tl.constexpr(6)
 """An activation is an int8 in units of 2^-6."""
+GROUP = tl.constexpr(16)
+"""Output channels that four neighbouring threads hold together."""
+CHANNELS_A_THREAD = tl.constexpr(4)
+"""Neighbouring channels of one access: one value for all types, or sums would change threads."""
 
 
 @triton.jit
-def lif(pointers, mask, fresh, current, GRID_BITS: tl.constexpr, relu):
-    """Outputs of neurons: spikes 0 or 1, membranes updated in place; or, where ``relu``, int8
-    activations.
+def activation(current, GRID_BITS: tl.constexpr):
+    """An int8 activation, as int32."""
+    return tl.minimum(tl.maximum(current >> (GRID_BITS - RELU_BITS), 0), 127)
 
-    pointers: of the membranes; fresh: neurons of a new question, whose membrane counts as 0
-    whatever is stored; relu: a constant, or a number that is known when the kernel runs.
+
+@triton.jit
+def lif(membrane, current, GRID_BITS: tl.constexpr):
+    """(spikes 0 or 1, membranes) after a time step of neurons."""
+    threshold: tl.constexpr = 1 << GRID_BITS
+    charged = (membrane >> 1) + current
+    spikes = charged > tl.where(membrane > threshold, 2 * threshold, threshold)
+    return spikes.to(tl.int32), tl.where(spikes, charged - threshold, charged)
+
+
+@triton.jit
+def neurons(membrane, current, GRID_BITS: tl.constexpr, relu):
+    """(outputs, membranes): of ``lif``, or where ``relu`` int8 activations, which leave membranes.
+
+    relu: a constant, or a number that is known when the kernel runs.
     """
     if relu:
-        fired = tl.minimum(tl.maximum(current >> (GRID_BITS - RELU_BITS), 0), 127)
+        fired = activation(current, GRID_BITS)
     else:
-        threshold: tl.constexpr = 1 << GRID_BITS
-        old = tl.load(pointers, mask=mask & (fresh == 0), other=0).to(tl.int32)
-        charged = (old >> 1) + current
-        spikes = charged > tl.where(old > threshold, 2 * threshold, threshold)
-        tl.store(pointers, tl.where(spikes, charged - threshold, charged), mask=mask)
-        fired = spikes.to(tl.int32)
-    return fired
+        fired, membrane = lif(membrane, current, GRID_BITS)
+    return fired, membrane
 
 
 @triton.jit
@@ -69,27 +90,78 @@ def is_on_board(square, up, right):
 
 
 @triton.jit
+def product_rows(rows, WARPS: tl.constexpr):
+    """``rows`` in the order in which a product of WARPS warps, one below the other, takes them."""
+    NUM: tl.constexpr = rows.shape[0]
+    dealt = tl.reshape(rows, (NUM // (16 * WARPS), 2, WARPS, 8))
+    return tl.reshape(tl.permute(dealt, (0, 2, 1, 3)), (NUM,))
+
+
+@triton.jit
+def rows_of_tile(
+    active, steps, tile, count,
+    STEPS: tl.constexpr, TIME_STEPS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """(slot, square, ``tile_rows`` of ``lif_epilogue``) of the rows of one time step."""
+    row = tl.arange(0, ROWS)
+    board, square = row // SQUARES, row % SQUARES
+    occupied = tile + board < count
+    slot = tl.load(active + tile + board, mask=occupied, other=0).to(tl.int64)
+    taken = tl.load(steps + slot, mask=occupied, other=0)
+    reads, writes = occupied & (taken > 0), occupied & (taken + STEPS < TIME_STEPS)
+    return slot, square, (board * STEPS * SQUARES + square, occupied, reads, writes)
+
+
+@triton.jit
+def rows_of_all_steps(tile, count, STEPS: tl.constexpr, ROWS: tl.constexpr, WARPS: tl.constexpr):
+    """(index in memory, square, whether its slot is busy) of the rows of a product, as dealt."""
+    row = product_rows(tl.arange(0, STEPS * ROWS), WARPS)
+    step, board, square = row // ROWS, row % ROWS // SQUARES, row % SQUARES
+    return (board * STEPS + step) * SQUARES + square, square, tile + board < count
+
+
+@triton.jit
+def product_columns(columns):
+    """Output channels in the order in which a product takes them."""
+    NUM: tl.constexpr = columns.shape[0]
+    dealt = tl.reshape(columns, (NUM // GROUP, 4, 2, 2))
+    return tl.reshape(tl.permute(dealt, (0, 2, 1, 3)), (NUM,))
+
+
+@triton.jit
+def in_order(total, WARPS: tl.constexpr):
+    """int32[N / 16, rows, 16] from the sums int32[rows, N] of dealt rows and columns."""
+    ROWS: tl.constexpr = total.shape[0]
+    GROUPS: tl.constexpr = total.shape[1] // GROUP
+    dealt = tl.reshape(total, (ROWS // (16 * WARPS), WARPS, 2, 8, GROUPS, 2, 4, 2))
+    return tl.reshape(tl.permute(dealt, (4, 0, 2, 1, 3, 6, 5, 7)), (GROUPS, ROWS, GROUP))
+
+
+@triton.jit
 def convolve(
-    source, lane, square, occupied, weight, outputs,
+    source, product, weight, outputs,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, BYTES: tl.constexpr,
 ):  # fmt: skip
-    """int32[rows, outputs]: 3x3 sums over ``source`` int8[rows, C]; a row is a square of a board.
+    """int32[rows, outputs]: 3x3 sums over ``source`` int8[., C]; a row is a square of a board.
 
-    weight: one layer, int8[9, C, C], output-major, so that K lies contiguous for both operands,
-    as 8-bit matrix units want it.
+    product: (index in ``source``, square, whether there is such a row), of each row; weight: one
+    layer, int8[9, C, C], output-major, so that K lies contiguous for both operands, as 8-bit
+    matrix units want it.
     """
+    place, square, exists = product
     inputs = tl.arange(0, INPUTS)
     PIECES: tl.constexpr = CHANNELS // INPUTS
-    total = tl.zeros((lane.shape[0], outputs.shape[0]), tl.int32)
-    for piece in range(TAPS * PIECES):
+    total = tl.zeros((place.shape[0], outputs.shape[0]), tl.int32)
+    # times 1, which the compiler does not know: it would unroll the loop and spill registers
+    for piece in range(tl.num_programs(1) * (TAPS * PIECES)):
         tap = piece // PIECES
         first = (piece - tap * PIECES) * INPUTS
         up, right = step_of_tap(tap)
-        seen = (occupied & is_on_board(square, up, right))[:, None]
-        at = (lane + up * 8 + right) * CHANNELS + first
+        seen = (exists & is_on_board(square, up, right))[:, None]
+        at = (place + up * 8 + right) * CHANNELS + first
         # nine taps read the same spikes: 8 bytes at a time they come by way of the
         # multiprocessor's own cache (cp.async.ca), 16 at a time pass it by (cp.async.cg)
-        rows = source + at[:, None] + tl.max_contiguous(inputs, BYTES)[None, :]
+        rows = source + tl.max_contiguous(at[:, None] + inputs[None, :], [1, BYTES])
         fired = tl.load(rows, mask=seen, other=0, cache_modifier=".ca")
         columns = weight + (tap * CHANNELS + outputs) * CHANNELS + first
         synapses = tl.load(columns[None, :] + inputs[:, None])
@@ -98,59 +170,91 @@ def convolve(
 
 
 @triton.jit
+def take_steps(
+    total, membrane, at, stream, target, shifts, biases, occupied,
+    RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
+    FROM_ACTIVATIONS: tl.constexpr, relu,
+):  # fmt: skip
+    """Membranes int32[groups, rows, 16] after the time steps of ``total``, whose rows are so many
+    times as many; ``at``: where the first step's outputs go in ``target``."""
+    STEPS: tl.constexpr = total.shape[1] // membrane.shape[1]
+    if STEPS > 1:
+        halves = tl.reshape(total, (total.shape[0], 2, total.shape[1] // 2, GROUP))
+        early, late = tl.split(tl.permute(halves, (0, 2, 3, 1)))
+        membrane = take_steps(
+            early, membrane, at, stream, target, shifts, biases, occupied,
+            RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, relu,
+        )  # fmt: skip
+        membrane = take_steps(
+            late, membrane, at + STEPS // 2 * SQUARES * CHANNELS, stream, target, shifts, biases,
+            occupied, RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, relu,
+        )  # fmt: skip
+    else:
+        current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
+        if RESIDUAL:
+            current += tl.load(stream + at, mask=occupied, other=0).to(tl.int32)
+            tl.store(stream + at, current, mask=occupied)
+        fired, membrane = neurons(membrane, current, GRID_BITS, relu)
+        tl.store(target + at, fired.to(tl.int8), mask=occupied)
+    return membrane
+
+
+@triton.jit
 def lif_epilogue(
-    total, first, target, stream, membrane, shift, bias, lane, occupied, fresh,
+    total, first, target, stream, membrane, shift, bias, tile_rows,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     FROM_ACTIVATIONS: tl.constexpr, SLICE: tl.constexpr, relu,
 ):  # fmt: skip
     """target = LIF(current of ``total``), or with RESIDUAL of the stream that it is added to.
 
-    Works on SLICE output channels at a time: a thread then holds few membranes and addresses
-    besides its sums, and none of them leave its registers.
+    total: int32[groups, steps * rows, 16], see ``in_order``, of channels from ``first`` on;
+    tile_rows: (index in ``target`` at the first step, whether there is such a row, whether its
+    membranes are read, and written), of each row of one time step. Works on SLICE output channels
+    at a time: a thread then holds few membranes and addresses besides its sums.
     """
-    WIDTH: tl.constexpr = total.shape[1]
-    if WIDTH > SLICE:
-        halves = tl.permute(tl.reshape(total, (total.shape[0], 2, WIDTH // 2)), (0, 2, 1))
-        left, right = tl.split(halves)
+    GROUPS: tl.constexpr = total.shape[0]
+    if GROUPS * GROUP > SLICE:
+        halves = tl.reshape(total, (2, GROUPS // 2, total.shape[1], GROUP))
+        left, right = tl.split(tl.permute(halves, (1, 2, 3, 0)))
         lif_epilogue(
-            left, first, target, stream, membrane, shift, bias, lane, occupied, fresh,
+            left, first, target, stream, membrane, shift, bias, tile_rows,
             RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
         )  # fmt: skip
         lif_epilogue(
-            right, first + WIDTH // 2, target, stream, membrane, shift, bias, lane, occupied, fresh,
+            right, first + GROUPS // 2 * GROUP, target, stream, membrane, shift, bias, tile_rows,
             RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
         )  # fmt: skip
     else:
-        mask = occupied[:, None]
-        columns = first + tl.arange(0, WIDTH)
-        shifts, biases = tl.load(shift + columns)[None, :], tl.load(bias + columns)[None, :]
-        current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
-        here = lane[:, None] * CHANNELS + columns[None, :]
-        if RESIDUAL:
-            current += tl.load(stream + here, mask=mask, other=0).to(tl.int32)
-            tl.store(stream + here, current, mask=mask)
-        neurons = membrane[:, None] + columns[None, :]
-        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, relu)
-        tl.store(target + here, fired.to(tl.int8), mask=mask)
+        place, occupied, reads, writes = tile_rows
+        lanes = tl.arange(0, GROUP)[None, None, :]
+        columns = first + GROUP * tl.arange(0, GROUPS)[:, None, None] + lanes
+        at = place[None, :, None] * CHANNELS + columns
+        at = tl.max_contiguous(at, [1, 1, CHANNELS_A_THREAD])
+        cells = tl.max_contiguous(membrane[None, :, None] + columns, [1, 1, CHANNELS_A_THREAD])
+        lasting = relu == 0
+        held = tl.load(cells, mask=reads[None, :, None] & lasting, other=0).to(tl.int32)
+        held = take_steps(
+            total, held, at, stream, target, tl.load(shift + columns), tl.load(bias + columns),
+            occupied[None, :, None], RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, relu,
+        )  # fmt: skip
+        tl.store(cells, held, mask=writes[None, :, None] & lasting)
 
 
 @triton.jit
 def half_block(
-    layer, source, target, stream, membrane, weight, shift, bias, lane, square, occupied, fresh,
+    layer, source, target, stream, membrane, weight, shift, bias, product, tile_rows,
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     FROM_ACTIVATIONS: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
-    SLICE: tl.constexpr, BYTES: tl.constexpr, relu,
+    SLICE: tl.constexpr, BYTES: tl.constexpr, WARPS: tl.constexpr, relu,
 ):  # fmt: skip
     """A 3x3 convolution of ``source`` and the neurons behind it; see ``lif_epilogue``."""
     layer_weight = weight + layer * TAPS * CHANNELS * CHANNELS
+    outputs = product_columns(tl.arange(0, OUTPUTS))
     for first in range(0, CHANNELS, OUTPUTS):
-        outputs = first + tl.arange(0, OUTPUTS)
-        total = convolve(
-            source, lane, square, occupied, layer_weight, outputs, CHANNELS, INPUTS, BYTES
-        )
+        total = convolve(source, product, layer_weight, first + outputs, CHANNELS, INPUTS, BYTES)
         lif_epilogue(
-            total, first, target, stream, membrane,
-            shift + layer * CHANNELS, bias + layer * CHANNELS, lane, occupied, fresh,
+            in_order(total, WARPS), first, target, stream, membrane,
+            shift + layer * CHANNELS, bias + layer * CHANNELS, tile_rows,
             RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
         )  # fmt: skip
     tl.debug_barrier()  # the next layer reads what other threads of this program have written
@@ -158,19 +262,25 @@ def half_block(
 
 @triton.jit
 def input_neurons(
-    input_current, stream, spikes, membrane, lane, occupied, fresh,
+    input_current, stream, spikes, membrane, tile_rows,
     CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr, RELU: tl.constexpr, SLICE: tl.constexpr,
+    STEPS: tl.constexpr,
 ):  # fmt: skip
     """stream = x0, spikes = LIF(x0), SLICE channels at a time; input_current: x0 by row."""
+    place, occupied, reads, writes = tile_rows
     mask = occupied[:, None]
     for first in range(0, CHANNELS, SLICE):
         outputs = first + tl.arange(0, SLICE)[None, :]
         current = tl.load(input_current[:, None] + outputs, mask=mask, other=0).to(tl.int32)
-        here = lane[:, None] * CHANNELS + outputs
-        tl.store(stream + here, current, mask=mask)
-        neurons = membrane[:, None] + outputs
-        fired = lif(neurons, mask, fresh[:, None], current, GRID_BITS, RELU)
-        tl.store(spikes + here, fired.to(tl.int8), mask=mask)
+        cells = tl.max_contiguous(membrane[:, None] + outputs, [1, CHANNELS_A_THREAD])
+        held = tl.load(cells, mask=reads[:, None] & (RELU == 0), other=0).to(tl.int32)
+        at = tl.max_contiguous(place[:, None] * CHANNELS + outputs, [1, CHANNELS_A_THREAD])
+        for step in tl.static_range(STEPS):
+            here = at + step * SQUARES * CHANNELS
+            tl.store(stream + here, current, mask=mask)
+            fired, held = neurons(held, current, GRID_BITS, RELU)
+            tl.store(spikes + here, fired.to(tl.int8), mask=mask)
+        tl.store(cells, held, mask=writes[:, None] & (RELU == 0))
     tl.debug_barrier()
 
 
@@ -179,47 +289,47 @@ def advance_tower(
     active, num_active, steps, input_current, membranes, weight, shift, bias,
     stream, spikes, spikes_inside,
     BLOCKS: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
-    RELU: tl.constexpr, GRADED: tl.constexpr, BOARDS: tl.constexpr, OUTPUTS: tl.constexpr,
-    INPUTS: tl.constexpr, SLICE: tl.constexpr, BYTES: tl.constexpr,
+    RELU: tl.constexpr, GRADED: tl.constexpr, TIME_STEPS: tl.constexpr, BOARDS: tl.constexpr,
+    OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, SLICE: tl.constexpr, BYTES: tl.constexpr,
+    STEPS: tl.constexpr, WARPS: tl.constexpr,
 ):  # fmt: skip
-    """One time step of the tower for a tile of BOARDS busy slots; grid: positions / BOARDS.
+    """STEPS time steps of the tower for a tile of BOARDS busy slots; grid: positions / BOARDS.
 
     active: int32[S] busy slots, num_active: int32[1], steps: int32[S] taken so far (0: membranes
     count as silent), input_current: int[S, 64, C] (x0), membranes: int[S, 2 * blocks + 1, 64, C],
     one less where the result is graded, weight: int8[2 * blocks, 9, C, C], shift, bias:
-    int32[2 * blocks, C]. By position: stream int[S, 64, C], spikes_inside int8[S, 64, C] and, the
-    result, spikes int8[S, 64, C].
+    int32[2 * blocks, C]. By position and step: stream int[S, STEPS, 64, C], spikes_inside
+    int8[S, STEPS, 64, C] and, the result, spikes int8[S, STEPS, 64, C]. Membranes of a slot that
+    has no step left are not written. Of steps beyond TIME_STEPS the result means nothing.
     """
     count = tl.load(num_active)
     tile = tl.program_id(0) * BOARDS
     if tile >= count:
         return
-    lane = tl.arange(0, BOARDS * SQUARES)
-    position, square = tile + lane // SQUARES, lane % SQUARES
-    occupied = position < count
-    slot = tl.load(active + position, mask=occupied, other=0).to(tl.int64)
-    fresh = tl.load(steps + slot, mask=occupied, other=0) == 0
+    ROWS: tl.constexpr = BOARDS * SQUARES
+    slot, square, tile_rows = rows_of_tile(active, steps, tile, count, STEPS, TIME_STEPS, ROWS)
+    product = rows_of_all_steps(tile, count, STEPS, ROWS, WARPS)
     LAYERS: tl.constexpr = 2 * BLOCKS + (0 if GRADED else 1)
     BOARD: tl.constexpr = SQUARES * CHANNELS
     membrane = membranes + slot * LAYERS * BOARD + square * CHANNELS
-    first_board = tile.to(tl.int64) * BOARD
+    first_board = tile.to(tl.int64) * STEPS * BOARD
     stream += first_board
     spikes += first_board
     spikes_inside += first_board
     input_neurons(
-        input_current + slot * BOARD + square * CHANNELS, stream, spikes, membrane,
-        lane, occupied, fresh, CHANNELS, GRID_BITS, RELU, SLICE,
+        input_current + slot * BOARD + square * CHANNELS, stream, spikes, membrane, tile_rows,
+        CHANNELS, GRID_BITS, RELU, SLICE, STEPS,
     )  # fmt: skip
     for block in range(BLOCKS):
         half_block(
             2 * block, spikes, spikes_inside, stream, membrane + (2 * block + 1) * BOARD,
-            weight, shift, bias, lane, square, occupied, fresh,
-            False, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES, RELU,
+            weight, shift, bias, product, tile_rows,
+            False, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES, WARPS, RELU,
         )  # fmt: skip
         half_block(
             2 * block + 1, spikes_inside, spikes, stream, membrane + (2 * block + 2) * BOARD,
-            weight, shift, bias, lane, square, occupied, fresh,
-            True, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES,
+            weight, shift, bias, product, tile_rows,
+            True, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES, WARPS,
             block == BLOCKS - 1 if GRADED else RELU,
         )  # fmt: skip
 

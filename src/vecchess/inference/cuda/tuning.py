@@ -22,7 +22,7 @@ ROUNDS = 3
 
 
 @contextmanager
-def compiling_alone(config: NetConfig, state: SlotState) -> Iterator[None]:
+def compiling_alone(config: NetConfig, state: SlotState, min_steps: int) -> Iterator[None]:
     """Let one process at a time compile the kernels and choose the tile within the block.
 
     Workers of several GPUs open the same network at the same time: those that wait find kernels
@@ -31,24 +31,30 @@ def compiling_alone(config: NetConfig, state: SlotState) -> Iterator[None]:
     if is_interpreted(state):
         yield
         return
-    with tuning_alone(_key(config, state)):
+    with tuning_alone(_key(config, state, min_steps)):
         yield
 
 
-def choose_tile(config: NetConfig, launches: Launches, state: SlotState) -> Tile:
-    """The fastest tile. All slots have to be free, and are again; their membranes are lost.
+def choose_tile(config: NetConfig, launches: Launches, state: SlotState, min_steps: int) -> Tile:
+    """The tile that answers most positions a second, where they leave after ``min_steps`` or more.
+
+    All slots have to be free, and are again; their membranes are lost.
 
     Raises DeviceError where the device cannot run any tile.
     """
     if is_interpreted(state):
         return interpreted_tile(config)
-    key = _key(config, state)
+    key = _key(config, state, min_steps)
     try:
         return Tile(**load_tuned(key) or {})
     except TypeError:  # nothing stored, or something else
         pass
     _occupy_all(config, state)
-    seconds = {tile: tower_seconds(launches, tile) for tile in candidates(config)}
+    seconds = {}
+    for tile in candidates(config):
+        _spread_steps(config, state, tile)
+        needed = tile.mean_launches(config.time_steps, min_steps)
+        seconds[tile] = tower_seconds(launches, tile) * needed
     state.busy.zero_()
     tile = min(seconds, key=lambda tile: seconds[tile])
     if math.isinf(seconds[tile]):
@@ -66,16 +72,22 @@ def is_interpreted(state: SlotState) -> bool:
 
 
 def _occupy_all(config: NetConfig, state: SlotState) -> None:
-    """Make every slot busy, past its first step, with currents at which some neurons fire."""
+    """Make every slot busy, with currents at which some neurons fire."""
     threshold = 1 << config.grid_bits
     state.input_current.random_(-threshold, threshold)
     state.busy.fill_(1)
-    state.steps.fill_(1)
     state.num_legal.fill_(1)
 
 
+def _spread_steps(config: NetConfig, state: SlotState, tile: Tile) -> None:
+    """Leave as many slots at each step at which a launch of ``tile`` may find them: of membranes
+    the first launch reads none, and the last writes none."""
+    slots = torch.arange(len(state.steps), dtype=torch.int32, device=state.steps.device)
+    state.steps.copy_(slots % -(-config.time_steps // tile.steps) * tile.steps)
+
+
 def tower_seconds(launches: Launches, tile: Tile) -> float:
-    """Time of a step's tower with ``tile``; infinity where the device cannot hold it."""
+    """Time of a launch of the tower with ``tile``; infinity where the device cannot hold it."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     shortest = math.inf
     try:
@@ -91,7 +103,7 @@ def tower_seconds(launches: Launches, tile: Tile) -> float:
     return shortest
 
 
-def _key(config: NetConfig, state: SlotState) -> TuningKey:
+def _key(config: NetConfig, state: SlotState, min_steps: int) -> TuningKey:
     """Slots count in powers of two; the kernels' cache directory is named by their sources."""
     return TuningKey.of(
         "tile",
@@ -103,4 +115,5 @@ def _key(config: NetConfig, state: SlotState) -> TuningKey:
         triton=triton.__version__,
         types=[str(tensor.dtype) for tensor in (state.membranes, state.stream)],
         slots=1 << (len(state.busy) - 1).bit_length(),
+        min_steps=min(min_steps, config.time_steps),
     )

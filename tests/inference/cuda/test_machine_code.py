@@ -1,0 +1,47 @@
+"""The kernels compiled for a GPU that need not be there, and what their machine code holds."""
+
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton")
+
+from tests.inference.cuda.compiled import printed_by
+
+
+def _tiles(*arguments: str) -> list[dict[str, Any]]:
+    lines = printed_by("bench.gpu.machine_code", "base", *arguments).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _is_lean(code: dict[str, Any]) -> bool:
+    """8-bit products on the matrix units; sums meet membranes in registers, and all fit."""
+    none = ("stack", "spills", "conversions")
+    return code["products"] > 0 and code["barriers"] <= 30 and not any(code[n] for n in none)
+
+
+def test_every_kernel_compiles_for_hopper() -> None:
+    """What the interpreter cannot tell: types, layouts, shared memory. Needs no GPU."""
+    printed_by("tests.inference.cuda.compile_kernels")
+
+
+def test_the_likeliest_tile_is_lean_machine_code() -> None:
+    (code,) = _tiles("--first", "1")
+    assert _is_lean(code), code
+
+
+@pytest.mark.slow
+def test_every_tile_is_lean_machine_code() -> None:
+    found = _tiles()
+    assert {code["tile"]["steps"] for code in found} == {1, 2}
+    assert [code for code in found if not _is_lean(code)] == []
+
+
+@pytest.mark.slow
+def test_the_model_foretells_more_on_the_faster_memory() -> None:
+    nets = json.loads(printed_by("bench.gpu.machine_model", "--nets", "tiny"))["nets"]
+    for rule in ("fixed_T", "exits"):
+        h100, h200 = (nets["tiny"][gpu][rule]["positions_per_s"] for gpu in ("H100", "H200"))
+        assert 0 < h100["low"] <= h100["high"]
+        assert all(h100[name] <= h200[name] for name in h100)
