@@ -204,13 +204,15 @@ def warmed(backend: Backend, questions: Requests) -> SlotEngine:
 
 
 def feed(engine: SlotEngine, seconds: float, most_batches: float = inf) -> Fed:
-    """Every answered row is asked again, for so long, or for so many time steps."""
+    """Every answered row is asked again, for so long or for so many time steps, but not before
+    each slot has answered."""
     positions = steps = batches = 0
-    start = perf_counter()
-    while (spent := perf_counter() - start) < seconds and batches < most_batches:
+    least, start, spent = engine.backend.time_steps + 1, perf_counter(), 0.0
+    while batches < least or (batches < most_batches and spent < seconds):
         rows = engine.step()
         engine.submit(rows)
         batches += 1
         positions += len(rows)
         steps += int(engine.requests.steps[rows].sum())
+        spent = perf_counter() - start
     return Fed(positions, steps, batches, spent)

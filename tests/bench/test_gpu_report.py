@@ -108,6 +108,7 @@ def test_lines_of_two_commits_are_no_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_kernels_are_compiled_compared_and_shared(tmp_path: Path) -> None:
     done = report(tmp_path, "smoke,compilation,equality,sharing")
     assert done.returncode == 0, done.stderr[-2000:]
@@ -123,6 +124,7 @@ def test_kernels_are_compiled_compared_and_shared(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_speeds_are_measured(tmp_path: Path) -> None:
     done = report(tmp_path, "ceilings,steps,engine,profile,throughput,search")
     assert done.returncode == 0, done.stderr[-2000:]
