@@ -228,6 +228,29 @@ def test_analysis_with_spikes_on_the_board(browser: Browser, address: str) -> No
         assert_accessible(page)
 
 
+FIRST_FRAME = """() => {
+    window.squaresSeen = new Promise((seen) => {
+        const look = () => seen(document.querySelectorAll("cg-board square.last-move").length);
+        new MutationObserver(() => requestAnimationFrame(look))
+            .observe(document.querySelector(".move-list"), { subtree: true, attributes: true });
+    });
+}"""
+
+
+def test_board_and_list_of_moves_change_in_one_frame(browser: Browser, address: str) -> None:
+    """A click right after the list has changed must not meet the board of the move before."""
+    with opened(browser, address) as page:
+        page.get_by_label("Network").select_option("material")
+        page.get_by_role("button", name="Analyse", exact=True).click()
+        player = Player(page)
+        player.move("e2e4")
+        player.wait_for_plies(1)
+        expect(page.locator("cg-board square.last-move")).to_have_count(2)
+        page.evaluate(FIRST_FRAME)
+        page.keyboard.press("ArrowLeft")
+        assert page.evaluate("() => window.squaresSeen") == 0
+
+
 @pytest.mark.parametrize(
     ("theme", "width"),
     [

@@ -4,7 +4,7 @@ import type { Api } from "chessground/api";
 import type { Config } from "chessground/config";
 import type { DrawShape } from "chessground/draw";
 import type { Key } from "chessground/types";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { calm } from "../theme";
 
 export interface BoardProps {
@@ -49,7 +49,8 @@ function settingsOf(props: BoardProps): Config {
 export function Board(props: BoardProps) {
   const place = useRef<HTMLDivElement>(null);
   const api = useRef<Api | null>(null);
-  useEffect(() => {
+  // With the page around it, not a frame later: a click in between would meet the position before.
+  useLayoutEffect(() => {
     const ground = Chessground(place.current!, settingsOf(props));
     api.current = ground;
     props.onReady?.(ground);
@@ -60,7 +61,7 @@ export function Board(props: BoardProps) {
       ground.destroy();
     };
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     api.current?.set({ ...settingsOf(props), lastMove: squares(props.last) ?? [] });
   }, [props.fen, props.last, props.orientation, props.coordinates, props.config, props.shapes]);
   return (
