@@ -14,7 +14,7 @@ import json
 from dataclasses import asdict, dataclass
 from math import ceil
 
-from bench.gpu.machine_code import MachineCode, compile_tower, machine_code
+from bench.gpu.machine_code import COUNTED, MachineCode, compile_tower, machine_code
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.inference.cuda.tiles import Tile, candidates
@@ -200,12 +200,13 @@ def best(tiles: list[Compiled], gpu: Gpu, leaving: dict[int, float]) -> dict[str
 
 
 def foretold(name: str) -> dict[str, object]:
-    """Of the preset ``name``, on every GPU."""
+    """Of the preset ``name``, on every GPU; tiles that spill registers are left out."""
     config = preset(name, NUM_PLANES)
     tiles = [
         Compiled(config, tile, machine_code(compile_tower(config, tile)))
         for tile in candidates(config)
     ]
+    tiles = [one for one in tiles if not one.code.count(COUNTED["spills"])]
     rules = {"fixed_T": {config.time_steps: 1.0}, "exits": EXITS}
     return {
         gpu.name: {rule: best(tiles, gpu, leaving) for rule, leaving in rules.items()}
