@@ -50,7 +50,7 @@ def smoke(setting: Setting, results: ResultWriter) -> None:
     engine, before = warmed(backend, questions), backend.kernel_ns
     fed = feed(engine, MOST_S, QUICK_STEPS if setting.quick else NUM_STEPS)
     seconds = (backend.kernel_ns - before) / 1e9 / fed.batches
-    results.add("steps", steps=fed.batches, positions=fed.positions, step_seconds=seconds)
+    results.add("steps", launches=fed.batches, positions=fed.positions, launch_seconds=seconds)
 
 
 def ptxas_warnings() -> Iterator[str]:

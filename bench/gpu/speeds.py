@@ -34,7 +34,7 @@ def ceilings(setting: Setting, results: ResultWriter) -> None:
 
 
 def steps(setting: Setting, results: ResultWriter) -> None:
-    """Time of a step by tile with all slots occupied, and what its kernels take of that."""
+    """Time of a launch (one or two steps) by tile with all slots occupied, and of its kernels."""
     net, slots = setting.base, setting.num_slots
     questions = setting.questions(2 * slots)
     for index, tile in enumerate(setting.tiles(net)):
@@ -49,7 +49,7 @@ def steps(setting: Setting, results: ResultWriter) -> None:
         results.begin_measurement()
         fed = feed(running, setting.seconds / 4)
         seconds = (backend.kernel_ns - before) / 1e9
-        facts |= {"step_seconds": seconds / fed.batches, "bytes": backend.nbytes}
+        facts |= {"launch_seconds": seconds / fed.batches, "bytes": backend.nbytes}
         facts["board_steps_per_s"] = fed.steps / seconds
         results.add(f"tile {index}", **facts, **_by_kernel(setting, running, net.config))
         del running, backend  # their memory goes to the next

@@ -69,7 +69,7 @@ def test_smoke_runs_here_and_stops_where_answers_differ(
     assert list(results.found) == ["versions", "network", "tile", "answers", "equality", "steps"]
     assert results.found["versions"]["ptxas"]["version"]
     assert results.found["equality"] == {"positions": smoke.QUICK_POSITIONS, "different": 0}
-    assert results.found["steps"]["steps"] == smoke.QUICK_STEPS
+    assert results.found["steps"]["launches"] == smoke.QUICK_STEPS
     given = iter([some_answers(3), some_answers()])
     monkeypatch.setattr(smoke, "answers", lambda backend, questions: next(given))
     results = Results()
