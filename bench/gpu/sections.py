@@ -18,7 +18,7 @@ class Section(NamedTuple):
 
 SECTIONS = {
     "smoke": Section("smoke", 90),
-    "compilation": Section("compilation", 90),
+    "compilation": Section("compilation", 120),
     "equality": Section("equality", 100),
     "ceilings": Section("speeds", 30),
     "steps": Section("speeds", 70),
