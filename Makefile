@@ -15,7 +15,7 @@ TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? core
 	chromium clean constraints licences sbom reproducible supply help
 
 help:
-	@echo "make selfplay   set up, then play 64 games with a fresh tiny network on this machine"
+	@echo "make selfplay   set up, then play 64 games with the default network on this machine"
 	@echo "make test       set up, then run the tests (under 5 minutes on 2 cores, 7 with its setup)"
 	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
