@@ -1,4 +1,4 @@
-"""What the tower's machine code foretells of positions/s: a model, no measurement.
+"""The positions/s that the tower's machine code predicts: a model, no measurement.
 
 ``python -m bench.gpu.machine_model [--nets small base large]`` compiles every candidate tile for
 sm_90, counts instructions, barriers and bytes, and prints one JSON object: for each network and
@@ -199,8 +199,8 @@ def best(tiles: list[Compiled], gpu: Gpu, leaving: dict[int, float]) -> dict[str
     }
 
 
-def foretold(name: str) -> dict[str, object]:
-    """Of the preset ``name``, on every GPU; tiles that spill registers are left out."""
+def predicted(name: str) -> dict[str, object]:
+    """Predictions for the preset ``name`` on every GPU; tiles that spill registers are left out."""
     config = preset(name, NUM_PLANES)
     tiles = [
         Compiled(config, tile, machine_code(compile_tower(config, tile)))
@@ -218,7 +218,7 @@ def main() -> None:
     """Print the model's figures of the networks named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nets", nargs="+", default=["small", "base", "large"])
-    facts = {name: foretold(name) for name in parser.parse_args().nets}
+    facts = {name: predicted(name) for name in parser.parse_args().nets}
     print(json.dumps({"is_a_model": True, "nets": facts}, indent=2))
 
 

@@ -39,7 +39,7 @@ def test_every_tile_is_lean_machine_code() -> None:
 
 
 @pytest.mark.slow
-def test_the_model_foretells_more_on_the_faster_memory() -> None:
+def test_the_model_predicts_no_less_on_the_faster_memory() -> None:
     nets = json.loads(printed_by("bench.gpu.machine_model", "--nets", "tiny"))["nets"]
     for rule in ("fixed_T", "exits"):
         h100, h200 = (nets["tiny"][gpu][rule]["positions_per_s"] for gpu in ("H100", "H200"))
