@@ -24,12 +24,17 @@ KERNELS = sorted(
 )
 
 
+def imported_at_run_time(file: Path) -> set[str]:
+    """What ``file`` imports, but for types alone: those give no constant."""
+    return imported_modules(file, for_types=False)
+
+
 def files_behind(file: Path) -> set[Path]:
     """The files that ``file`` imports from, those that these import from, and so on."""
     seen: set[Path] = set()
     waiting = [file]
     while waiting:
-        for module in imported_modules(waiting.pop()):
+        for module in imported_at_run_time(waiting.pop()):
             parts = module.split(".")
             for length in (len(parts), len(parts) - 1):
                 found = PACKAGE.joinpath(*parts[1:length]).with_suffix(".py")

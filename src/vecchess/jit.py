@@ -33,7 +33,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 # Functions that only kernels call need no wrappers for Python: a fifth of the time to compile.
 _PART_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-STACK = ("config", "chess", "snn", "inference", "search", "runtime", "store", "selfplay", "train")
+STACK = (
+    "config", "chess", "snn", "inference", "search", "runtime", "store", "selfplay", "env", "train",
+)  # fmt: skip
 """Folders with kernels, or with code that kernels take in, from below: each imports from those
 before it and from the files beside them."""
 

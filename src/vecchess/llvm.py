@@ -114,7 +114,25 @@ def store(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
 
 def load_wide(builder: Any, pointer: Any, offset: Any, width: int = LANES) -> Any:
     """As ``load``, signed integers of 32 bits or fewer as int32."""
-    return builder.sext(load(builder, pointer, offset, width), vector(I32, width))
+    return load_as(builder, pointer, offset, vector(I32, width))
+
+
+def load_as(builder: Any, pointer: Any, offset: Any, kind: Any) -> Any:
+    """As many elements as the vector type ``kind`` has, signed integers, widened to its own."""
+    narrow = load(builder, pointer, offset, kind.count)
+    return narrow if narrow.type == kind else builder.sext(narrow, kind)
+
+
+def load_if(builder: Any, flag: Any, pointer: Any, offset: Any, otherwise: Any) -> Any:
+    """As ``load`` where the int64 ``flag`` is not 0; else the vector ``otherwise``, and nothing is
+    read."""
+    before = builder.block
+    with builder.if_then(builder.icmp_signed("!=", flag, I64(0))):
+        found, within = load(builder, pointer, offset, otherwise.type.count), builder.block
+    result = builder.phi(otherwise.type)
+    result.add_incoming(otherwise, before)
+    result.add_incoming(found, within)
+    return result
 
 
 def store_narrow(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
@@ -155,28 +173,6 @@ class Loop:
                 phi.add_incoming(first, self._entry)
                 phi.add_incoming(following, last)
         return results[1:]
-
-
-def row_adder(width: int) -> Any:
-    """``add_rows(total, at, weight, base, rows, begin, end)`` for kernels of integers:
-
-    ``total[at : at + width] += weight[base + rows[i] :]`` for i from begin to end - 1. The total
-    stays in vector registers across the loop, which numba does not do by itself (measured: half
-    the time of the plain loop at 64 channels).
-    """
-
-    @instruction(types.void, None, types.int64, None, types.int64, None, types.int64, types.int64)
-    def add_rows(builder, total, at, weight, base, rows, begin, end) -> None:  # type: ignore[no-untyped-def]
-        before = load(builder, total, at, width)
-        loop = Loop(builder, begin, lambda i: builder.icmp_signed("<", i, end), [before])
-        offset = builder.sext(builder.load(builder.gep(rows, [loop.index])), I64)
-        row = load(builder, weight, builder.add(base, offset), width)
-        (carried,) = loop.carried
-        added = builder.add(carried, builder.sext(row, carried.type))
-        (added,) = loop.close(builder.add(loop.index, I64(1)), [added])
-        store(builder, added, total, at)
-
-    return add_rows
 
 
 def _bytes(element: Any) -> int:

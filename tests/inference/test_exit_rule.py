@@ -71,7 +71,11 @@ def _definition(
 def test_kernel_is_the_definition(
     policies: list[list[int]], wdls: list[list[int]], rule: ExitRule
 ) -> None:
-    assert _kernel(rule, policies, wdls) == _definition(rule, policies, wdls)
+    verdicts = _kernel(rule, policies, wdls)
+    assert verdicts == _definition(rule, policies, wdls)
+    if len(policies[0]) > 1:
+        early = [settles for settles, _ in verdicts[: rule.first_exit - 1]]
+        assert not any(early[: T - 1])
 
 
 def test_drift_is_unknown_at_the_first_step() -> None:

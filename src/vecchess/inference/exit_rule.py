@@ -72,6 +72,12 @@ class ExitRule:
         """What a network file stores."""
         return asdict(self)
 
+    @property
+    def first_exit(self) -> int:
+        """The step before which no position leaves, but for those with one legal move."""
+        compares = self.best_move_unchanged or self.value_drift is not None
+        return max(self.min_steps, 2) if compares else self.min_steps
+
     def as_integers(self) -> NDArray[np.int64]:
         """int64[4] for the kernel: min_steps, policy_margin, best_move_unchanged, value_drift."""
         drift = NO_DRIFT_LIMIT if self.value_drift is None else self.value_drift

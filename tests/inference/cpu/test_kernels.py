@@ -9,8 +9,23 @@ import numpy as np
 import pytest
 
 from vecchess.inference.cpu.dense import convolve_dense, dense_weights
-from vecchess.inference.cpu.events import convolve_by_events, event_weights, mask_planes
-from vecchess.inference.cpu.neurons import ClippedRelu, Leaky, update_board
+from vecchess.inference.cpu.events import (
+    WORD,
+    convolve_events,
+    event_weights,
+    mask_planes,
+    mask_words,
+)
+from vecchess.inference.cpu.neurons import (
+    ADDS,
+    BEGINS,
+    ENDS,
+    INSIDE,
+    ClippedRelu,
+    Leaky,
+    Steps,
+    update_board,
+)
 from vecchess.jit import kernel
 from vecchess.snn.initialise import _patches
 
@@ -18,9 +33,14 @@ BOARDS = 3
 
 
 @kernel
-def _events(masks, weight, num_inputs, num_outputs, rows, starts, totals):  # type: ignore[no-untyped-def]
-    count = masks.shape[0]
-    convolve_by_events(masks, count, weight, 0, num_inputs, num_outputs, rows, starts, totals)
+def _events(masks, weight, num_inputs, num_outputs, totals, first_change):  # type: ignore[no-untyped-def]
+    """Boards from ``first_change`` on by what has changed since the one before."""
+    for board in range(masks.shape[0]):
+        old, is_change = max(board - 1, 0), int(board >= first_change)
+        convolve_events(
+            masks[board], masks[old], totals[old], is_change, weight, 0, num_inputs, num_outputs,
+            totals[board],
+        )  # fmt: skip
 
 
 @kernel
@@ -30,11 +50,12 @@ def _dense(spikes, weight, num_inputs, num_outputs, totals):  # type: ignore[no-
 
 
 @kernel
-def _update(total, scale, bias, bits, streams, base, stream, membrane, channels, neuron, out):  # type: ignore[no-untyped-def]
-    spikes, masks, count = out
+def _update(steps, total, at, between, synapses, role, stream, membrane, neuron, out):  # type: ignore[no-untyped-def]
+    shift, bias, bits = synapses
+    spikes, writes_bytes, masks, words, count = out
     update_board(
-        total, scale, bias, bits, streams, base, stream, membrane, 0, membrane, 0, 0, channels,
-        neuron, spikes, masks, count,
+        steps, total, at, between, shift, bias, bits, role, stream, membrane, bias.shape[0],
+        neuron, spikes, writes_bytes, masks, words, count,
     )  # fmt: skip
 
 
@@ -56,8 +77,10 @@ def _padded(inputs: np.ndarray) -> np.ndarray:
 
 
 def _masks(spikes: np.ndarray) -> np.ndarray:
-    bits = np.packbits(spikes.reshape(len(spikes), -1), axis=1, bitorder="little")
-    return np.ascontiguousarray(bits).view(np.uint32)
+    """uint64[B, 64 * words] of spikes [B, 64, I]."""
+    missing = mask_words(spikes.shape[2]) * WORD - spikes.shape[2]
+    filled = np.pad(spikes, ((0, 0), (0, 0), (0, missing))).reshape(len(spikes), -1)
+    return np.packbits(filled, axis=1, bitorder="little").view(np.uint64)
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32])
@@ -68,13 +91,11 @@ def test_both_convolutions(dtype: type, inputs: int, outputs: int, density: floa
     spikes = rng.random((BOARDS, 64, inputs)) < density
     weight = rng.integers(-127, 128, (outputs, 9 * inputs)).astype(np.int8)
     expected = _expected(spikes, weight).astype(dtype)  # int16 may wrap: the kernels must too
-    totals = np.full((BOARDS, 64 * outputs), 7, dtype)
-    rows = np.zeros((BOARDS, 64 * inputs + 1), np.int32)
-    starts = np.zeros((BOARDS, 65), np.int32)
-    weights = event_weights(weight)
-    _events(_masks(spikes), weights, inputs, outputs, rows, starts, totals)
-    assert np.array_equal(totals, expected)
-    assert (starts[:, 64] == spikes.sum(axis=(1, 2))).all()
+    weights = event_weights(weight, np.dtype(dtype).itemsize)
+    for first_change in (BOARDS, 1):
+        totals = np.full((BOARDS, 64 * outputs), 7, dtype)
+        _events(_masks(spikes), weights, inputs, outputs, totals, first_change)
+        assert np.array_equal(totals, expected)
     totals[:] = 7
     _dense(_padded(spikes), dense_weights(weight), inputs, outputs, totals)
     assert np.array_equal(totals, expected)
@@ -95,48 +116,86 @@ def test_planes_become_masks(num_planes: int) -> None:
     rng = np.random.default_rng(num_planes)
     bits = rng.random((64, num_planes)) < 0.3
     planes = (bits.T << np.arange(64, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
-    words = -(-num_planes // 32)
-    masks = np.full(64 * words + 1, 9, np.uint32)
+    masks = np.full(64 * mask_words(num_planes) + 1, 9, np.uint64)
     _mask_planes(planes, masks)
-    filled = np.pad(bits, ((0, 0), (0, words * 32 - num_planes)))
-    assert np.array_equal(masks[:-1], _masks(filled[None])[0])
+    assert np.array_equal(masks[:-1], _masks(bits[None])[0])
     assert masks[-1] == 9
+
+
+LANE, LANES, STEPS = 1, 3, 3
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32])
 @pytest.mark.parametrize("channels", [32, 96])
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("role", [INSIDE, BEGINS, ADDS, ENDS])
 @pytest.mark.parametrize("neuron", [Leaky(np.int32(8192)), ClippedRelu(np.int32(7))])
-def test_neurons(dtype: type, channels: int, streams: bool, neuron: Leaky | ClippedRelu) -> None:
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_neurons(
+    dtype: type, channels: int, role: int, neuron: Leaky | ClippedRelu, goes_on: bool
+) -> None:
+    """Three steps of a board in rows 1 to 3 and lane 1; rows and lanes around them stay."""
     rng = np.random.default_rng(channels)
-    size = 64 * channels
-    total = rng.integers(-20_000, 20_000, size).astype(dtype)
-    scale = np.left_shift(1, rng.integers(0, 3, channels)).astype(np.int32)
-    bias, base, membrane = (
-        rng.integers(-20_000, 20_000, n).astype(np.int32) for n in (channels, size, size)
-    )
-    stream, before = np.full(size, 5, np.int32), membrane.copy()
+    size, words = 64 * channels, 2 * mask_words(channels)
+    total = rng.integers(-20_000, 20_000, (STEPS + 1, size)).astype(dtype)
+    shift = rng.integers(0, 3, channels).astype(np.int32)
+    bias = rng.integers(-20_000, 20_000, channels).astype(np.int32)
+    stream = rng.integers(-20_000, 20_000, (STEPS + 2, size)).astype(np.int32)
+    membrane = rng.integers(-20_000, 20_000, (LANES, 7 + size)).astype(np.int32)
+    base, before = stream.copy(), membrane.copy()
+    spikes = np.full((STEPS + 2, 80 * channels), 9, np.uint8)
+    masks, count = np.full((STEPS + 2, 64 * words), 9, np.uint32), np.array([100])
     bits = 0 if isinstance(neuron, Leaky) else 2
-    current = (total.astype(int) * np.tile(scale, 64) >> bits) + np.tile(bias, 64)
-    spikes = np.full(80 * channels, 9, np.uint8)
-    masks, count = np.zeros(size // 16, np.uint16), np.array([100])
     _update(
-        total, scale, bias, np.int32(bits), streams, base, stream, membrane, channels, neuron,
-        (spikes, masks, count),
+        Steps(STEPS, 1, LANE, 7, int(goes_on), int(goes_on)), total, size, size,
+        (shift, bias, np.int32(bits)), role, stream, membrane, neuron,
+        (spikes, True, masks, words, count),
     )  # fmt: skip
-    if streams:
-        current = current + base
-    assert np.array_equal(stream, current if streams else np.full(size, 5))
-    if isinstance(neuron, Leaky):
-        charged = (before >> 1) + current
-        values = charged > np.where(before > 8192, 16_384, 8192)
-        assert np.array_equal(membrane, charged - values * 8192)
-    else:
-        values = np.clip(current >> 7, 0, 127)
-        assert np.array_equal(membrane, before)
-    assert np.array_equal(spikes, _padded(values.reshape(1, 64, channels))[0])
-    assert np.array_equal(masks.view(np.uint32), _masks((values != 0)[None])[0])
-    assert count[0] == 100 + np.count_nonzero(values)
+    charge, number = before[LANE, 7:].astype(int) * goes_on, 100
+    for step in range(STEPS):
+        current = total[1 + step].astype(int) << np.tile(shift, 64) >> bits
+        current += np.tile(bias, 64)
+        if role in (ADDS, ENDS):
+            current += base[1 + step]
+        kept = current if role in (BEGINS, ADDS) else base[1 + step]
+        assert np.array_equal(stream[1 + step], kept)
+        if isinstance(neuron, Leaky):
+            charged = (charge >> 1) + current
+            values = charged > np.where(charge > 8192, 16_384, 8192)
+            charge = charged - values * 8192
+        else:
+            values = np.clip(current >> 7, 0, 127)
+        boards = values.reshape(1, 64, channels)
+        assert np.array_equal(spikes[1 + step], _padded(boards)[0])
+        assert np.array_equal(masks[1 + step].view(np.uint64), _masks(boards != 0)[0])
+        number += np.count_nonzero(values)
+    assert count[0] == number
+    if isinstance(neuron, Leaky) and goes_on:
+        before[LANE, 7:] = charge
+    assert np.array_equal(membrane, before)
+    for rows in (spikes, masks):
+        assert (rows[[0, -1]] == 9).all()
+
+
+@pytest.mark.parametrize("neuron", [Leaky(np.int32(8192)), ClippedRelu(np.int32(7))])
+def test_one_sum_for_all_steps_and_no_bytes(neuron: Leaky | ClippedRelu) -> None:
+    """As the stem's constant current enters the first layer."""
+    rng = np.random.default_rng(1)
+    total = rng.integers(-20_000, 20_000, (2, 64 * 32)).astype(np.int16)
+    found = []
+    for between in (0, 64 * 32):
+        sums = np.repeat(total[1:], STEPS + 1, axis=0) if between else total
+        at = 0 if between else 64 * 32
+        spikes, masks = np.full((STEPS, 80 * 32), 9, np.uint8), np.zeros((STEPS, 128), np.uint32)
+        synapses = np.zeros(32, np.int32), np.zeros(32, np.int32), np.int32(0)
+        state = np.zeros((STEPS, 64 * 32), np.int32), np.zeros((1, 64 * 32), np.int32)
+        _update(
+            Steps(STEPS, 0, 0, 0, 0, 0), sums, at, between, synapses, BEGINS, *state, neuron,
+            (spikes, False, masks, 2, np.zeros(1, np.int64)),
+        )  # fmt: skip
+        assert (spikes == 9).all()
+        found.append(masks)
+    assert np.array_equal(*found)
+    assert found[0].any()
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 backend         the backend
 kernel_threads  a network's kernels and the threads that run them
-kernels         one time step of a group of boards
+kernels         all time steps of a few boards at a time
 events          convolution by events: adds the weight rows of the spikes
 dense           convolution by int8 dot products
 density         chooses between the two for each layer
-neurons         scale, bias, neurons and spikes of a board
+neurons         shift, bias, neurons and spikes of a board, some time steps at once
 readout         the policy and value heads
-packed_network  packs weights, allocates state and scratch
-layerwise       the engine to compare with: all time steps of a layer at once
+packed_network  packs weights, allocates scratch
+layerwise       the engine to compare with: fixed T, without slots
 """

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.inference.cpu.events import WORD, mask_words
 from vecchess.inference.cpu.kernels import Sums, sum_layer
 from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.shapes import NUM_SQUARES
@@ -83,18 +84,17 @@ def measure(num_inputs: int, num_outputs: int, sums: Sums) -> KernelCosts:
     size = 9 * num_inputs * num_outputs
     weight = rng.integers(-127, 128, size).astype(np.int8)
     spikes = np.ones((BOARDS, 8 * PADDED_FILES * num_inputs), np.uint8)
-    rows = np.zeros((BOARDS, NUM_SQUARES * num_inputs + 1), np.int32)
-    starts = np.zeros((BOARDS, NUM_SQUARES + 1), np.int32)
     totals = np.zeros((BOARDS, NUM_SQUARES * num_outputs), sums)
 
     def nanoseconds(is_dense: bool, density: float) -> float:
-        bits = rng.random((BOARDS, NUM_SQUARES * num_inputs)) < density
-        masks = np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
+        bits = rng.random((BOARDS, NUM_SQUARES, mask_words(num_inputs) * WORD)) < density
+        bits[:, :, num_inputs:] = False
+        masks = np.packbits(bits.reshape(BOARDS, -1), axis=1, bitorder="little").view(np.uint64)
         sizes = (0, num_inputs, num_outputs)
         spent = []
         for _ in range(1 + ROUNDS):  # the first compiles
             start = perf_counter_ns()
-            sum_layer(BOARDS, is_dense, spikes, masks, weight, weight, *sizes, rows, starts, totals)
+            sum_layer(0, BOARDS, is_dense, spikes, masks, weight, weight, *sizes, totals)
             spent.append(perf_counter_ns() - start)
         return min(spent) / BOARDS
 

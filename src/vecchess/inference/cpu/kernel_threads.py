@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.cpu.density import KernelChoice
-from vecchess.inference.cpu.kernels import Network, Scratch, State, Sums, step
+from vecchess.inference.cpu.kernels import Network, Scratch, Sums, answer
 from vecchess.inference.cpu.packed_network import cpu_network, group_size, new_scratch
+from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -33,16 +34,12 @@ def equal_parts(count: int, threads: int, group: int, least: int) -> list[slice]
 
 
 class KernelThreads:
-    """Runs kernels on ``threads`` threads, each with memory of its own for a group of members."""
+    """Answers rows on ``threads`` threads, each with memory of its own for a group of boards."""
 
     def __init__(
-        self,
-        net: IntegerNet,
-        threads: int,
-        group: int | None = None,
-        dense: bool | None = None,
+        self, net: IntegerNet, rule: ExitRule, threads: int, dense: bool | None = None
     ) -> None:
-        """``group`` members that must not be parted, None: any; ``dense`` as of ``KernelChoice``.
+        """``dense`` as of ``KernelChoice``.
 
         Raises ``ConfigError`` for no threads, ``NetworkError`` for a network not proved exact.
         """
@@ -50,49 +47,40 @@ class KernelThreads:
             raise ConfigError("a backend needs at least one thread")
         report = check_bounds(net)
         report.require_exact()
-        self.sums: Sums = np.int16 if report.int16_sums else np.int32
-        self.group = group or group_size(net.config)
-        self._least_part = group or LEAST_PART
-        self.network: Network = cpu_network(net)
-        self.choice = KernelChoice(net.config, self.sums, dense)
+        self._sums: Sums = np.int16 if report.int16_sums else np.int32
+        self._group = group_size(net.config)
+        self._rule, self._earliest = rule.as_integers(), rule.first_exit
+        self._network: Network = cpu_network(net, self._sums)
+        self.choice = KernelChoice(net.config, self._sums, dense)
         self.kernel_ns = 0
-        self._scratches = [new_scratch(net.config, self.group, self.sums) for _ in range(threads)]
+        self._scratches = [new_scratch(net.config, self._group, self._sums) for _ in range(threads)]
         self._idle: SimpleQueue[Scratch] = SimpleQueue()
         for scratch in self._scratches:
             self._idle.put(scratch)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def advance(
-        self,
-        slots: NDArray[np.int32],
-        rows: NDArray[np.int32],
-        times: NDArray[np.uint8],
-        state: State,
-        requests: Requests,
-    ) -> None:
-        """Take one step in each member i: the slot ``slots[i]`` of ``state`` with the question and
-        answer in ``rows[i]``, which has taken ``times[i]`` steps before."""
-        network, group, is_dense = self.network, self.group, self.choice.is_dense
+    def answer(self, rows: NDArray[np.int32], requests: Requests) -> None:
+        """Write the answers of ``rows: int32[K]``, whose policy, wdl and steps are 0."""
 
-        def work(part: slice) -> None:
-            scratch = self._idle.get()
+        def work(part: slice) -> int:
+            scratch, is_dense = self._idle.get(), self.choice.is_dense
             try:
-                members = slots[part], rows[part], times[part]
-                step(*members, group, is_dense, network, state, requests, scratch)
+                given = self._network, requests, scratch
+                return int(answer(rows[part], self._rule, self._earliest, is_dense, *given))
             finally:
                 self._idle.put(scratch)
 
         start = perf_counter_ns()
         if self._pool is None:
-            work(slice(0, len(slots)))
+            steps = work(slice(0, len(rows)))
         else:
-            parts = equal_parts(len(slots), len(self._scratches), self.group, self._least_part)
-            list(self._pool.map(work, parts))
+            parts = equal_parts(len(rows), len(self._scratches), self._group, LEAST_PART)
+            steps = sum(self._pool.map(work, parts))
         self.kernel_ns += perf_counter_ns() - start
-        self.choice.learn(len(slots), [scratch.fired for scratch in self._scratches])
+        self.choice.learn(steps, [scratch.fired for scratch in self._scratches])
 
     def replace_network(self, net: IntegerNet) -> None:
         """Take another exact network of the same sizes; ``NetworkError`` where it needs int32."""
-        if self.sums == np.int16 and not check_bounds(net).int16_sums:
+        if self._sums == np.int16 and not check_bounds(net).int16_sums:
             raise NetworkError("the new network's sums may leave int16, which this one's fit")
-        self.network = cpu_network(net)
+        self._network = cpu_network(net, self._sums)

@@ -1,14 +1,17 @@
-"""A layer of neurons on one board: scale and bias of the sums, shortcut, neuron, spikes; one pass.
+"""A layer of neurons on one board, for some time steps: from the sums of a convolution to spikes.
 
-    x = (total * scale >> bits) + bias        total: int16 or int32, sums of the layer before
-    x += base;  stream = x                    where a residual stream begins or is added to
+    x = (total << shift >> bits) + bias      total: int16 or int32, sums of the layer before
+    x += stream;  stream = x                 where the residual stream is added to
     Leaky:        u = (v >> 1) + x;  s = u > (2 * th if v > th else th);  v = u - s * th
     ClippedRelu:  a = clamp(x >> (F - 6), 0, 127)
 
-Spikes leave twice: as bytes (0 or 1, or the twin's activations) for the dense kernel, on a board
-with an empty file on either side, uint8[8, 10, C]; and as bits, uint16[64 * C / 16].
+The steps of a neuron follow one another, with its membrane in a register: it is read only where
+steps were taken before, and written only where some may follow.
 
-Decision 7.
+Spikes leave as bits, and as bytes (0 or 1, or the twin's activations) where they are asked for, for
+dense products, on a board with an empty file on either side: uint8[8, 10, C].
+
+Decisions 7 and 246.
 """
 
 from functools import partial
@@ -18,19 +21,17 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from vecchess.jit import part
+from vecchess.jit import inline, part
 from vecchess.llvm import (
     I8,
-    I16,
     I32,
     I64,
-    LANES,
     Loop,
     build,
     constant,
     load,
-    load_wide,
-    prefetch_line,
+    load_as,
+    load_if,
     splat,
     store,
     vector,
@@ -39,6 +40,10 @@ from vecchess.snn.presets import ACTIVATION_LIMIT
 
 PADDED_FILES = 10
 """Files of a board of bytes: an empty one on either side."""
+
+INSIDE, BEGINS, ADDS, ENDS = range(4)
+"""What a layer has to do with the residual stream: nothing; its currents are the first of it; they
+are added to it; they are added, and nothing follows."""
 
 
 class Leaky(NamedTuple):
@@ -53,107 +58,233 @@ class ClippedRelu(NamedTuple):
     shift: np.int32
 
 
+class Steps(NamedTuple):
+    """Where one board's time steps lie: ``num`` of them, in rows ``first`` and on of arrays with
+    a row for each.
+
+    lane: the row of its membranes, which begin at column ``at``; reads, writes: 1 where they are
+    """
+
+    num: int
+    first: int
+    lane: np.int64
+    at: int
+    reads: int
+    writes: int
+
+
 def _leaky(builder: Any, current: Any, membrane: Any, threshold: Any) -> tuple[Any, Any]:
-    """Spikes (<16 x i1>) and the membrane after reset, as in ``snn/modules/neuron.py``."""
+    """Spikes (i1) and the membrane after reset, as in ``snn/modules/neuron.py``."""
     above = builder.icmp_signed(">", membrane, threshold)
     limit = builder.select(above, builder.add(threshold, threshold), threshold)
-    charged = builder.add(builder.ashr(membrane, constant(I32, 1)), current)
+    charged = builder.add(builder.ashr(membrane, constant(I32, 1, membrane.type.count)), current)
     fired = builder.icmp_signed(">", charged, limit)
     return fired, builder.select(fired, builder.sub(charged, threshold), charged)
 
 
 def _clipped_relu(builder: Any, current: Any, shift: Any) -> tuple[Any, Any]:
-    """Which neurons are active (<16 x i1>), and the activations of the ReLU twin."""
-    low, top = constant(I32, 0), constant(I32, ACTIVATION_LIMIT)
+    """Which neurons are active (i1), and the activations of the ReLU twin."""
+    width = current.type.count
+    low, top = constant(I32, 0, width), constant(I32, ACTIVATION_LIMIT, width)
     level = builder.ashr(current, shift)
     level = builder.select(builder.icmp_signed(">", level, low), level, low)
     level = builder.select(builder.icmp_signed(">", level, top), top, level)
     return builder.icmp_signed("!=", level, low), level
 
 
-def _emit_update(  # type: ignore[no-untyped-def]
-    streams, is_leaky, builder, total, scale, bias, bits, base, stream, at, before, old, after, new,
-    ahead, channels, neuron, spikes, place, masks, count,
-) -> None:  # fmt: skip
-    """Update the C neurons of one square; arguments as of ``update_board``."""
-    level = splat(builder, builder.extract_value(neuron, 0))
-    fired_before = builder.load(count)
-    loop = Loop(builder, I64(0), lambda c: builder.icmp_signed("<", c, channels), [fired_before])
-    c, here = loop.index, builder.add(at, loop.index)
-    x = builder.mul(load_wide(builder, total, here), load(builder, scale, c))
-    x = builder.add(builder.ashr(x, splat(builder, bits)), load(builder, bias, c))
-    if streams:
-        x = builder.add(x, load(builder, base, here))
-        store(builder, x, stream, here)
-    if is_leaky:
-        membrane = load(builder, before, builder.add(old, c))
-        fired, membrane = _leaky(builder, x, membrane, level)
-        here_after = builder.add(new, c)
-        store(builder, membrane, after, here_after)
-        place_ahead = builder.gep(after, [builder.add(here_after, ahead)])
-        prefetch_line(builder, place_ahead, is_written=True)
-        values = builder.zext(fired, vector(I8))
-    else:
-        fired, values = _clipped_relu(builder, x, level)
-        values = builder.trunc(values, vector(I8))
-    store(builder, values, spikes, builder.add(place, c))
-    mask = builder.bitcast(fired, I16)
-    word = builder.udiv(here, I64(LANES))
-    builder.store(mask, builder.gep(masks, [word]))
-    number = builder.zext(builder.ctpop(mask), fired_before.type)
-    (fired_now,) = loop.close(builder.add(c, I64(LANES)), [builder.add(loop.carried[0], number)])
-    builder.store(fired_now, count)
+class _Given(NamedTuple):
+    """What the kernel that ``_Block`` emits is given, as values of LLVM.
+
+    A row of ``total``, ``stream``, ``spikes`` and ``masks`` is a time step, of ``num``: the first
+    begins at ``_at``, the next ``_step`` further on. Bytes are written where ``spikes_step`` is not
+    0. words: masks of a square; fired: int64[1]
+    """
+
+    num: Any
+    total: Any
+    total_at: Any
+    total_step: Any
+    shift: Any
+    bias: Any
+    bits: Any
+    stream: Any
+    stream_at: Any
+    stream_step: Any
+    membrane: Any
+    membrane_at: Any
+    reads: Any
+    writes: Any
+    channels: Any
+    channel: Any
+    neuron: Any
+    spikes: Any
+    spikes_at: Any
+    spikes_step: Any
+    masks: Any
+    mask_at: Any
+    mask_step: Any
+    words: Any
+    fired: Any
 
 
-def _updater(streams: bool) -> Any:
-    """The intrinsic that updates one square; ``streams`` as of ``update_board``."""
+class _Block:
+    """Emits the update of as many neurons of every square as a mask has bits, from ``channel``."""
+
+    def __init__(self, role: int, is_leaky: bool, builder: Any, given: _Given) -> None:
+        self.role, self.is_leaky, self.builder, self.given = role, is_leaky, builder, given
+        self.word = given.masks.type.pointee
+        self.width = int(self.word.width)
+        self.level = splat(builder, builder.extract_value(given.neuron, 0), self.width)
+        self.shifts = load(builder, given.shift, given.channel, self.width)
+        self.biases = load(builder, given.bias, given.channel, self.width)
+        self.bits = splat(builder, given.bits, self.width)
+        self.rest = constant(I32, 0, self.width)
+
+    def emit(self) -> None:
+        """All squares; the number of spikes is carried along."""
+        builder, given = self.builder, self.given
+        is_square = partial(builder.icmp_signed, "<", rhs=I64(64))
+        squares = Loop(builder, I64(0), is_square, [builder.load(given.fired)])
+        number = self._add_square(squares.index, squares.carried[0])
+        (number,) = squares.close(builder.add(squares.index, I64(1)), [number])
+        builder.store(number, given.fired)
+
+    def _add_square(self, square: Any, number: Any) -> Any:
+        """All steps of one square, its membranes in registers; returns the spikes so far."""
+        builder, given = self.builder, self.given
+        here = builder.add(builder.mul(square, given.channels), given.channel)
+        place = builder.add(given.membrane_at, here)
+        before = self.rest
+        if self.is_leaky:
+            before = load_if(builder, given.reads, given.membrane, place, self.rest)
+        is_step = partial(builder.icmp_signed, "<", rhs=given.num)
+        steps = Loop(builder, I64(0), is_step, [number, before])
+        current = self._current(steps.index, here)
+        if self.is_leaky:
+            active, after = _leaky(builder, current, steps.carried[1], self.level)
+            values = builder.zext(active, vector(I8, self.width))
+        else:
+            active, values = _clipped_relu(builder, current, self.level)
+            values, after = builder.trunc(values, vector(I8, self.width)), self.rest
+        number = builder.add(steps.carried[0], self._write(steps.index, square, active, values))
+        number, after = steps.close(builder.add(steps.index, I64(1)), [number, after])
+        if self.is_leaky:
+            with builder.if_then(builder.icmp_signed("!=", given.writes, I64(0))):
+                store(builder, after, given.membrane, place)
+        return number
+
+    def _at(self, step: Any, first: Any, between: Any, here: Any) -> Any:
+        """Index in an array with a row for each step."""
+        builder = self.builder
+        return builder.add(builder.add(first, builder.mul(step, between)), here)
+
+    def _current(self, step: Any, here: Any) -> Any:
+        """The current of a step, which enters the residual stream as the layer's role says."""
+        builder, given = self.builder, self.given
+        place = self._at(step, given.total_at, given.total_step, here)
+        current = load_as(builder, given.total, place, self.shifts.type)
+        current = builder.ashr(builder.shl(current, self.shifts), self.bits)
+        current = builder.add(current, self.biases)
+        place = self._at(step, given.stream_at, given.stream_step, here)
+        if self.role in (ADDS, ENDS):
+            current = builder.add(current, load(builder, given.stream, place, self.width))
+        if self.role in (BEGINS, ADDS):
+            store(builder, current, given.stream, place)
+        return current
+
+    def _write(self, step: Any, square: Any, active: Any, values: Any) -> Any:
+        """Write the spikes of a step as bits, and as bytes if asked for; returns how many."""
+        builder, given = self.builder, self.given
+        rank, file = builder.lshr(square, I64(3)), builder.and_(square, I64(7))
+        padded = builder.add(builder.mul(rank, I64(PADDED_FILES)), builder.add(file, I64(1)))
+        here = builder.add(builder.mul(padded, given.channels), given.channel)
+        with builder.if_then(builder.icmp_signed("!=", given.spikes_step, I64(0))):
+            place = self._at(step, given.spikes_at, given.spikes_step, here)
+            store(builder, values, given.spikes, place)
+        mask = builder.bitcast(active, self.word)
+        nth = builder.udiv(given.channel, I64(self.width))
+        here = builder.add(builder.mul(square, given.words), nth)
+        place = self._at(step, given.mask_at, given.mask_step, here)
+        builder.store(mask, builder.gep(given.masks, [place]))
+        return builder.zext(builder.ctpop(mask), I64)
+
+
+def _updater(role: int) -> Any:
+    """The intrinsic for layers of one role in the residual stream."""
 
     @intrinsic
     def update(  # type: ignore[no-untyped-def]
-        typing, total, scale, bias, bits, base, stream, at, before, old, after, new, ahead,
-        channels, neuron, spikes, place, masks, count,
+        typing, count, total, total_at, total_step, shift, bias, bits, stream, stream_at,
+        stream_step, membrane, membrane_at, reads, writes, channels, c, neuron, spikes, spikes_at,
+        spikes_step, masks, mask_at, mask_step, words, fired,
     ):  # fmt: skip
         n, i = types.intp, types.int32
-        given = (total, scale, bias, i, base, stream, n, before, n, after, n, n, n, neuron, spikes)
-        emit = partial(_emit_update, streams, neuron.instance_class is Leaky)
-        return build(emit, *given, n, masks, count)
+        given = (n, total, n, n, shift, bias, i, stream, n, n, membrane, n, n, n, n, n, neuron)
+        is_leaky = neuron.instance_class is Leaky
+
+        def emit(builder: Any, *values: Any) -> None:
+            _Block(role, is_leaky, builder, _Given(*values)).emit()
+
+        return build(emit, *given, spikes, n, n, masks, n, n, n, fired)
 
     return update
 
 
-_update_inside: Any = _updater(streams=False)
-_update_stream: Any = _updater(streams=True)
+_update_inside, _update_begins, _update_adds, _update_ends = (_updater(role) for role in range(4))
 
 
 @part
 def update_board(  # type: ignore[no-untyped-def]
-    total, scale, bias, bits, streams, base, stream, before, old, after, new, ahead, channels,
-    neuron, spikes, masks, count,
+    steps, total, total_at, total_step, shift, bias, bits, role, stream, membrane, channels,
+    neuron, spikes, writes_bytes, masks, words, fired,
 ):  # fmt: skip
-    """The neurons of one board, from the sums of the layer before to spikes.
+    """The neurons of one board from the sums of the layer before to spikes, ``steps.num`` steps.
 
-    total: int16|int32[64 * C]; scale, bias: int32[C]; bits: int32
-    base, stream: int32[64 * C], read and written where ``streams``
-    before[old:], after[new:]: int32[64 * C], membranes (may be the same place; Leaky alone)
-    ahead: distance from here to the membranes needed next, which are prefetched
-    neuron: Leaky or ClippedRelu
-    spikes: uint8[8 * 10 * C]; masks: uint16[64 * C / 16]; count: int64[1], spikes are added
+    total[total_at:]: int16|int32, sums of the first step; those of the next ``total_step`` further
+    shift, bias: int32[C]; bits: int32; role: INSIDE, BEGINS, ADDS or ENDS
+    stream: int32[M, 64 * C or more], by step, read and written as ``role`` says
+    membrane: int32[lanes, ...]; neuron: Leaky or ClippedRelu
+    spikes: uint8[M, 8 * 10 * C or more], by step, where ``writes_bytes``
+    masks: uint32|uint16[M, 64 * words or more], by step; fired: int64[1], spikes are added
     """
+    stream_step, mask_step, width = stream.shape[1], masks.shape[1], masks.itemsize * 8
+    spikes_step = spikes.shape[1] if writes_bytes else 0
+    spikes_at, mask_at = steps.first * spikes.shape[1], steps.first * mask_step
+    stream_at = steps.first * stream_step
+    membrane_at = steps.lane * membrane.shape[1] + steps.at
+    for m in range(steps.first, steps.first + steps.num):
+        if writes_bytes:
+            _clear_edges(spikes[m], channels)
+        if channels < words * width:
+            _clear_last(masks[m], words)
+    for c in range(0, channels, width):
+        given = (
+            steps.num, total, total_at, total_step, shift, bias, bits, stream, stream_at,
+            stream_step, membrane, membrane_at, steps.reads, steps.writes, channels, c, neuron,
+            spikes, spikes_at, spikes_step, masks, mask_at, mask_step, words, fired,
+        )  # fmt: skip
+        if role == INSIDE:
+            _update_inside(*given)
+        elif role == BEGINS:
+            _update_begins(*given)
+        elif role == ADDS:
+            _update_adds(*given)
+        else:
+            _update_ends(*given)
+
+
+@inline
+def _clear_last(masks, words):  # type: ignore[no-untyped-def]
+    """No spikes in the last word of every square, which the channels do not reach."""
+    for square in range(64):
+        masks[square * words + words - 1] = 0
+
+
+@part
+def _clear_edges(spikes, channels):  # type: ignore[no-untyped-def]
+    """Empty the files on either side of a board of bytes."""
     for rank in range(8):
         edge = rank * PADDED_FILES * channels
         for c in range(channels):
             spikes[edge + c] = 0
             spikes[edge + (PADDED_FILES - 1) * channels + c] = 0
-        for file in range(8):
-            at = (rank * 8 + file) * channels
-            place = edge + (file + 1) * channels
-            if streams:
-                _update_stream(
-                    total, scale, bias, bits, base, stream, at, before, old + at, after, new + at,
-                    ahead, channels, neuron, spikes, place, masks, count,
-                )  # fmt: skip
-            else:
-                _update_inside(
-                    total, scale, bias, bits, base, stream, at, before, old + at, after, new + at,
-                    ahead, channels, neuron, spikes, place, masks, count,
-                )  # fmt: skip

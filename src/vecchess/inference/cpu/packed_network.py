@@ -4,16 +4,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.cpu.dense import dense_weights
-from vecchess.inference.cpu.events import event_weights
-from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, State, Sums
-from vecchess.inference.cpu.neurons import PADDED_FILES, ClippedRelu, Leaky
+from vecchess.inference.cpu.events import event_weights, mask_words
+from vecchess.inference.cpu.kernels import Convolutions, Network, Scratch, Sums
+from vecchess.inference.cpu.neurons import (
+    ADDS,
+    BEGINS,
+    ENDS,
+    INSIDE,
+    PADDED_FILES,
+    ClippedRelu,
+    Leaky,
+)
 from vecchess.inference.cpu.readout import Head, Heads
 from vecchess.llvm import LANES
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig
 from vecchess.snn.topology import (
-    NUM_TAPS,
     HiddenLayer,
     hidden_layers,
     input_bits,
@@ -23,15 +30,18 @@ from vecchess.snn.topology import (
     stem_channels,
 )
 
-GROUP_NEURONS = 64 * 1024
-"""Neurons of a layer in a group of members: what the group works on fits the second-level cache,
-and the weights that are fetched for it are used often."""
+GROUP_NEURONS = 128 * 1024
+"""Neurons of a layer, of all boards and time steps that pass the layers together: what they work on
+fits the second-level cache, and the weights that are fetched for them are used often."""
+MOST_STEPS = 4
+"""Time steps that a board takes at once at most."""
 PADDED_SQUARES = 8 * PADDED_FILES
 
 
 def group_size(config: NetConfig) -> int:
-    """Members that go through the layers together."""
-    return max(1, GROUP_NEURONS // (NUM_SQUARES * widest(config)))
+    """Boards that go through the layers together."""
+    steps = min(config.time_steps, MOST_STEPS)
+    return max(1, GROUP_NEURONS // (NUM_SQUARES * widest(config) * steps))
 
 
 def widest(config: NetConfig) -> int:
@@ -40,16 +50,18 @@ def widest(config: NetConfig) -> int:
     return max(config.channels, stem_channels(config), values, *config.widths)
 
 
-def cpu_network(net: IntegerNet) -> Network:
-    """Weights, scales and neurons of ``net``."""
+def cpu_network(net: IntegerNet, sums: Sums) -> Network:
+    """Weights, shifts and neurons of ``net``; ``sums``: dtype of weighted sums."""
     config = net.config
     return Network(
-        convolutions=_convolutions(net),
+        convolutions=_convolutions(net, sums),
         neuron=_neurons(config, "value.outcome"),
         readout=_neurons(config, "heads"),
         heads=_heads(net),
         is_plain=config.kind == "plain",
         rate=config.input_rate,
+        membrane_at=np.cumsum([0, *_membranes(config)[:-1]]),
+        time_steps=config.time_steps,
     )
 
 
@@ -60,37 +72,33 @@ def _neurons(config: NetConfig, reader: str) -> Leaky | ClippedRelu:
     return Leaky(np.int32(1 << config.grid_bits))
 
 
-def _convolutions(net: IntegerNet) -> Convolutions:
+def _convolutions(net: IntegerNet, sums: Sums) -> Convolutions:
     config = net.config
-    stem = HiddenLayer("stem", _listed_planes(config), stem_channels(config), adds=False)
+    stem = HiddenLayer("stem", config.num_planes, stem_channels(config), adds=False)
     layers = [stem, *hidden_layers(config)]
-    stored = [_with_whole_words(config, net.layers["stem"])]
-    stored += [net.layers[layer.name] for layer in layers[1:]]
+    stored = [net.layers[layer.name] for layer in layers]
     unused = np.zeros(stored[0].weight.size, np.int8)  # the stem is always done by events
-    width = widest(config)
+    width, sum_bytes = widest(config), np.dtype(sums).itemsize
     return Convolutions(
-        event=np.concatenate([event_weights(layer.weight) for layer in stored]),
+        event=np.concatenate([event_weights(layer.weight, sum_bytes) for layer in stored]),
         dense=np.concatenate([unused, *(dense_weights(layer.weight) for layer in stored[1:])]),
-        scale=np.stack([_padded(_scale(config, layer), width) for layer in stored]),
+        shift=np.stack([_padded(_shift(config, layer), width) for layer in stored]),
         bias=np.stack([_padded(_bias(config, layer), width) for layer in stored]),
         inputs=np.array([layer.inputs for layer in layers]),
         outputs=np.array([layer.outputs for layer in layers]),
         offset=np.cumsum([0, *(layer.weight.size for layer in stored[:-1])]),
-        adds=np.array([layer.adds for layer in layers]),
+        role=np.array(_roles(layers)),
         bits=np.array([input_bits(config, layer.name) for layer in layers], np.int32),
     )
 
 
-def _listed_planes(config: NetConfig) -> int:
-    """Input planes filled up with silent ones to whole words of masks."""
-    return -(-config.num_planes // 32) * 32
-
-
-def _with_whole_words(config: NetConfig, stem: Layer) -> Layer:
-    missing = _listed_planes(config) - config.num_planes
-    taps = stem.weight.reshape(len(stem.weight), NUM_TAPS, config.num_planes)
-    filled = np.pad(taps, ((0, 0), (0, 0), (0, missing))).reshape(len(stem.weight), -1)
-    return Layer(filled, stem.shift, stem.bias)
+def _roles(layers: list[HiddenLayer]) -> list[int]:
+    """Of each layer in the residual stream, if there is one."""
+    adding = [n for n, layer in enumerate(layers) if layer.adds]
+    roles = [ADDS if layer.adds else INSIDE for layer in layers]
+    if adding:
+        roles[0], roles[adding[-1]] = BEGINS, ENDS
+    return roles
 
 
 def _heads(net: IntegerNet) -> Heads:
@@ -130,12 +138,12 @@ def _whole_lanes(count: int) -> int:
 
 def _head(config: NetConfig, name: str, layer: Layer, weight: NDArray[np.int8]) -> Head:
     bits = np.int32(input_bits(config, name))
-    return Head(np.ascontiguousarray(weight), _scale(config, layer), _bias(config, layer), bits)
+    return Head(np.ascontiguousarray(weight), _shift(config, layer), _bias(config, layer), bits)
 
 
-def _scale(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
-    """int32[O]: what a sum in units of 2^-shift is multiplied by to be in units of 2^-F."""
-    return np.left_shift(1, config.grid_bits - layer.shift.astype(np.int32)).astype(np.int32)
+def _shift(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
+    """int32[O]: what a sum in units of 2^-shift is shifted by to be in units of 2^-F."""
+    return (config.grid_bits - layer.shift.astype(np.int32)).astype(np.int32)
 
 
 def _bias(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
@@ -146,39 +154,35 @@ def _padded(values: NDArray[np.int32], width: int) -> NDArray[np.int32]:
     return np.pad(values, (0, width - len(values)))
 
 
-def new_state(config: NetConfig, num_slots: int, sums: Sums, keep_layers: bool = True) -> State:
-    """Empty slots. Without ``keep_layers`` the neuron layers share one place, for groups that hold
-    all steps of their boards, and so finish a layer before the next begins."""
-    tower = {name: size for name, size in neuron_layers(config).items() if name != "value.outcome"}
+def _membranes(config: NetConfig) -> list[int]:
+    """Membranes of the neuron layers of the tower, in forward order; 0 where there are none."""
     kept = membrane_layers(config)
-    sizes = [kept.get(name, 0) for name in tower]
-    starts = np.cumsum([0, *sizes[:-1]]) if keep_layers else np.zeros(len(tower), np.int64)
-    membranes = sum(sizes) if keep_layers else max(sizes)
-    stem = 0 if config.is_rate_coded else NUM_SQUARES * stem_channels(config)
-    value = NUM_SQUARES * _whole_lanes(config.value_channels) if config.kind == "residual" else 0
-    return State(
-        stem=np.zeros((num_slots, stem), sums),
-        membrane=np.zeros((num_slots, membranes), np.int32),
-        membrane_at=starts,
-        value=np.zeros((num_slots, value), np.int32),
-    )
+    return [kept.get(name, 0) for name in neuron_layers(config) if name != "value.outcome"]
 
 
-def new_scratch(config: NetConfig, members: int, sums: Sums) -> Scratch:
-    """Memory of one thread for groups of so many members; ``sums``: dtype of weighted sums."""
-    width = widest(config)
-    board = NUM_SQUARES * width
-    listed = NUM_SQUARES * max(width, _listed_planes(config)) + 1
-    words = NUM_SQUARES * max(width, _listed_planes(config)) // 32
+def new_scratch(config: NetConfig, boards: int, sums: Sums) -> Scratch:
+    """Memory of one thread for so many boards at a time; ``sums``: dtype of weighted sums."""
+    width, steps = widest(config), min(config.time_steps, MOST_STEPS)
+    board, rows = NUM_SQUARES * width, boards * steps
+    words = NUM_SQUARES * mask_words(max(width, config.num_planes))
+    masks = np.zeros((rows, words), np.uint64)
+    values = _whole_lanes(config.value_channels)
     return Scratch(
-        sums=np.zeros((members, board), sums),
-        stream=np.zeros((members, board), np.int32),
-        spikes=np.zeros((members, PADDED_SQUARES * width), np.uint8),
-        masks=np.zeros((members, words), np.uint32),
-        rows=np.zeros((members, listed), np.int32),
-        starts=np.zeros((members, NUM_SQUARES + 1), np.int32),
-        own=np.arange(members, dtype=np.int32),
-        silent=np.zeros(board, np.int32),
+        stem=np.zeros((boards, NUM_SQUARES * stem_channels(config)), sums),
+        sums=np.zeros((steps, board), sums),
+        stream=np.zeros((rows, board), np.int32),
+        spikes=np.zeros((rows, PADDED_SQUARES * width), np.uint8),
+        masks=masks,
+        halves=masks.view(np.uint32),
+        membrane=np.zeros((boards, sum(_membranes(config))), np.int32),
+        value=np.zeros((boards, NUM_SQUARES * values), np.int32),
+        value_spikes=np.zeros((steps, PADDED_SQUARES * values), np.uint8),
+        value_masks=np.zeros((steps, NUM_SQUARES * values // LANES), np.uint16),
+        lanes=np.zeros(boards, np.int32),
+        rows=np.zeros(boards, np.int32),
+        best=np.zeros(boards, np.int32),
+        wdl=np.zeros((boards, NUM_OUTCOMES), np.int32),
+        settles=np.zeros(1, np.bool_),
         coded=np.zeros(config.num_planes, np.uint64),
         pooled=np.zeros(width, np.int32),
         outcome=np.zeros(NUM_OUTCOMES, np.int32),

@@ -18,13 +18,14 @@ from vecchess.llvm import LANES
 
 
 class Head(NamedTuple):
-    """weight: int8[O, K] or [K, O], or ``dense_weights``; scale, bias: int32[O] (units 2^-F).
+    """weight: int8[O, K] or [K, O], or ``dense_weights``; bias: int32[O] (units 2^-F);
+    shift: int32[O], what a sum is shifted to the left by.
 
     bits: the inputs are in units of 2^-bits.
     """
 
     weight: NDArray[np.int8]
-    scale: NDArray[np.int32]
+    shift: NDArray[np.int32]
     bias: NDArray[np.int32]
     bits: np.int32
 
@@ -54,7 +55,7 @@ def add_policy(heads, legal, num_legal, channels, spikes, policy):  # type: igno
         total = np.int32(0)
         for c in range(channels):
             total += np.int32(head.weight[plane, c]) * np.int32(spikes[here + c])
-        current = np.int32(total * head.scale[plane]) >> head.bits
+        current = np.int32(total << head.shift[plane]) >> head.bits
         policy[move] += np.int32(current) + head.bias[plane]
 
 
@@ -104,7 +105,7 @@ def add_pooled(heads, legal, num_legal, channels, spikes, pooled, sums, policy, 
         total = np.int32(0)
         for c in range(channels):
             total += np.int32(head.weight[action, c]) * pooled[c]
-        current = np.int32(total * head.scale[action]) >> head.bits
+        current = np.int32(total << head.shift[action]) >> head.bits
         policy[move] += np.int32(current) + head.bias[action]
     for o in range(3):
         sums[o] = 0
@@ -116,5 +117,5 @@ def add_pooled(heads, legal, num_legal, channels, spikes, pooled, sums, policy, 
 @inline
 def _to_wdl(heads, sums, wdl):  # type: ignore[no-untyped-def]
     for o in range(3):
-        current = np.int32(sums[o] * heads.outcome.scale[o]) >> heads.outcome.bits
+        current = np.int32(sums[o] << heads.outcome.shift[o]) >> heads.outcome.bits
         wdl[o] += np.int32(current) + heads.outcome.bias[o]

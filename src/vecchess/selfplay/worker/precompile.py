@@ -21,10 +21,12 @@ from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
 from vecchess.config.backend import is_factory
 from vecchess.errors import VecchessError
+from vecchess.inference.backend_registry import MODULE_BACKEND
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.jit import cache_dir
 from vecchess.machine_limits import num_cores
+from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.child_process import (
     ChildProcess,
     exit_with_parent,
@@ -37,10 +39,10 @@ from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.networks import is_new
+from vecchess.selfplay.worker.networks import is_new, open_stored
 from vecchess.selfplay.worker.setup import build_server, open_network
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.net_file import load_net
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
 
@@ -128,7 +130,8 @@ def network_compiler(config: SelfplayConfig) -> Iterator[None]:
 
     Without effect on one core, for other backends, and for a network that has yet to be made.
     """
-    is_file = config.net not in BUILT_IN_NETS and not is_new(config.net)
+    is_named = config.net in BUILT_IN_NETS or is_module(config.net)
+    is_file = not is_named and not is_new(config.net)
     if not is_file or config.backend not in COMPILED_HERE or num_cores() == 1:
         yield
         return
@@ -158,9 +161,9 @@ def _started(work: Callable[..., None], *arguments: object) -> ChildProcess:
 def _kernels_of(net: str) -> str:
     """A name for the kernels that compute the network ``net`` on a processor: numba compiles them
     for a type of neuron, of readout and of sums."""
-    if net in BUILT_IN_NETS:
-        return net
-    network = load_net(Path(net))
+    network = open_stored(net)
+    if not isinstance(network, IntegerNet):
+        return net if network is None else MODULE_BACKEND
     sums = "int16" if check_bounds(network).int16_sums else "int32"
     return f"{network.config.neuron}-{network.config.readout}-{sums}"
 
@@ -199,7 +202,7 @@ def _play_two(server: SelfplayServer) -> None:
 
 def _compile_backend(config: SelfplayConfig, net: str) -> None:
     """Ask the network about the start position, on the processor."""
-    network = None if net in BUILT_IN_NETS else load_net(Path(net))
+    network = open_stored(net)
     num_planes = NUM_PLANES if network is None else network.config.num_planes
     requests = Requests.empty(1, num_planes)
     requests.planes[:] = encode_planes(start_positions(1), num_planes=num_planes)

@@ -1,0 +1,140 @@
+"""The processor's inference kernels on one core, paired with those of another commit.
+
+    python bench/kernels_paired.py --before ../other
+    python bench/kernels_paired.py --before ../other --cases default:exits,default:twin --rounds 20
+
+A case is a network (a preset, a file or "default"), at fixed T; ``NET:exits`` leaves by the rule
+stored with it, and ``NET:twin`` is the ReLU twin of its size with random weights. Each tree has a
+process of its own with one thread; they take turns, one pass over the positions each (of random
+games), and what counts is processor time. Prints one JSON object a case, with quartiles of the
+ratio; fails where the two trees do not give the same bits.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import IO, Any
+
+HERE = Path(__file__).resolve()
+CASES = "tiny,small,base,default,default:exits,default:twin,configs/nets/rate-coded.toml"
+WARM_UP = 3
+"""Passes before the timing, which compile kernels and count spikes."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--before", type=Path, required=True, help="another checkout")
+    parser.add_argument("--cases", default=CASES)
+    parser.add_argument("--positions", type=int, default=1024)
+    parser.add_argument("--slots", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        serve(options.worker, options.positions, options.slots)
+        return
+    for case in options.cases.split(","):
+        print(json.dumps(measure(case, options)), flush=True)
+
+
+def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Positions per processor second of both trees, in turns."""
+    trees = {"before": options.before, "now": HERE.parent.parent}
+    workers = {name: _start(tree, case, options) for name, tree in trees.items()}
+    spent: dict[str, list[float]] = {name: [] for name in workers}
+    answers: dict[str, Any] = {}
+    for _ in range(WARM_UP + options.rounds):
+        for name, worker in workers.items():
+            answers[name], seconds = _ask(worker)
+            spent[name].append(seconds)
+    for worker in workers.values():
+        _open(worker.stdin).close()
+        worker.wait()
+    if answers["before"] != answers["now"]:
+        raise SystemExit(f"{case}: the two trees give different answers {answers}")
+    timed = {name: seconds[WARM_UP:] for name, seconds in spent.items()}
+    ratios = sorted(a / b for a, b in zip(timed["before"], timed["now"], strict=True))
+    return {
+        "schema": 1,
+        "case": case,
+        "slots": options.slots,
+        "mean_steps": answers["now"][1],
+        "positions_per_cpu_s": {
+            name: round(options.positions / median(seconds)) for name, seconds in timed.items()
+        },
+        "ratio": round(median(ratios), 3),
+        "ratio_quartiles": [round(ratios[len(ratios) * part // 4], 3) for part in (1, 3)],
+    }
+
+
+def _start(tree: Path, case: str, options: argparse.Namespace) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(HERE), "--before", str(tree), "--worker", case]
+    command += ["--positions", str(options.positions), "--slots", str(options.slots)]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(tree.resolve() / "src")},
+    )
+
+
+def _ask(worker: "subprocess.Popen[str]") -> tuple[Any, float]:
+    """What a pass answered, and its processor time in s."""
+    print("pass", file=_open(worker.stdin), flush=True)
+    answers, seconds = json.loads(_open(worker.stdout).readline())
+    return answers, seconds
+
+
+def _open(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+def serve(case: str, positions: int, slots: int) -> None:
+    """For each line of stdin pass over all positions, and print digest, mean steps and time."""
+    import numpy as np
+
+    from vecchess.inference.engine import SlotEngine
+    from vecchess.selfplay.worker.random_requests import random_requests
+
+    backend, num_planes = _backend(case, slots)
+    requests = random_requests(positions, 0, num_planes)
+    engine = SlotEngine(backend, requests)
+    for _ in sys.stdin:
+        start = process_time()
+        engine.submit(np.arange(positions, dtype=np.int32))
+        while not engine.is_idle:
+            engine.step()
+        seconds = process_time() - start
+        digest = hashlib.sha256(requests.wdl.tobytes() + requests.steps.tobytes())
+        for row, count in zip(requests.policy, requests.num_legal, strict=True):
+            digest.update(row[:count].tobytes())
+        answers = digest.hexdigest(), float(requests.steps.mean())
+        print(json.dumps([answers, seconds]), flush=True)
+
+
+def _backend(case: str, slots: int) -> tuple[Any, int]:
+    """The backend of a case, on one thread, and the planes that its network sees."""
+    from vecchess.inference.backend_registry import open_backend
+    from vecchess.inference.exit_rule import ExitRule
+    from vecchess.selfplay.worker.networks import load_or_create
+    from vecchess.snn.create import create_twin
+
+    name, _, kind = case.partition(":")
+    net = load_or_create(name, 0)
+    if kind == "twin":
+        net = create_twin(net.config, 0)
+    rule = ExitRule.from_metadata(net.exit_rule) if kind == "exits" else ExitRule.never()
+    return open_backend("cpu", net, slots, rule, "cpu", 1), net.config.num_planes
+
+
+if __name__ == "__main__":
+    main()
