@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import chess
 
+from vecchess.chess.rules import Termination
+
 # Starts whose neighbourhood is rich in what plain random games seldom reach.
 STARTS = (
     chess.STARTING_FEN,
@@ -33,7 +35,7 @@ def boards(num: int, seed: int) -> Iterator[chess.Board]:
             moves = list(board.legal_moves)
             if not moves or board.is_fifty_moves() or board.is_repetition(3):
                 break
-            board.push(_choose(board, moves, rng))
+            board.push(choose_move(board, moves, rng))
 
 
 def _start(rng: random.Random) -> chess.Board:
@@ -42,7 +44,7 @@ def _start(rng: random.Random) -> chess.Board:
     return chess.Board(rng.choice(STARTS), chess960=True)
 
 
-def _choose(board: chess.Board, moves: list[chess.Move], rng: random.Random) -> chess.Move:
+def choose_move(board: chess.Board, moves: list[chess.Move], rng: random.Random) -> chess.Move:
     """Any move, but castling and en passant more often, and now and then the way back."""
     rare = [move for move in moves if board.is_castling(move) or board.is_en_passant(move)]
     if rare and rng.random() < 0.3:
@@ -57,6 +59,21 @@ def _choose(board: chess.Board, moves: list[chess.Move], rng: random.Random) -> 
         if back:
             return back[0]
     return rng.choice(moves)
+
+
+def why_over(board: chess.Board) -> Termination:
+    """python-chess's reason, draws claimed as soon as the board allows it."""
+    if board.is_checkmate():
+        return Termination.CHECKMATE
+    if board.is_insufficient_material():
+        return Termination.INSUFFICIENT_MATERIAL
+    if board.is_stalemate():
+        return Termination.STALEMATE
+    if board.is_fifty_moves():
+        return Termination.FIFTY_MOVES
+    if board.is_repetition(3):
+        return Termination.THREEFOLD
+    return Termination.ONGOING
 
 
 def to_code(board: chess.Board, move: chess.Move) -> int:

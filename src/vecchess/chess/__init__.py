@@ -5,7 +5,7 @@
 - ``make`` making a move
 - ``rules`` when a game is over; histories of keys, for repetitions
 - ``history`` the last positions of a game, for networks with history planes
-- ``planes``, ``tactics`` input planes of the network
+- ``planes``, ``tactics`` input planes of the network; ``unpack_planes`` as numbers
 - ``material`` piece values, and the balance of men
 - ``action`` AlphaZero's action code, to moves and back
 - ``game_cursor`` recorded games, played through ply by ply

@@ -56,6 +56,8 @@ load_f32 = _loader(F32, types.float64)
 """``load_f32(address, index) -> float64``: item ``index`` of an array of ``float32``."""
 store = _storer(I64)
 """``store(address, index, value)``: write word ``index`` of an array of ``uint64``."""
+store8 = _storer(I8)
+"""``store8(address, index, value)``: write item ``index`` of an array of ``uint8``."""
 store16 = _storer(I16)
 """``store16(address, index, value)``: write item ``index`` of an array of ``uint16``."""
 store_i32 = _storer(I32)

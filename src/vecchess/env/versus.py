@@ -1,0 +1,152 @@
+"""Games of the user's side against a player of the arena, many at a time."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vecchess.arena.match_game import Forfeit, ending_name
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, choose_moves
+from vecchess.arena.players.player_registry import PlayerResources, open_player
+from vecchess.chess.action import actions_to_moves, moves_to_actions
+from vecchess.chess.rules import Termination
+from vecchess.env.chess_env import STAY, ChessEnv
+from vecchess.errors import WorkerDied
+from vecchess.shapes import POSITION_WORDS
+
+Colour = Literal["both", "white", "black"]
+"""Of the user's side. ``"both"``: White in games of even numbers, Black in the others."""
+
+
+class VersusStep(NamedTuple):
+    """What an action and the reply to it gave in each of G games.
+
+    rewards: float32[G] of the user's side: 1 won, -1 lost, 0 else. codes: uint8[G] why the game
+    ended with this step, of ``Termination``, or ``Forfeit.ILLEGAL_MOVE``; 0 where it did not.
+    """
+
+    rewards: NDArray[np.float32]
+    codes: NDArray[np.uint8]
+
+
+class VersusGames:
+    """G games against one player; the user's side is to move in all that are not over.
+
+    env: the ``ChessEnv`` with the games. is_over: bool[G]. A game that is over stays until it is
+    begun anew. An illegal action loses the game.
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        opponent: str | Player,
+        colour: Colour = "both",
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        """``opponent``: a player, or its spelling (``players.player_registry``); one that is
+        spelt is closed by ``close``. ``settings``: of ``ChessEnv``.
+
+        Raises ConfigError and ValueError, see ``ChessEnv`` and ``open_player``.
+        """
+        self.env = ChessEnv(num_games, seed=seed, auto_reset=False, keep_past=True, **settings)
+        self.colour = colour
+        resources = PlayerResources(max_games=num_games)
+        self._closes_player = isinstance(opponent, str)
+        self.player: Player = (
+            open_player(opponent, seed, resources) if isinstance(opponent, str) else opponent
+        )
+        self.is_over = np.zeros(num_games, np.bool_)
+        self._begun = np.zeros((num_games, POSITION_WORDS), np.uint64)
+        self._plies = np.zeros(num_games, np.int64)
+        self._moves = np.zeros((num_games, self.env.max_plies), np.uint16)
+        self.begin()
+
+    def close(self) -> None:
+        """Close the player, where it was opened here."""
+        if self._closes_player:
+            self.player.close()
+
+    def begin(self, rows: NDArray[np.int64] | None = None, seed: int | None = None) -> None:
+        """Begin games: the first of every row, or the next in each of ``rows``, int[K].
+
+        Where the opponent is White it moves; a game that its first move ends is passed over.
+        """
+        self.env.reset(rows, seed=seed)
+        begun = np.arange(self.env.num_games) if rows is None else rows
+        while len(begun):
+            self._begun[begun] = self.env.positions[begun]
+            self._plies[begun], self.is_over[begun] = 0, False
+            self._reply(begun[~self._is_users_turn(begun)])
+            begun = begun[self.env.is_over[begun]]
+            if len(begun):
+                self.env.reset(begun)
+
+    def step(self, actions: ArrayLike) -> VersusStep:
+        """Make the user's action in every game, int[G], and the opponent's reply.
+
+        Actions in games that are over are ignored. Raises WorkerDied where the opponent forfeits.
+        """
+        chosen = np.array(actions, np.int64)
+        is_legal, was_over = self.env.is_legal(chosen), self.is_over.copy()
+        rewards, codes = self._move(np.where(is_legal & ~was_over, chosen, STAY))
+        is_illegal = ~is_legal & ~was_over
+        rewards[is_illegal], codes[is_illegal] = -1, Forfeit.ILLEGAL_MOVE
+        self.is_over |= codes > 0
+        replied = self._reply(np.flatnonzero(~self.is_over))
+        rewards -= replied.rewards
+        codes |= replied.codes
+        self.is_over |= codes > 0
+        return VersusStep(rewards, codes)
+
+    def _is_users_turn(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[K]"""
+        black = {"white": 0, "black": 1}.get(self.colour, self.env.rows.numbers[rows] % 2)
+        is_turn: NDArray[np.bool_] = self.env.colours[rows] == black
+        return is_turn
+
+    def _move(self, actions: NDArray[np.int64]) -> VersusStep:
+        """Make legal actions; rewards are those of the side that moves."""
+        rows = np.flatnonzero(actions != STAY)
+        moves = actions_to_moves(self.env.positions[rows], actions[rows])
+        self._moves[rows, self._plies[rows]] = moves
+        self._plies[rows] += 1
+        return VersusStep(*self.env.step(actions))
+
+    def _reply(self, rows: NDArray[np.int64]) -> VersusStep:
+        """Let the opponent move in the games of ``rows``, int[K]."""
+        actions = np.full(self.env.num_games, STAY, np.int64)
+        most = self.player.max_games or max(len(rows), 1)
+        for first in range(0, len(rows), most):
+            part = rows[first : first + most]
+            replies = choose_moves(self.player, self._requests(part))
+            self._check(replies)
+            actions[part] = moves_to_actions(replies.moves)
+        return self._move(actions)
+
+    def _requests(self, rows: NDArray[np.int64]) -> MoveRequests:
+        """The opponent's games in ``rows``, int[K]; their slots are 0 to K - 1."""
+        games, plies = self.env.rows, self._plies[rows]
+        return MoveRequests(
+            slots=np.arange(len(rows)),
+            games=games.numbers[rows],
+            plies=plies,
+            positions=games.positions[rows],
+            keys=games.keys[rows],
+            past=games.past[rows],
+            starts=self._begun[rows],
+            moves=self._moves[rows, : plies.max(initial=0)],
+        )
+
+    def _check(self, replies: MoveReplies) -> None:
+        """Raise WorkerDied where the opponent forfeits a game."""
+        forfeits = replies.forfeits[replies.forfeits > 0]
+        if len(forfeits):
+            reason = ending_name(int(forfeits[0])).replace("_", " ")
+            raise WorkerDied(f"player {self.player.name} forfeits a game: {reason}")
+
+
+def is_cut(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """True where a game ended by the cap on plies, which the libraries call truncation."""
+    cut: NDArray[np.bool_] = codes == Termination.PLY_CAP
+    return cut
