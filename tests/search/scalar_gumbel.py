@@ -17,7 +17,8 @@ def search(question: Question) -> Result:
     root = tree.root
     base = {edge.action: _base(edge, question) for edge in root.unopened}
     root.unopened.sort(key=lambda edge: (-base[edge.action], -edge.word))
-    for visits in considered_visits(min(config.considered, len(root.unopened)), config.sims):
+    num_considered = min(config.num_considered(config.sims), len(root.unopened))
+    for visits in considered_visits(num_considered, config.sims):
         if not root.proof:
             tree.simulate(lambda node, visits=visits: (
                 _inner(node, config) if node.depth else _top(root, visits, base, config)

@@ -218,7 +218,7 @@ def test_a_gumbel_search_records_the_value_of_what_it_found() -> None:
 
     values = {}
     for method, sims in (("puct", 400), ("gumbel", 16)):
-        config = TreeConfig(search=method, sims=sims)  # type: ignore[arg-type]
+        config = TreeConfig(search=method, sims=sims, considered=16)  # type: ignore[arg-type]
         search = BatchSearch(config, MaterialBackend(96, MATERIAL_WEIGHTS), len(positions))
         found = search.run(
             positions, past=past, numbers=np.arange(96), temperature=1.0,

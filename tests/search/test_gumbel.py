@@ -15,6 +15,7 @@ from tests.search.scalar_tree import UNIT, Edge, Node, Question, Tree
 from tests.search.table_backend import TableBackend
 from vecchess.config import TreeConfig
 from vecchess.search.batch_search import BatchSearch
+from vecchess.search.forest import halving_tables
 from vecchess.shapes import MAX_MOVES
 
 jax = pytest.importorskip("jax")
@@ -91,7 +92,7 @@ class World:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize(("sims", "considered"), [(4, 4), (8, 16), (16, 4), (32, 16)])
+@pytest.mark.parametrize(("sims", "considered"), [(4, 4), (8, 16), (16, 4), (32, 0)])
 def test_mctx_agrees(
     sims: int, considered: int, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,28 @@ def test_mctx_agrees(
     theirs = _mctx(questions, monkeypatch)
     _assert_close(_scalar(questions), theirs)
     _assert_close(_batched(questions), theirs)
+
+
+@pytest.mark.parametrize(
+    ("settings", "full", "fast"),
+    [({}, 16, 3), ({"considered": 5}, 5, 5), ({"sims": 9}, 4, 3), ({"considered": 20}, 20, 6)],
+)
+def test_a_search_sees_the_answers_to_what_it_considers(
+    settings: dict[str, int], full: int, fast: int
+) -> None:
+    """By itself it considers half as many moves as it has simulations, else as many as told."""
+    given: dict[str, Any] = {"sims": 40, "fast_sims": 6, "full_share": 0.5} | settings
+    config = TreeConfig(search="gumbel", **given)
+    for table, sims, considered in zip(
+        halving_tables(config), (config.sims, config.fast_sims), (full, fast), strict=True
+    ):
+        first_visits = (table[1:, :sims] == 0).sum(axis=1)
+        assert first_visits.tolist() == [min(n, considered) for n in range(1, len(table))]
+
+
+@pytest.mark.parametrize(("sims", "considered"), [(1, 2), (3, 2), (8, 4), (16, 8), (800, 16)])
+def test_moves_considered_by_itself(sims: int, considered: int) -> None:
+    assert TreeConfig(search="gumbel", sims=sims).num_considered(sims) == considered
 
 
 def _assert_close(ours: list[Answer], theirs: list[Answer]) -> None:
@@ -174,7 +197,7 @@ def _mctx(questions: list[Question], monkeypatch: pytest.MonkeyPatch) -> list[An
         num_simulations=config.sims,
         invalid_actions=logits == NO_LOGIT,
         qtransform=complete,
-        max_num_considered_actions=config.considered,
+        max_num_considered_actions=config.num_considered(config.sims),
         gumbel_scale=1.0,
     )
     counts, weights = np.array(output.search_tree.summary().visit_counts), output.action_weights

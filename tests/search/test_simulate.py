@@ -25,7 +25,7 @@ SEARCHES = {"gumbel": scalar_gumbel.search, "puct": scalar_puct.search}
 POSITIONS = {1: 10, 2: 12, 7: 14, 16: 12, 33: 8, 64: 5, 150: 3}
 """How many positions are searched with so many simulations: Python is slow."""
 SETTINGS: dict[str, tuple[Any, ...]] = {
-    "considered": (1, 2, 4, 16),
+    "considered": (0, 1, 2, 4, 16),
     "c_visit": (50.0, 5.0),
     "c_scale": (1.0, 0.1),
     "c_puct": (1.745, 0.7, 4.0),

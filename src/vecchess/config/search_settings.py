@@ -10,6 +10,8 @@ from vecchess.shapes import MAX_MOVES
 
 MOST_HALVING = 1 << 25
 """Entries of the table of sequential halving."""
+MOST_CONSIDERED = 16
+"""Moves that Gumbel considers by itself, at most."""
 
 
 class SearchConfig(Settings):
@@ -21,8 +23,9 @@ class SearchConfig(Settings):
     as in Danihelka et al. 2022."""
     sims: Annotated[int, Field(ge=1, le=1 << 24)] = 800
     """Simulations of a search."""
-    considered: Annotated[int, Field(ge=1, le=MAX_MOVES)] = 16
-    """Gumbel: moves considered at the root, at most."""
+    considered: Annotated[int, Field(ge=0, le=MAX_MOVES)] = 0
+    """Gumbel: moves considered at the root, at most; 0: half as many as simulations, from 2 to 16,
+    so that a move's answer is seen as well."""
     c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
     """Gumbel: added to the visits of the most visited move, to weigh values against priors."""
     c_scale: Annotated[float, Field(gt=0, le=1e3)] = 1.0
@@ -55,9 +58,13 @@ class SearchConfig(Settings):
 
     @model_validator(mode="after")
     def _table_fits(self) -> Self:
-        if self.search == "gumbel" and self.considered * self.sims > MOST_HALVING:
+        if self.search == "gumbel" and self.num_considered(self.sims) * self.sims > MOST_HALVING:
             raise ValueError(f"gumbel takes considered * sims up to {MOST_HALVING:,}")
         return self
+
+    def num_considered(self, sims: int) -> int:
+        """Gumbel: moves that a search of ``sims`` simulations considers, at most."""
+        return self.considered or min(max(sims // 2, 2), MOST_CONSIDERED)
 
 
 class TreeConfig(SearchConfig):

@@ -1,5 +1,7 @@
 """Tree search: PUCT and Gumbel AlphaZero, many trees at a time, for self-play and for analysis.
 
+- ``policy_search`` ``PolicySearch``: positions in, policies and values back, with any evaluator
+- ``evaluator_backend`` the backend that asks such an evaluator
 - ``batch_search`` searches of many given positions at the same time
 - ``game_search`` searches of one game, move after move, in a tree that is kept
 - ``principal_variations`` the best lines of a tree
@@ -9,3 +11,8 @@
 - ``tree`` the layout of nodes, edges, trees and requests; the pool of nodes
 - ``kernels`` the search itself
 """
+
+from vecchess.search.evaluator_backend import Evaluator
+from vecchess.search.policy_search import PolicyOutput, PolicySearch
+
+__all__ = ["Evaluator", "PolicyOutput", "PolicySearch"]

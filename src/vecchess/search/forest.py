@@ -203,7 +203,7 @@ class Forest:
         self.trees["root"] = layout.NO_NODE
         for kind in ("node_pages", "edge_pages"):
             self.trees[kind]["first"] = self.trees[kind]["last"] = layout.NO_PAGE
-        scores = np.zeros((self.num_trees, config.considered), np.float64)
+        scores = np.zeros((self.num_trees, _most_considered(config)), np.float64)
         self._kept.append(scores)
         addresses = scores.ctypes.data + np.arange(self.num_trees) * scores.strides[0]
         self.trees["candidate_scores"] = addresses
@@ -217,7 +217,7 @@ class Forest:
         # Gumbel searches begin with an empty tree (decision 54)
         header["reuse"] = config.reuse and not is_gumbel and config.draw_score == 0
         header["draw_score"] = round(config.draw_score * 65536)
-        header["considered"] = config.considered
+        header["considered"] = _most_considered(config)
         header["max_nodes"] = self.limits.nodes
         header["max_edge_pages"] = self.limits.edge_pages
         header["tablebase_men"] = plan.tablebase_men
@@ -225,7 +225,7 @@ class Forest:
         header["seed"] = plan.seed
         header["max_sims"] = config.sims
         if is_gumbel:
-            self._point(considered_visits=_halving_tables(config))
+            self._point(considered_visits=halving_tables(config))
         for name in (
             "c_visit", "c_scale", "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction",
             "root_fpu_reduction", "noise_fraction", "noise_concentration", "forced_playouts",
@@ -233,11 +233,28 @@ class Forest:
             header[name] = getattr(config, name)
 
 
-def _halving_tables(config: TreeConfig) -> NDArray[np.int32]:
-    """Sequential halving of full and of fast searches, int32[2, considered + 1, sims]."""
-    fast = config.fast_sims or config.sims
-    kinds = (config.sims, fast)
-    return np.stack([halving_table(config.considered, sims, config.sims) for sims in kinds])
+def _kinds(config: TreeConfig) -> tuple[int, int]:
+    """Simulations of full and of fast searches."""
+    return config.sims, config.fast_sims or config.sims
+
+
+def _most_considered(config: TreeConfig) -> int:
+    """Moves that any kind of search considers, at most."""
+    return max(config.num_considered(sims) for sims in _kinds(config))
+
+
+def halving_tables(config: TreeConfig) -> NDArray[np.int32]:
+    """Sequential halving of full and of fast searches, int32[2, considered + 1, sims].
+
+    A kind that considers fewer moves than the other leaves the rest of the candidates alone.
+    """
+    candidates = np.arange(_most_considered(config) + 1)
+    tables = []
+    for sims in _kinds(config):
+        considered = config.num_considered(sims)
+        table = halving_table(considered, sims, config.sims)
+        tables.append(table[np.minimum(candidates, considered)])
+    return np.stack(tables)
 
 
 def _records(kind: type[Record], count: int) -> Records:

@@ -1,0 +1,122 @@
+"""Searches of a batch of positions with an evaluator of the user's: policies and values back."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vecchess.chess.history import Pasts
+from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS
+from vecchess.chess.position import Positions
+from vecchess.config import TreeConfig, build
+from vecchess.errors import ConfigError
+from vecchess.search.batch_search import BatchSearch, SearchResults
+from vecchess.search.evaluator_backend import Evaluator, EvaluatorBackend, Inputs
+from vecchess.search.tree.layout import UNIT
+from vecchess.shapes import NUM_ACTIONS, TARGET_UNIT
+
+
+class PolicyOutput(NamedTuple):
+    """What searches of B positions found. Point of view: the side to move.
+
+    action: int64[B] the move chosen. action_weights: float32[B, 4672] the policy to learn from,
+    which sums to 1 and is 0 where an action is not legal. value: float32[B] of the root, -1 to 1,
+    wdl: float32[B, 3] the same as probabilities of win, draw and loss. results: the searches as
+    they are, with visits and values of every move of the root.
+    """
+
+    action: NDArray[np.int64]
+    action_weights: NDArray[np.float32]
+    value: NDArray[np.float32]
+    wdl: NDArray[np.float32]
+    results: SearchResults
+
+
+class PolicySearch:
+    """Searches up to B positions at a time with one evaluator. Not thread-safe."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        num_positions: int,
+        method: Literal["gumbel", "puct"] = "gumbel",
+        num_simulations: int = 32,
+        *,
+        inputs: Inputs = "planes",
+        num_planes: int = NUM_PLANES,
+        batch_size: int | None = None,
+        lanes: int = 1,
+        **settings: Any,
+    ) -> None:
+        """B = ``num_positions``. ``evaluator``: see ``evaluator_backend.Evaluator``.
+
+        ``num_planes``: P of planes and bitboards. ``batch_size``: rows of every call of the
+        evaluator, None for as many as there are. ``lanes``: simulations of a position in flight.
+        ``settings``: of ``TreeConfig``, as ``c_puct``; ``cache_mb`` is 0 unless given, because
+        answers in a cache outlive the weights they came from.
+
+        Raises ConfigError for settings that cannot be, and where memory is short.
+        """
+        if inputs not in ("planes", "bitboards", "positions"):
+            raise ConfigError(f"inputs {inputs!r}: give 'planes', 'bitboards' or 'positions'")
+        if min(num_positions, lanes, 1 if batch_size is None else batch_size) < 1:
+            raise ConfigError("num_positions, lanes and batch_size must be at least 1")
+        given = {"search": method, "sims": num_simulations, "cache_mb": 0, **settings}
+        self._config = build(TreeConfig, given)
+        self._backend = EvaluatorBackend(evaluator, num_positions * lanes, inputs, batch_size)
+        self._sizes: dict[str, Any] = {
+            "num_trees": num_positions,
+            "lanes": lanes,
+            "num_planes": POSITION_INPUTS if inputs == "positions" else num_planes,
+        }
+        self._search: BatchSearch | None = None
+
+    def run(
+        self,
+        positions: Positions,
+        *,
+        keys: NDArray[np.uint64] | None = None,
+        past: Pasts | None = None,
+        seed: int = 0,
+        numbers: ArrayLike | None = None,
+        plies: ArrayLike = 0,
+        temperature: ArrayLike = 1.0,
+        explore: bool = False,
+    ) -> PolicyOutput:
+        """Search K <= B positions, uint64[K, 8], none of which is over.
+
+        ``keys``: uint64[K, 102] and ``past``: uint64[K, 8, 8] of their games, for repetitions and
+        earlier positions; ``GameRows`` has both. ``seed``, ``numbers`` (int[K], None for 0 to
+        K - 1) and ``plies`` choose the random numbers. ``temperature``: of the choice with PUCT, of
+        the Gumbel noise where ``explore``. ``explore``: with Gumbel or Dirichlet noise.
+
+        Raises ValueError for wrong shapes, games that are over, and answers of the evaluator that
+        cannot be; what the evaluator raises passes through.
+        """
+        search = self._search or BatchSearch(self._config, self._backend, **self._sizes)
+        self._search = None  # an error leaves requests open
+        chosen = np.arange(len(positions)) if numbers is None else numbers
+        results = search.run(
+            positions, keys, past, seed=seed, numbers=chosen, plies=plies,
+            temperature=temperature, explore=explore,
+        )  # fmt: skip
+        self._search = search
+        return _output(results)
+
+
+def _output(results: SearchResults) -> PolicyOutput:
+    """The arrays of a user's loop."""
+    num = len(results.action)
+    weights = np.zeros((num, NUM_ACTIONS), np.float32)
+    rows = np.repeat(np.arange(num), np.diff(results.target_offsets))
+    weights[rows, results.target_action] = results.target_prob / np.float32(TARGET_UNIT)
+    weights /= weights.sum(axis=1, keepdims=True)
+    win, draw = results.win / UNIT, results.draw / UNIT
+    wdl = np.stack([win, draw, 1 - win - draw], axis=1).astype(np.float32)
+    return PolicyOutput(
+        action=results.action.astype(np.int64),
+        action_weights=weights,
+        value=(2 * win + draw - 1).astype(np.float32),
+        wdl=wdl,
+        results=results,
+    )
